@@ -1,0 +1,92 @@
+"""What kernels, windows, losses, cones and budgets share: they are frozen values.
+
+A value is compared by its content, printed so that the text evaluates back to it, and changed
+by making another one: `k.replace(left__scale=2.0)`. scikit-learn reads its parameters through
+`get_params`, so that a grid search reaches into an expression.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Self, TypeVar, dataclass_transform
+
+import numpy as np
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
+def value(cls: type[T]) -> type[T]:
+    """A frozen dataclass that keeps `Value`'s equality and repr."""
+    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
+@value
+class Value:
+    """A frozen dataclass with nested parameters; subclasses are decorated with `@value`."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The fields by name; with `deep`, also those of values inside, as `outer__inner`."""
+        params = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        if deep:
+            for name, part in list(params.items()):
+                if isinstance(part, Value):
+                    params |= {f"{name}__{key}": p for key, p in part.get_params().items()}
+        return params
+
+    def replace(self, **params: Any) -> Self:
+        """A copy with some parameters changed; `left__scale=2.0` reaches into the part `left`."""
+        known = self.get_params(deep=False)
+        changed: dict[str, Any] = {}
+        for key, new in params.items():
+            name, _, inner = key.partition("__")
+            if name not in known:
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {list(known)}.")
+            part = changed.get(name, known[name])
+            if inner and not isinstance(part, Value):
+                raise ValueError(f"{name} has no parameters inside, got {key!r}.")
+            changed[name] = part.replace(**{inner: new}) if inner else new
+        return dataclasses.replace(self, **changed)
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Value) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[Any, ...]:
+        parts = self.get_params(deep=False).values()
+        return (type(self), *(_hashable(part) for part in parts))
+
+    def __repr__(self) -> str:
+        fields = sorted(dataclasses.fields(self), key=lambda f: f.kw_only is True)
+        shown = []
+        for i, f in enumerate(fields):
+            part = getattr(self, f.name)
+            if f.default is dataclasses.MISSING or _hashable(part) != _hashable(f.default):
+                shown.append(_text(part) if i == 0 and not f.kw_only else f"{f.name}={_text(part)}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _set(self, **fields: Any) -> None:
+        """Normalise fields; for `__post_init__` only."""
+        for name, part in fields.items():
+            object.__setattr__(self, name, part)
+
+
+def _hashable(part: Any) -> Any:
+    if isinstance(part, np.ndarray):
+        return (part.shape, part.tobytes())
+    if isinstance(part, tuple):
+        return tuple(_hashable(p) for p in part)
+    return part
+
+
+def _text(part: Any) -> str:
+    if isinstance(part, np.ndarray):
+        return repr(part.tolist())
+    if isinstance(part, tuple):
+        return f"({', '.join(_text(p) for p in part)}{',' * (len(part) == 1)})"
+    return repr(part)

@@ -1,0 +1,268 @@
+"""Kernels as frozen values, and their algebra: sum, product, positive scaling."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, final
+
+import numpy as np
+
+from hplus._checks import Floats, as_points, check_columns, check_memory, check_positive
+from hplus._values import Value, value
+
+BLOCK_ENTRIES = 2**18
+"""Gram entries computed at a time in products with a Gram matrix: 2 MiB, so they stay in cache."""
+
+
+@value
+class Kernel(Value, ABC):
+    """A positive semi-definite k(x, z); called on two sets of points, the Gram matrix."""
+
+    @abstractmethod
+    def gram(self, X: Floats, Z: Floats) -> Floats:
+        """K[i, j] = k(X[i], Z[j]), shape (n, m), a new array; exactly symmetric if `Z is X`."""
+
+    @abstractmethod
+    def diag(self, X: Floats) -> Floats:
+        """k(X[i], X[i]), shape (n,), without the n x n matrix."""
+
+    @abstractmethod
+    def is_nonnegative(self) -> bool:
+        """Is k(x, z) >= 0 everywhere?"""
+
+    @abstractmethod
+    def squared(self) -> Kernel:
+        """The kernel k(x, z)², in the simplest form."""
+
+    @abstractmethod
+    def feature_count(self, dimension: int) -> int | None:
+        """The number of entries of `features` for points in `dimension` axes; None if infinite."""
+
+    @abstractmethod
+    def features(self, X: Floats) -> Floats:
+        """φ(X[i]), shape (n, m), with φ(x)·φ(z) = k(x, z); refused where m is infinite."""
+
+    def __call__(self, X: Any, Z: Any = None) -> Floats:
+        """The Gram matrix k(X[i], Z[j]), shape (n, m); k(X) is k(X, X), exactly symmetric."""
+        X = as_points("X", X)
+        Z = X if Z is None else as_points("Z", Z, X.shape[1])
+        check_memory(
+            8.0 * len(X) * len(Z),
+            f"A Gram matrix of {len(X)} x {len(Z)} points",
+            "take it in blocks with kernel.blocks(X, Z), or use fewer points",
+        )
+        return self.gram(X, Z)
+
+    def blocks(
+        self, X: Floats, Z: Floats, entries: int = BLOCK_ENTRIES
+    ) -> Iterator[tuple[slice, Floats]]:
+        """The Gram matrix row block by row block, `entries` at a time: pairs (rows, block)."""
+        height = max(1, entries // max(1, len(Z)))
+        for start in range(0, len(X), height):
+            rows = slice(start, min(start + height, len(X)))
+            yield rows, self.gram(X[rows], Z)
+
+    def dot(self, X: Floats, Z: Floats, W: Floats) -> Floats:
+        """k(X, Z) @ W, shape (n,) or (n, outputs), without the whole Gram matrix."""
+        out = np.empty((len(X), *W.shape[1:]))
+        for rows, block in self.blocks(X, Z):
+            np.matmul(block, W, out=out[rows])
+        return out
+
+    def __add__(self, other: Kernel) -> Kernel:
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __radd__(self, other: int) -> Kernel:
+        # the start of sum([k1, k2])
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(other, self)
+
+    def __rmul__(self, other: float) -> Kernel:
+        return Scaled(other, self)
+
+
+def is_psd(kernel: Kernel, X: Any, tolerance: float = 1e-9) -> bool:
+    """Is the Gram matrix of X positive semi-definite, up to `tolerance` times its largest entry?
+
+    A True is evidence for these points only; a False proves that `kernel` is not a kernel.
+    """
+    K = kernel(X)
+    if not np.array_equal(K, K.T):
+        return False
+    return bool(np.linalg.eigvalsh(K)[0] >= -tolerance * np.abs(K).max()) if K.size else True
+
+
+@value
+class Leaf(Kernel):
+    """A kernel that is not made of others; it sees only the chosen `columns` of a point."""
+
+    columns: tuple[int, ...] | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        """K[i, j] on the chosen columns, a new array; exactly symmetric if `Z is X`."""
+
+    @abstractmethod
+    def evaluate_diag(self, X: Floats) -> Floats:
+        """k(X[i], X[i]) on the chosen columns."""
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        """φ(X[i]) on the chosen columns."""
+        raise ValueError(
+            f"{self} has no finite feature map: approximate it with Nystroem or RandomFourier."
+        )
+
+    def __post_init__(self) -> None:
+        self._set(columns=check_columns(self.columns))
+        self.check()
+
+    def check(self) -> None:
+        """Normalise and check the parameters of a subclass, once, at construction."""
+
+    @final
+    def gram(self, X: Floats, Z: Floats) -> Floats:
+        A = self.select(X)
+        return self.evaluate(A, A if Z is X else self.select(Z))
+
+    @final
+    def diag(self, X: Floats) -> Floats:
+        return self.evaluate_diag(self.select(as_points("X", X)))
+
+    @final
+    def features(self, X: Floats) -> Floats:
+        return self.evaluate_features(self.select(as_points("X", X)))
+
+    def squared(self) -> Kernel:
+        return Product(self, self)
+
+    def feature_count(self, dimension: int) -> int | None:
+        return None
+
+    def axes(self, dimension: int) -> tuple[int, ...]:
+        """The columns that the kernel sees, of points with `dimension` columns."""
+        axes = tuple(range(dimension)) if self.columns is None else self.columns
+        if max(axes, default=0) >= max(1, dimension):
+            raise ValueError(
+                f"columns of {self} must be below {dimension}, the number of columns of the data."
+            )
+        return axes
+
+    def select(self, X: Floats) -> Floats:
+        """The chosen columns of X."""
+        axes = self.axes(X.shape[1])
+        return X if axes == tuple(range(X.shape[1])) else X[:, list(axes)]
+
+
+@value
+class Pair(Kernel):
+    """Two kernels joined entry by entry; both joins keep positive semi-definiteness."""
+
+    left: Kernel
+    right: Kernel
+
+    @abstractmethod
+    def join(self, left: Floats, right: Floats) -> Floats:
+        """The joined entries, written over `left`."""
+
+    @final
+    def gram(self, X: Floats, Z: Floats) -> Floats:
+        return self.join(self.left.gram(X, Z), self.right.gram(X, Z))
+
+    @final
+    def diag(self, X: Floats) -> Floats:
+        return self.join(self.left.diag(X), self.right.diag(X))
+
+
+@final
+@value
+class Sum(Pair):
+    """k = left + right; features are concatenated."""
+
+    def join(self, left: Floats, right: Floats) -> Floats:
+        return np.add(left, right, out=left)
+
+    def is_nonnegative(self) -> bool:
+        return self.left.is_nonnegative() and self.right.is_nonnegative()
+
+    def squared(self) -> Kernel:
+        # (a + b)² = a² + 2ab + b²
+        return self.left.squared() + 2.0 * (self.left * self.right) + self.right.squared()
+
+    def feature_count(self, dimension: int) -> int | None:
+        left, right = self.left.feature_count(dimension), self.right.feature_count(dimension)
+        return None if left is None or right is None else left + right
+
+    def features(self, X: Floats) -> Floats:
+        return np.hstack([self.left.features(X), self.right.features(X)])
+
+    def __repr__(self) -> str:
+        right = f"({self.right})" if isinstance(self.right, Sum) else f"{self.right}"
+        return f"{self.left} + {right}"
+
+
+@final
+@value
+class Product(Pair):
+    """k = left · right; features are the outer product."""
+
+    def join(self, left: Floats, right: Floats) -> Floats:
+        return np.multiply(left, right, out=left)
+
+    def is_nonnegative(self) -> bool:
+        both = self.left.is_nonnegative() and self.right.is_nonnegative()
+        return both or self.left == self.right
+
+    def squared(self) -> Kernel:
+        return self.left.squared() * self.right.squared()
+
+    def feature_count(self, dimension: int) -> int | None:
+        left, right = self.left.feature_count(dimension), self.right.feature_count(dimension)
+        return None if left is None or right is None else left * right
+
+    def features(self, X: Floats) -> Floats:
+        left, right = self.left.features(X), self.right.features(X)
+        return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+    def __repr__(self) -> str:
+        left = f"({self.left})" if isinstance(self.left, Sum) else f"{self.left}"
+        bare = isinstance(self.right, Leaf)
+        return f"{left} * {self.right}" if bare else f"{left} * ({self.right})"
+
+
+@final
+@value
+class Scaled(Kernel):
+    """k = factor · kernel, factor > 0; features are multiplied by its root."""
+
+    factor: float
+    kernel: Kernel
+
+    def __post_init__(self) -> None:
+        self._set(factor=check_positive("the factor of a kernel", self.factor))
+
+    def gram(self, X: Floats, Z: Floats) -> Floats:
+        K = self.kernel.gram(X, Z)
+        return np.multiply(K, self.factor, out=K)
+
+    def diag(self, X: Floats) -> Floats:
+        return self.factor * self.kernel.diag(X)
+
+    def is_nonnegative(self) -> bool:
+        return self.kernel.is_nonnegative()
+
+    def squared(self) -> Kernel:
+        return self.factor**2 * self.kernel.squared()
+
+    def feature_count(self, dimension: int) -> int | None:
+        return self.kernel.feature_count(dimension)
+
+    def features(self, X: Floats) -> Floats:
+        return np.sqrt(self.factor) * self.kernel.features(X)
+
+    def __repr__(self) -> str:
+        bare = isinstance(self.kernel, Leaf)
+        return f"{self.factor} * {self.kernel}" if bare else f"{self.factor} * ({self.kernel})"

@@ -1,0 +1,277 @@
+"""Kernels given by a feature map, a matrix or a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations_with_replacement
+from math import comb, factorial, prod
+from typing import Any, final
+
+import numpy as np
+
+from hplus._checks import (
+    Floats,
+    Ints,
+    as_floats,
+    check_count,
+    check_nonnegative,
+    check_positive,
+    frozen_array,
+)
+from hplus._values import value
+from hplus.kernels.base import Kernel, Leaf
+
+
+@final
+@value
+class Constant(Leaf):
+    """k = value > 0: the constant functions."""
+
+    value: float = 1.0
+
+    def check(self) -> None:
+        self._set(value=check_positive("value", self.value))
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        return np.full((len(X), len(Z)), self.value)
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return np.full(len(X), self.value)
+
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def squared(self) -> Kernel:
+        return self.replace(value=self.value**2)
+
+    def feature_count(self, dimension: int) -> int | None:
+        return 1
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        return np.full((len(X), 1), np.sqrt(self.value))
+
+
+@final
+@value
+class Linear(Leaf):
+    """k = x·z: the linear functions."""
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        return X @ Z.T
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return np.einsum("ij,ij->i", X, X)
+
+    def is_nonnegative(self) -> bool:
+        return False
+
+    def squared(self) -> Kernel:
+        return Polynomial(2, offset=0.0, columns=self.columns)
+
+    def feature_count(self, dimension: int) -> int | None:
+        return len(self.axes(dimension))
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        return X.copy()
+
+
+@final
+@value
+class Polynomial(Leaf):
+    """k = (x·z + offset)^degree: the polynomials of that degree."""
+
+    degree: int
+    offset: float = 1.0
+
+    def check(self) -> None:
+        self._set(
+            degree=check_count("degree", self.degree),
+            offset=check_nonnegative("offset", self.offset),
+        )
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        K = X @ Z.T
+        K += self.offset
+        return np.power(K, self.degree, out=K)
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return (np.einsum("ij,ij->i", X, X) + self.offset) ** self.degree
+
+    def is_nonnegative(self) -> bool:
+        return self.degree % 2 == 0
+
+    def squared(self) -> Kernel:
+        return self.replace(degree=2 * self.degree)
+
+    def feature_count(self, dimension: int) -> int | None:
+        axes = len(self.axes(dimension)) + (self.offset > 0)
+        return comb(axes + self.degree - 1, self.degree)
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        # (x·z + c)^p = Σ_|m|=p p!/(m_0!…m_d!) Π (x_j z_j)^m_j over (x, √c) and (z, √c)
+        if self.offset > 0:
+            X = np.hstack([X, np.full((len(X), 1), np.sqrt(self.offset))])
+        monomials = combinations_with_replacement(range(X.shape[1]), self.degree)
+        columns = [_coefficient(m) ** 0.5 * X[:, list(m)].prod(axis=1) for m in monomials]
+        return np.stack(columns, axis=1)
+
+
+@final
+@value
+class Nugget(Leaf):
+    """k = δ(x - z): 1 where two points are equal, 0 elsewhere; noise of variance 1."""
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        A, B = _numbered(X, Z)
+        return (A[:, None] == B).astype(np.float64)
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return np.ones(len(X))
+
+    def is_nonnegative(self) -> bool:
+        return True
+
+    def squared(self) -> Kernel:
+        return self
+
+
+@final
+@value
+class Finite(Leaf):
+    """k(i, j) = matrix[i, j] on the set {0, …, L-1}; points are one column of those numbers.
+
+    The matrix must be symmetric positive semi-definite, and may be singular.
+    """
+
+    matrix: Floats
+
+    def check(self) -> None:
+        K = frozen_array("matrix", self.matrix)
+        if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
+            raise ValueError(f"matrix must be square and not empty, got shape {K.shape}.")
+        least = float(np.linalg.eigvalsh((K + K.T) / 2.0)[0])
+        if not np.array_equal(K, K.T) or least < -1e-10 * np.abs(K).max():
+            what = "is" if np.array_equal(K, K.T) else "is not symmetric; of its symmetric part"
+            raise ValueError(
+                f"matrix must be symmetric positive semi-definite, its smallest eigenvalue {what} "
+                f"{least:.6g}."
+            )
+        self._set(matrix=K)
+
+    def index(self, X: Floats) -> Ints:
+        """The points as whole numbers below L."""
+        points = X[:, 0].astype(np.int64) if X.shape[1] == 1 else np.zeros(0, dtype=np.int64)
+        inside = X.shape[1] == 1 and np.all((points == X[:, 0]) & (points >= 0))
+        if not inside or np.any(points >= len(self.matrix)):
+            raise ValueError(
+                f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}: "
+                f"choose it with columns=[j]."
+            )
+        return points
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        return self.matrix[np.ix_(self.index(X), self.index(Z))]
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return np.diag(self.matrix)[self.index(X)]
+
+    def is_nonnegative(self) -> bool:
+        return bool(self.matrix.min() >= 0.0)
+
+    def squared(self) -> Kernel:
+        return self.replace(matrix=self.matrix**2)
+
+    def feature_count(self, dimension: int) -> int | None:
+        return self._root().shape[1]
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        return self._root()[self.index(X)]
+
+    def _root(self) -> Floats:
+        """R with R Rᵀ = matrix and as many columns as its rank."""
+        s, P = np.linalg.eigh(self.matrix)
+        kept = s > len(s) * np.finfo(float).eps * s[-1]
+        return P[:, kept] * np.sqrt(s[kept])
+
+
+@final
+@value
+class Scalar(Leaf):
+    """k = f(x)·f(z) for any real function f; `function` maps points (n, d) to numbers (n,)."""
+
+    function: Callable[[Floats], Any]
+
+    def check(self) -> None:
+        _check_callable(self.function)
+
+    def values(self, X: Floats) -> Floats:
+        """f(X[i]), shape (n,)."""
+        f = as_floats("the values of function", self.function(X))
+        if f.shape != (len(X),):
+            raise ValueError(f"function must give one number a point, got shape {f.shape}.")
+        return f
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        f = self.values(X)
+        return np.outer(f, f if Z is X else self.values(Z))
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        return self.values(X) ** 2
+
+    def is_nonnegative(self) -> bool:
+        return False
+
+    def feature_count(self, dimension: int) -> int | None:
+        return 1
+
+    def evaluate_features(self, X: Floats) -> Floats:
+        return self.values(X)[:, None]
+
+
+@final
+@value
+class Custom(Leaf):
+    """Any callable (X, Z) -> Gram matrix, a kernel of scikit-learn's Gaussian processes included.
+
+    That it is symmetric and positive semi-definite is the caller's promise (see `is_psd`), and so
+    is `nonnegative`.
+    """
+
+    function: Callable[[Floats, Floats], Any]
+    nonnegative: bool = False
+
+    def check(self) -> None:
+        _check_callable(self.function)
+
+    def evaluate(self, X: Floats, Z: Floats) -> Floats:
+        K = np.array(as_floats("the values of function", self.function(X, Z)))
+        if K.shape != (len(X), len(Z)):
+            raise ValueError(
+                f"function must give an array of shape {(len(X), len(Z))}, got shape {K.shape}."
+            )
+        return (K + K.T) / 2.0 if Z is X else K
+
+    def evaluate_diag(self, X: Floats) -> Floats:
+        blocks = [X[i : i + 32] for i in range(0, len(X), 32)]
+        return np.concatenate([np.zeros(0), *(np.diag(self.evaluate(B, B)) for B in blocks)])
+
+    def is_nonnegative(self) -> bool:
+        return self.nonnegative
+
+
+def _coefficient(monomial: tuple[int, ...]) -> float:
+    """p!/(m_0!…m_d!) for a monomial given as its p factors."""
+    repeats = np.unique(monomial, return_counts=True)[1]
+    return factorial(len(monomial)) / prod(factorial(int(m)) for m in repeats)
+
+
+def _numbered(X: Floats, Z: Floats) -> tuple[Ints, Ints]:
+    """Numbers for the rows of X and Z, the same number exactly where two rows are equal."""
+    rows = np.vstack([X, Z]) + 0.0  # -0.0 becomes 0.0
+    numbers = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    return numbers[: len(X)], numbers[len(X) :]
+
+
+def _check_callable(function: object) -> None:
+    if not callable(function):
+        raise TypeError(f"function must be callable, got {function!r}.")

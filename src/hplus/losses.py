@@ -1,0 +1,1 @@
+"""Losses: value, slope, curvature and convex conjugate."""
