@@ -1,3 +1,61 @@
 """hplus: learn functions that cannot be negative."""
 
+from hplus.estimators.machines import KernelClassifier, KernelRegressor
+from hplus.features import Nystroem, RandomFourier
+from hplus.kernels import (
+    Constant,
+    Custom,
+    Finite,
+    Gaussian,
+    Laplace,
+    Linear,
+    Matern32,
+    Matern52,
+    Nugget,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    Scalar,
+    is_psd,
+)
+from hplus.kernels.integrals import double_integral, mean_embedding, product_integral
+from hplus.losses import Huber, Poisson, PoissonLog, Quantile
+from hplus.space import Function
+from hplus.storage import load, save
+from hplus.windows import Box, Interval, Polygon
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Box",
+    "Constant",
+    "Custom",
+    "Finite",
+    "Function",
+    "Gaussian",
+    "Huber",
+    "Interval",
+    "KernelClassifier",
+    "KernelRegressor",
+    "Laplace",
+    "Linear",
+    "Matern32",
+    "Matern52",
+    "Nugget",
+    "Nystroem",
+    "Periodic",
+    "Poisson",
+    "PoissonLog",
+    "Polygon",
+    "Polynomial",
+    "Quantile",
+    "RandomFourier",
+    "RationalQuadratic",
+    "Scalar",
+    "double_integral",
+    "is_psd",
+    "load",
+    "mean_embedding",
+    "product_integral",
+    "save",
+]

@@ -8,6 +8,7 @@ by making another one: `k.replace(left__scale=2.0)`. scikit-learn reads its para
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Hashable
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -38,7 +39,7 @@ class Value:
         """A copy with some parameters changed; `left__scale=2.0` reaches into the part `left`."""
         known = self.get_params(deep=False)
         changed: dict[str, Any] = {}
-        for key, new in params.items():
+        for key, new in sorted(params.items()):  # `left` comes before `left__scale`
             name, _, inner = key.partition("__")
             if name not in known:
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {list(known)}.")
@@ -55,7 +56,8 @@ class Value:
         return isinstance(other, Value) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        return hash(self._content())
+        # a callable may be compared but not hashed, as scikit-learn's kernels are
+        return hash(tuple(p if isinstance(p, Hashable) else type(p) for p in self._content()))
 
     def _content(self) -> tuple[Any, ...]:
         parts = self.get_params(deep=False).values()

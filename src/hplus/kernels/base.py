@@ -9,16 +9,26 @@ from typing import Any, final
 
 import numpy as np
 
-from hplus._checks import Floats, as_points, check_columns, check_memory, check_positive
+from hplus._checks import (
+    Floats,
+    as_floats,
+    as_points,
+    check_columns,
+    check_finite,
+    check_memory,
+    check_positive,
+)
 from hplus._values import Value, value
 
-BLOCK_ENTRIES = 2**18
-"""Gram entries computed at a time in products with a Gram matrix: 2 MiB, so they stay in cache."""
+BLOCK_ENTRIES = 2**19
+"""Gram entries computed at a time in products with a Gram matrix: 4 MiB, so they stay in cache."""
 
 
 @value
 class Kernel(Value, ABC):
     """A positive semi-definite k(x, z); called on two sets of points, the Gram matrix."""
+
+    __array_ufunc__ = None  # so that array * kernel comes to __rmul__ and is refused
 
     @abstractmethod
     def gram(self, X: Floats, Z: Floats) -> Floats:
@@ -46,19 +56,34 @@ class Kernel(Value, ABC):
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:
         """The Gram matrix k(X[i], Z[j]), shape (n, m); k(X) is k(X, X), exactly symmetric."""
-        X = as_points("X", X)
-        Z = X if Z is None else as_points("Z", Z, X.shape[1])
+        X = check_finite("X", as_points("X", X))
+        Z = X if Z is None else check_finite("Z", as_points("Z", Z, X.shape[1]))
         check_memory(
             8.0 * len(X) * len(Z),
             f"A Gram matrix of {len(X)} x {len(Z)} points",
             "take it in blocks with kernel.blocks(X, Z), or use fewer points",
         )
-        return self.gram(X, Z)
+        return self._symmetric_gram(X) if Z is X else self.gram(X, Z)
+
+    def _symmetric_gram(self, X: Floats) -> Floats:
+        """k(X, X) from its lower half, in blocks that stay in cache, mirrored."""
+        n = len(X)
+        height = max(64, BLOCK_ENTRIES // max(1, n))
+        if n <= 2 * height:
+            return self.gram(X, X)
+        K = np.empty((n, n))
+        for start in range(0, n, height):
+            rows, block = slice(start, start + height), X[start : start + height]
+            K[rows, rows] = self.gram(block, block)
+            K[rows, :start] = self.gram(block, X[:start])
+            K[:start, rows] = K[rows, :start].T
+        return K
 
     def blocks(
         self, X: Floats, Z: Floats, entries: int = BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, Floats]]:
         """The Gram matrix row block by row block, `entries` at a time: pairs (rows, block)."""
+        X, Z = as_points("X", X), as_points("Z", Z)
         height = max(1, entries // max(1, len(Z)))
         for start in range(0, len(X), height):
             rows = slice(start, min(start + height, len(X)))
@@ -66,6 +91,7 @@ class Kernel(Value, ABC):
 
     def dot(self, X: Floats, Z: Floats, W: Floats) -> Floats:
         """k(X, Z) @ W, shape (n,) or (n, outputs), without the whole Gram matrix."""
+        W = as_floats("W", W)
         out = np.empty((len(X), *W.shape[1:]))
         for rows, block in self.blocks(X, Z):
             np.matmul(block, W, out=out[rows])
@@ -130,11 +156,11 @@ class Leaf(Kernel):
 
     @final
     def diag(self, X: Floats) -> Floats:
-        return self.evaluate_diag(self.select(as_points("X", X)))
+        return self.evaluate_diag(self.select(check_finite("X", as_points("X", X))))
 
     @final
     def features(self, X: Floats) -> Floats:
-        return self.evaluate_features(self.select(as_points("X", X)))
+        return self.evaluate_features(self.select(check_finite("X", as_points("X", X))))
 
     def squared(self) -> Kernel:
         return Product(self, self)
@@ -163,6 +189,10 @@ class Pair(Kernel):
 
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        _check_kernel("left", self.left)
+        _check_kernel("right", self.right)
 
     @abstractmethod
     def join(self, left: Floats, right: Floats) -> Floats:
@@ -243,6 +273,7 @@ class Scaled(Kernel):
 
     def __post_init__(self) -> None:
         self._set(factor=check_positive("the factor of a kernel", self.factor))
+        _check_kernel("kernel", self.kernel)
 
     def gram(self, X: Floats, Z: Floats) -> Floats:
         K = self.kernel.gram(X, Z)
@@ -266,3 +297,8 @@ class Scaled(Kernel):
     def __repr__(self) -> str:
         bare = isinstance(self.kernel, Leaf)
         return f"{self.factor} * {self.kernel}" if bare else f"{self.factor} * ({self.kernel})"
+
+
+def _check_kernel(name: str, part: object) -> None:
+    if not isinstance(part, Kernel):
+        raise TypeError(f"{name} must be a kernel, got {part!r}.")

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from hplus._checks import Floats, check_positive, check_scales
 from hplus._values import value
 from hplus.kernels.base import Kernel, Leaf
-from hplus.kernels.distances import squared_distances
+from hplus.kernels.distances import shared_origin, squared_distances
 
 LONGEST = 750.0
 """exp(-750) is 0 in double precision, so no value changes when a distance is cut there."""
@@ -32,8 +32,9 @@ class Stationary(Leaf):
 
     @final
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        A = self.shrink(X)
-        return self.profile(A, A if Z is X else self.shrink(Z))
+        origin = shared_origin(X, Z)
+        A = self.shrink(X - origin)
+        return self.profile(A, A if Z is X else self.shrink(Z - origin))
 
     @final
     def evaluate_diag(self, X: Floats) -> Floats:

@@ -17,6 +17,8 @@ from hplus._checks import (
     check_nonnegative,
     check_positive,
     frozen_array,
+    place,
+    shown,
 )
 from hplus._values import value
 from hplus.kernels.base import Kernel, Leaf
@@ -149,25 +151,27 @@ class Finite(Leaf):
         K = frozen_array("matrix", self.matrix)
         if K.ndim != 2 or K.shape[0] != K.shape[1] or len(K) == 0:
             raise ValueError(f"matrix must be square and not empty, got shape {K.shape}.")
-        least = float(np.linalg.eigvalsh((K + K.T) / 2.0)[0])
-        if not np.array_equal(K, K.T) or least < -1e-10 * np.abs(K).max():
-            what = "is" if np.array_equal(K, K.T) else "is not symmetric; of its symmetric part"
+        half = K / 2.0 + K.T / 2.0
+        least, largest = float(np.linalg.eigvalsh(half)[0]), np.abs(K).max()
+        symmetric = np.abs(K - half).max() <= 1e-12 * largest
+        if not symmetric or least < -1e-10 * largest:
+            kind = "a symmetric" if symmetric else "an asymmetric"
             raise ValueError(
-                f"matrix must be symmetric positive semi-definite, its smallest eigenvalue {what} "
-                f"{least:.6g}."
+                f"matrix must be symmetric positive semi-definite, got {kind} one; the smallest "
+                f"eigenvalue of its symmetric part is {least:.6g}."
             )
-        self._set(matrix=K)
+        self._set(matrix=frozen_array("matrix", half))
 
     def index(self, X: Floats) -> Ints:
         """The points as whole numbers below L."""
-        points = X[:, 0].astype(np.int64) if X.shape[1] == 1 else np.zeros(0, dtype=np.int64)
-        inside = X.shape[1] == 1 and np.all((points == X[:, 0]) & (points >= 0))
-        if not inside or np.any(points >= len(self.matrix)):
-            raise ValueError(
-                f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}: "
-                f"choose it with columns=[j]."
-            )
-        return points
+        rule = f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}"
+        if X.shape[1] != 1:
+            raise ValueError(f"{rule}: X has {X.shape[1]} columns, choose one with columns=[j].")
+        x = X[:, 0]
+        bad = np.flatnonzero(~((x >= 0) & (x < len(self.matrix)) & (x == np.floor(x))))
+        if len(bad):
+            raise ValueError(f"{rule}: X has {x[bad[0]]:.6g} in row {bad[0]} of it.")
+        return x.astype(np.int64)
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
         return self.matrix[np.ix_(self.index(X), self.index(Z))]
@@ -209,7 +213,7 @@ class Scalar(Leaf):
         f = as_floats("the values of function", self.function(X))
         if f.shape != (len(X),):
             raise ValueError(f"function must give one number a point, got shape {f.shape}.")
-        return f
+        return _check_values(f)
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
         f = self.values(X)
@@ -242,6 +246,8 @@ class Custom(Leaf):
 
     def check(self) -> None:
         _check_callable(self.function)
+        if not isinstance(self.nonnegative, bool | np.bool_):
+            raise TypeError(f"nonnegative must be True or False, got {shown(self.nonnegative)}.")
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
         K = np.array(as_floats("the values of function", self.function(X, Z)))
@@ -249,6 +255,7 @@ class Custom(Leaf):
             raise ValueError(
                 f"function must give an array of shape {(len(X), len(Z))}, got shape {K.shape}."
             )
+        _check_values(K)
         return (K + K.T) / 2.0 if Z is X else K
 
     def evaluate_diag(self, X: Floats) -> Floats:
@@ -274,4 +281,15 @@ def _numbered(X: Floats, Z: Floats) -> tuple[Ints, Ints]:
 
 def _check_callable(function: object) -> None:
     if not callable(function):
-        raise TypeError(f"function must be callable, got {function!r}.")
+        raise TypeError(f"function must be callable, got {shown(function)}.")
+
+
+def _check_values(values: Floats) -> Floats:
+    """The values of a user's function, refused when one of them is not finite."""
+    finite = np.isfinite(values)
+    if not finite.all():
+        raise ValueError(
+            f"function must give finite numbers, got {(~finite).sum()} NaN or inf, the first at "
+            f"{place(np.argwhere(~finite)[0])}."
+        )
+    return values

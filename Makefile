@@ -1,0 +1,49 @@
+# `make` lists the targets. Everything is installed into .venv, nothing outside it.
+
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+run = $(if $1,$(foreach script,$1,echo $(script) && $(BIN)/python $(script) &&) true,echo Nothing to run yet.)
+
+.PHONY: help setup demo test lint check bench papers clean
+
+help: ## list the targets (the default)
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 9
+
+setup: $(STAMP) ## make .venv and install hplus in it with every extra
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+	"hplus needs Python 3.11 or newer and $(PYTHON) is %d.%d: name a newer one with make PYTHON=..." \
+	% sys.version_info[:2])'
+	@echo "Installing hplus into .venv: a few minutes the first time, nothing to do after that."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev]'
+	@touch $@
+
+demo: setup ## fit the bundled data, draw it and write the folder demo/
+	$(BIN)/python -m hplus.demo
+
+test: setup ## run all tests
+	$(BIN)/python -m pytest
+
+lint: setup ## check format, lint, types and the import contract
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test ## lint and test, what CI runs; prints the five longest files
+	@echo "The five longest files:"
+	@find src tests -name '*.py' -exec wc -l {} + | grep -v ' total$$' | sort -rn | head -5
+
+bench: setup ## run every script in benchmarks/ (long)
+	@$(call run,$(wildcard benchmarks/*.py))
+
+papers: setup ## run every experiment in papers/ (long)
+	@$(call run,$(wildcard papers/*.py papers/*/run.py))
+
+clean: ## remove .venv, caches and everything that was generated
+	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -1,0 +1,134 @@
+"""Geometry under the windows: quadrature rules, rings of vertices, triangles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from scipy.special import roots_jacobi
+
+from hplus._checks import Bools, Floats, check_memory, frozen_array
+
+Rule = tuple[Floats, Floats]
+"""Nodes (q, d) and weights (q,) of a quadrature: Σ_q weights[q] f(nodes[q]) stands for ∫_W f."""
+
+FLATTEST = 1e-12
+"""Width of a ring, as a share of its largest coordinates, below which it is rounding, not area."""
+
+
+def gauss(order: int, power: int = 0) -> Rule:
+    """∫₀¹ s^power f(s) ds = Σ_q w_q f(s_q), exact to degree 2·order - 1; shapes (q, 1), (q,)."""
+    u, w = roots_jacobi(order, 0, power)
+    return (1.0 + u[:, None]) / 2.0, w / 2.0 ** (power + 1)
+
+
+def cross(left: Rule, right: Rule) -> Rule:
+    """The rule of a product: nodes (x_p, z_q), weights v_p w_q, the right index fastest."""
+    (X, v), (Z, w) = left, right
+    check_nodes(len(v) * len(w), X.shape[1] + Z.shape[1])
+    nodes = np.hstack([np.repeat(X, len(w), axis=0), np.tile(Z, (len(v), 1))])
+    return nodes, np.outer(v, w).ravel()
+
+
+def check_nodes(count: int, dimension: int) -> None:
+    """Refuse a rule of `count` nodes that would not fit in memory."""
+    check_memory(8.0 * count * (dimension + 1), f"A quadrature of {count} nodes", "lower the order")
+
+
+def collapse(triangles: Floats, s: Floats, t: Floats) -> Floats:
+    """a + s((1 - t)(b - a) + t(c - a)), the unit square folded on a triangle (a, b, c).
+
+    Shapes (..., 3, 2), (...,), (...,) to (..., 2); the area element is 2·area·s ds dt.
+    """
+    a, b, c = np.moveaxis(triangles, -2, 0)
+    s, t = s[..., None], t[..., None]
+    return a + s * ((1.0 - t) * (b - a) + t * (c - a))
+
+
+def triangle_rule(triangles: Floats, order: int) -> Rule:
+    """Nodes (m·order², 2) and weights on triangles (m, 3, 2), exact to degree 2·order - 1.
+
+    ∫_T f = 2|T| ∫₀¹ s ∫₀¹ f(s, t) dt ds on every triangle T.
+    """
+    S, w = cross(gauss(order, power=1), gauss(order))
+    check_nodes(len(triangles) * len(w), 2)
+    nodes = collapse(triangles[:, None], S[:, 0], S[:, 1])
+    return nodes.reshape(-1, 2), np.outer(areas(triangles), 2.0 * w).ravel()
+
+
+def triangle_sample(triangles: Floats, n: int, rng: np.random.RandomState) -> Floats:
+    """n uniform points on triangles (m, 3, 2): one of them by area, then a point inside it."""
+    share = areas(triangles) / areas(triangles).sum()
+    chosen = rng.choice(len(share), n, p=share)
+    # s = √u, as the points with s <= r make up r² of a triangle's area
+    s, t = np.sqrt(rng.random_sample(n)), rng.random_sample(n)
+    return collapse(triangles[chosen], s, t)
+
+
+def areas(triangles: Floats) -> Floats:
+    """|(b - a) x (c - a)|/2 of each triangle (a, b, c), shape (m, 3, 2) to (m,)."""
+    p, q = triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]
+    return 0.5 * np.abs(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0])
+
+
+def triangulate(shape: Any) -> Floats:
+    """Triangles that tile a shapely polygon, shape (m, 3, 2)."""
+    shapely = load_shapely()
+    parts = shapely.get_parts(shapely.constrained_delaunay_triangles(shape))
+    triangles = shapely.get_coordinates(parts).reshape(-1, 4, 2)[:, :3]
+    # a triangle no larger than the rounding of its corners may stick out of the polygon
+    reach, sides = np.abs(triangles).max(axis=(0, 1)), np.ptp(triangles, axis=1)
+    rounding = 4.0 * np.finfo(float).eps * (sides @ reach[::-1])
+    return triangles[areas(triangles) > rounding]
+
+
+def check_ring(name: str, vertices: Any) -> Floats:
+    """A read-only array of vertices, shape (n, 2), the first not repeated at the end."""
+    ring = frozen_array(name, vertices)
+    if ring.ndim != 2 or ring.shape[1] != 2:
+        raise ValueError(f"{name} must have one vertex a row, shape (n, 2), got {ring.shape}.")
+    ring = ring[:-1] if np.array_equal(ring[:1], ring[1:][-1:]) else ring
+    if len(ring) < 3:
+        raise ValueError(f"{name} must have at least 3 vertices, got {len(ring)}.")
+    spread = (ring - ring[0]) / np.maximum(np.abs(ring).max(axis=0), np.finfo(float).tiny)
+    if np.linalg.matrix_rank(spread, tol=FLATTEST) < 2:
+        raise ValueError(f"{name} must enclose an area, got {len(ring)} vertices on one line.")
+    return ring
+
+
+def check_holes(holes: Any) -> tuple[Floats, ...]:
+    """Every hole as a ring."""
+    if not isinstance(holes, Iterable):
+        raise TypeError(f"holes must be a sequence of rings, got {holes!r}.")
+    return tuple(check_ring(f"hole {i}", hole) for i, hole in enumerate(holes))
+
+
+def build_shape(outer: Floats, holes: tuple[Floats, ...]) -> Any:
+    """The shapely polygon, prepared for many point queries; refused if its rings cross."""
+    shapely = load_shapely()
+    shape = shapely.Polygon(outer, holes)
+    if not shapely.is_valid(shape):
+        reason, _, place = shapely.is_valid_reason(shape).lower().rstrip("]").partition("[")
+        raise ValueError(
+            f"outer and holes must be rings that do not cross, the holes apart and inside outer, "
+            f"got {reason.replace('shell', 'outer')} near ({', '.join(place.split())}): mend "
+            f"the rings there."
+        )
+    shapely.prepare(shape)
+    return shape
+
+
+def covers(shape: Any, X: Floats) -> Bools:
+    """Does X[i] lie in the shapely polygon or on its boundary? Shape (n, 2) to (n,)."""
+    inside: Bools = load_shapely().intersects_xy(shape, X)
+    return inside
+
+
+def load_shapely() -> Any:
+    """The shapely module, of the extra `geo`."""
+    try:
+        import shapely
+    except ImportError:
+        raise ImportError("Polygon needs shapely: pip install 'hplus[geo]'.") from None
+    return shapely

@@ -1,0 +1,1 @@
+"""Estimators: what learns, in scikit-learn's manner."""

@@ -1,0 +1,326 @@
+"""The kernel machines: regression and classification by the representer theorem."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from hplus._checks import Floats, check_choice, check_count, check_positive, shown
+from hplus.estimators.base import (
+    LARGEST,
+    Estimator,
+    check_diagonal,
+    check_fitted,
+    check_kernel,
+    check_labels,
+    check_per_row,
+    check_points,
+    check_prediction,
+    check_targets,
+    check_weights,
+    merge_repeated,
+    warn_if_loose,
+)
+from hplus.features import Nystroem
+from hplus.kernels import Kernel
+from hplus.losses import (
+    LOSSES,
+    Hinge,
+    Logistic,
+    Loss,
+    PiecewiseLinear,
+    Poisson,
+    PoissonLog,
+    Squared,
+    SquaredHinge,
+    as_loss,
+)
+from hplus.solvers.representer import Basis, Landmarks, Points, Trained, ridge, train
+from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.risk import Risk
+from hplus.space import Function
+from hplus.storage import storable
+from hplus.tuning import cross_validated_scale, leave_one_out_scale
+
+SMOOTH_GAP, KINKED_GAP = 1e-8, 1e-5
+"""The relative gaps that a fit is expected to certify."""
+
+
+@final
+@storable
+class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
+    """Regression in a kernel's function space, with any convex loss.
+
+    Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + penalty ‖f‖²  over the functions f of the
+    kernel's space (the representer theorem: f is a weighted sum of kernels at the data).
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto", default="auto"
+        "auto" is a Gaussian whose scale is learned: by leave-one-out for the squared loss, by
+        cross-validation for others.
+    loss : str or loss, default="squared"
+        A name ("squared", "absolute", "quantile", "huber", "epsilon_insensitive",
+        "poisson_log"), a value such as `Quantile(0.9)`, or any object with `value(y, f)` and
+        `slope(y, f)`. "poisson_log" fits counts with mean exp(f), and predicts that mean.
+    penalty : float, default=1e-3
+        Larger is smoother. scikit-learn's `KernelRidge(alpha)` is `penalty = alpha / n`.
+    landmarks : int or Nystroem, default=None
+        Look for f among functions on so many data points only: for more than 20,000 rows.
+
+    Attributes
+    ----------
+    function_ : Function
+    kernel_ : Kernel
+    solution_ : SolverResult
+        `objective` is certified to lie at most `gap` above the smallest possible value.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "auto",
+        loss: Any = "squared",
+        penalty: float = 1e-3,
+        landmarks: int | Nystroem | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.penalty = penalty
+        self.landmarks = landmarks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> Self:
+        """Learn from rows X (n, d) and targets y (n,), or (n, outputs) for the squared loss.
+
+        `exposure`, for "poisson_log" only, is how long or how often each row was watched: the
+        mean of y is exposure·exp(f), and `predict` gives the rate exp(f).
+        """
+        loss = self._loss()
+        check_kernel(self.kernel)
+        penalty, landmarks = check_positive("penalty", self.penalty), _as_landmarks(self.landmarks)
+        X = check_points(self, X, reset=True)
+        y = check_targets(y, X, several=isinstance(loss, Squared))
+        loss.require(y)
+        check_diagonal(self.kernel, X)
+        weights = check_weights("sample_weight", sample_weight, len(X))
+        watched = _check_exposure(loss, exposure, len(X))
+        y = y / (watched if y.ndim == 1 else watched[:, None])
+        X, y, shares = merge_repeated(X, y, watched * weights / weights.sum())
+        self.kernel_ = _learned_kernel(self.kernel, X, y, shares, loss, penalty)
+        basis = _basis(self.kernel_, X, landmarks)
+        if isinstance(loss, Squared):
+            trained = ridge(basis, y, shares, penalty)
+        else:
+            trained = train(basis, Risk(loss, y, shares, penalty))
+        self.function_, self.solution_ = basis.function(trained.coefficients), trained.result
+        warn_if_loose(self, self.solution_, _promised_gap(loss))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """f(X[i]), shape (n,) or (n, outputs); exp(f), the expected count, for "poisson_log"."""
+        check_fitted(self)
+        X = check_points(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = self.function_(X)
+        return check_prediction(self, self._loss().mean(f))
+
+    def _loss(self) -> Loss:
+        loss = as_loss(self.loss)
+        if isinstance(loss, Poisson):
+            raise ValueError(
+                'loss "poisson" needs a function that is never negative: use "poisson_log" here.'
+            )
+        return loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = isinstance(self.loss, Squared) or self.loss == "squared"
+        tags.target_tags.positive_only = (
+            isinstance(self.loss, PoissonLog) or self.loss == "poisson_log"
+        )
+        return tags
+
+
+def _probabilistic(estimator: KernelClassifier) -> bool:
+    if not isinstance(as_loss(estimator.loss), Logistic):
+        raise AttributeError(f'probabilities need loss="logistic", got {estimator.loss!r}.')
+    return True
+
+
+@final
+@storable
+class KernelClassifier(ClassifierMixin, Estimator):
+    """Classification in a kernel's function space: support vectors, or logistic regression.
+
+    Minimises  Σ_i w_i Φ(y_i, f(x_i) + b) / Σ_i w_i + penalty ‖f‖²,  y_i = ±1, with a free bias b;
+    several classes one against the rest. libsvm's cost is C = 1/(2·penalty·n).
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto", default="auto"
+        "auto" is a Gaussian whose scale is learned by cross-validation.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        "logistic" gives probabilities.
+    penalty : float, default=1e-3
+        Larger is smoother.
+    solver : {"auto", "dual", "primal"}, default="auto"
+        For the hinge: libsvm on the dual (what "auto" takes), or an interior point method on the
+        kernelised primal; both reach the same optimum. The other losses have "primal" only.
+    landmarks : int or Nystroem, default=None
+        Look for f among functions on so many data points only: for large n, "primal" only.
+
+    Attributes
+    ----------
+    classes_ : array
+    function_ : Function
+        One output for two classes, one for each class otherwise.
+    intercept_ : array (outputs,)
+    kernel_ : Kernel
+    solution_ : SolverResult
+        `objective` is certified to lie at most `gap` above the smallest possible value; both are
+        summed over the classes.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "auto",
+        loss: str = "hinge",
+        penalty: float = 1e-3,
+        solver: str = "auto",
+        landmarks: int | Nystroem | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.penalty = penalty
+        self.solver = solver
+        self.landmarks = landmarks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d) and labels y (n,)."""
+        loss, solver = self._loss(), self._solver()
+        check_kernel(self.kernel)
+        penalty, landmarks = check_positive("penalty", self.penalty), _as_landmarks(self.landmarks)
+        X = check_points(self, X, reset=True)
+        y = check_labels(y, X)
+        check_diagonal(self.kernel, X)
+        weights = check_weights("sample_weight", sample_weight, len(X))
+        self.classes_ = _check_classes(y[weights > 0.0])
+        codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
+        X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
+        sides = _one_against_rest(codes, len(self.classes_))
+        risks = [Risk(loss, side, shares, penalty, bias=True) for side in sides]
+        self.kernel_: Any = self.kernel
+        if not isinstance(self.kernel, Kernel):
+            self.kernel_ = cross_validated_scale(X, risks[0], solver)
+        basis = _basis(self.kernel_, X, landmarks)
+        trained = [train(basis, risk, solver) for risk in risks]
+        self._keep(basis, trained)
+        warn_if_loose(self, self.solution_, _promised_gap(loss))
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(X[i]) + b: shape (n,), positive for classes_[1], or (n, classes)."""
+        check_fitted(self)
+        X = check_points(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = self.function_(X) + self.intercept_
+        return check_prediction(self, f[:, 0] if len(self.classes_) == 2 else f)
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        f = self.decision_function(X)
+        return self.classes_[f.argmax(axis=1) if f.ndim == 2 else (f > 0.0).astype(np.intp)]
+
+    @available_if(_probabilistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, shape (n, classes)."""
+        p = Logistic().mean(self.decision_function(X))
+        if p.ndim == 1:
+            return np.stack([1.0 - p, p], axis=1)
+        return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+    def _keep(self, basis: Basis, trained: list[Trained]) -> None:
+        c = np.stack([t.coefficients for t in trained], axis=1)
+        self.function_: Function = basis.function(c)
+        self.intercept_ = np.array([t.bias for t in trained])
+        self.solution_ = SolverResult(
+            max((t.result.status for t in trained), key=list(Status).index),
+            sum(t.result.iterations for t in trained),
+            sum(t.result.objective for t in trained),
+            sum(t.result.gap for t in trained),
+        )
+
+    def _loss(self) -> Loss:
+        unknown = isinstance(self.loss, str) and self.loss not in LOSSES
+        loss = None if unknown else as_loss(self.loss)
+        if not isinstance(loss, Hinge | SquaredHinge | Logistic):
+            raise ValueError(
+                'loss must be one of "hinge", "squared_hinge", "logistic", '
+                f"got {shown(self.loss)}: use KernelRegressor for others."
+            )
+        return loss
+
+    def _solver(self) -> str:
+        solver = check_choice("solver", self.solver, ("auto", "dual", "primal"))
+        dual = isinstance(self._loss(), Hinge) and self.landmarks is None
+        if solver == "dual" and not dual:
+            raise ValueError(
+                'solver="dual" goes with loss="hinge" on all points: use solver="primal" for '
+                "other losses and for landmarks."
+            )
+        return ("dual" if dual else "primal") if solver == "auto" else solver
+
+
+def _as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
+    if landmarks is None or isinstance(landmarks, Nystroem):
+        return landmarks
+    return Nystroem(check_count("landmarks", landmarks), random_state=0)
+
+
+def _basis(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Basis:
+    return Points(kernel, X) if landmarks is None else Landmarks(kernel, X, landmarks)
+
+
+def _learned_kernel(
+    kernel: Kernel | str, X: Floats, y: Floats, shares: Floats, loss: Loss, penalty: float
+) -> Kernel:
+    if isinstance(kernel, Kernel):
+        return kernel
+    if isinstance(loss, Squared):
+        return leave_one_out_scale(X, y, shares, penalty)
+    return cross_validated_scale(X, Risk(loss, y, shares, penalty))
+
+
+def _check_exposure(loss: Loss, exposure: Any, n: int) -> Floats:
+    if exposure is None:
+        return np.ones(n)
+    if not isinstance(loss, PoissonLog):
+        raise ValueError(f'exposure goes with loss="poisson_log" only, got loss {loss}.')
+    watched = check_per_row("exposure", exposure, n)
+    if np.any(watched < 1.0 / LARGEST):
+        raise ValueError(
+            f"exposure must be at least {1.0 / LARGEST:.0e} in every row, got {watched.min():.6g} "
+            f"in row {watched.argmin()}: drop such rows."
+        )
+    return watched
+
+
+def _check_classes(y: Any) -> Any:
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least two classes with positive weight, got 1 class: {classes[0]}."
+        )
+    return classes
+
+
+def _one_against_rest(codes: Floats, count: int) -> list[Floats]:
+    """Labels ±1: of class 1 against class 0, or of every class against the others."""
+    positive = [1] if count == 2 else range(count)
+    return [np.where(codes == k, 1.0, -1.0) for k in positive]
+
+
+def _promised_gap(loss: Loss) -> float:
+    return KINKED_GAP if isinstance(loss, PiecewiseLinear) else SMOOTH_GAP

@@ -1,0 +1,271 @@
+"""Integrals of kernels over a window: ∫k(s, x)ds, ∫k(s, c)k(s, d)ds and ∬k.
+
+A kernel is first written as a sum of products of leaves. Over a box, the integral of a product of
+leaves is a product over groups that share no column, and an isotropic Matérn or rational quadratic
+kernel is a sum of Gaussians, themselves products over columns. So nearly all comes down to an
+interval, in closed form or by Gauss-Legendre panels; what is left, and windows that are no boxes,
+are integrated by a quadrature that is refined until two orders agree.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial, reduce
+from itertools import combinations_with_replacement, product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+from hplus._checks import Floats, as_points, check_finite, check_memory
+from hplus.kernels.base import Kernel, Leaf, Product, Scaled, Sum
+from hplus.kernels.domains import (
+    Axes,
+    Domain,
+    Exponential,
+    Factors,
+    Pairs,
+    Points,
+    gram,
+    seeing,
+)
+from hplus.kernels.mixtures import Spread, components
+from hplus.kernels.quadrature import refined_between, refined_over
+from hplus.kernels.stationary import (
+    Gaussian,
+    Laplace,
+    Matern32,
+    Matern52,
+    Periodic,
+    Stationary,
+)
+from hplus.kernels.structured import Constant, Finite, Linear, Nugget, Polynomial
+from hplus.windows import Window
+
+Term = tuple[float, tuple[Leaf, ...]]
+"""A coefficient times a product of leaves."""
+
+EXPONENTIALS: dict[type[Stationary], tuple[float, list[float]]] = {
+    Laplace: (1.0, [1.0]),
+    Matern32: (np.sqrt(3.0), [1.0, 1.0]),
+    Matern52: (np.sqrt(5.0), [1.0, 1.0, 1.0 / 3.0]),
+}
+"""Kernels that are an `Exponential` on one column: rate·scale, and p."""
+
+Plain = Gaussian | Laplace | Periodic | Polynomial
+"""Kernels that see one column when a kernel is a sum of products."""
+
+HALVED = 32
+"""A symmetric matrix of integrals with more rows is put together from the blocks of two halves."""
+
+
+def mean_embedding(kernel: Kernel, window: Window, X: Any) -> Floats:
+    """∫_W k(s, X[i]) ds, shape (n,).
+
+    >>> from hplus.kernels import Laplace
+    >>> from hplus.windows import Interval
+    >>> mean_embedding(Laplace(1.0), Interval(0.0, 1.0), [[0.0]]).round(6).tolist()
+    [0.632121]
+    """
+    X = _points("X", X, window)
+    nothing = np.zeros((1, X.shape[1]))
+    return _integrals(_terms(kernel, X.shape[1]), [(1.0, ())], window, X, nothing)[:, 0]
+
+
+def product_integral(kernel: Kernel, window: Window, C: Any, D: Any = None) -> Floats:
+    """∫_W k(s, C[i]) k(s, D[j]) ds, shape (n, m); without D, D is C and the result symmetric."""
+    C = _points("C", C, window)
+    D = C if D is None else _points("D", D, window)
+    need = 8.0 * len(C) * len(D)
+    check_memory(need, f"Integrals of {len(C)} x {len(D)} products", "use fewer points")
+    terms = _terms(kernel, C.shape[1])
+    return _integrals(terms, terms, window, C, D)
+
+
+def double_integral(kernel: Kernel, window: Window) -> float:
+    """∬ k(s, t) ds dt over W x W, the squared norm of the mean embedding of W."""
+    terms, bounds = _terms(kernel, _dimension(window)), window.box_bounds()
+    if bounds is None:
+        whole = partial(_sum, terms)
+        return float(refined_between(whole, window.quadrature, window.dimension)[0, 0])
+    pairs = Pairs(*bounds)
+    return float(sum(a * _over_box(pairs, _sided(F))[0, 0] for a, F in terms))
+
+
+def _points(name: str, value: Any, window: Window) -> Floats:
+    return check_finite(name, as_points(name, value, _dimension(window)))
+
+
+def _dimension(window: Window) -> int:
+    if not isinstance(window, Window):
+        raise TypeError(f"window must be a window such as Interval(0, 1), got {window!r}.")
+    return window.dimension
+
+
+def _integrals(left: list[Term], right: list[Term], window: Window, C: Floats, D: Floats) -> Floats:
+    """∫_W (Σ left)(s, C[i]) (Σ right)(s, D[j]) ds, shape (n, m)."""
+    out, bounds, symmetric = np.zeros((len(C), len(D))), window.box_bounds(), C is D
+    if out.size == 0:
+        return out
+    if bounds is None:
+        sums = partial(_sum, left, Z=C), partial(_sum, right, Z=D)
+        out += refined_over(*sums, window.quadrature, window.dimension)
+    elif symmetric and len(C) > HALVED:
+        return _by_halves(partial(_integrals, left, right, window), C)
+    else:
+        points = Points(*bounds, C, D)
+        for coefficient, F, G in _pairs(left, right, symmetric):
+            out += coefficient * _over_box(points, _sided(F, G))
+    return (out + out.T) / 2.0 if symmetric else out
+
+
+def _by_halves(integrals: Callable[[Floats, Floats], Floats], C: Floats) -> Floats:
+    A, B = C[: len(C) // 2], C[len(C) // 2 :]
+    corner = integrals(A, B)
+    return np.block([[integrals(A, A), corner], [corner.T, integrals(B, B)]])
+
+
+def _pairs(
+    left: list[Term], right: list[Term], symmetric: bool
+) -> Iterator[tuple[float, tuple[Leaf, ...], tuple[Leaf, ...]]]:
+    """Every term of the left times every term of the right; (i, j) twice for (j, i) by symmetry."""
+    for (i, (a, F)), (j, (b, G)) in product(enumerate(left), enumerate(right)):
+        if not symmetric or i <= j:
+            yield (2.0 if symmetric and i < j else 1.0) * a * b, F, G
+
+
+def _terms(kernel: Kernel, dimension: int) -> list[Term]:
+    """k = Σ coefficient · Π leaves, except on sets of measure 0."""
+    match kernel:
+        case Sum(left, right):
+            return _terms(left, dimension) + _terms(right, dimension)
+        case Product(left, right):
+            both = product(_terms(left, dimension), _terms(right, dimension))
+            return [(a * b, F + G) for (a, F), (b, G) in both]
+        case Scaled(factor, inner):
+            return [(factor * a, F) for a, F in _terms(inner, dimension)]
+        case Leaf():
+            return _leaf_terms(kernel, kernel.axes(dimension))
+    raise TypeError(f"kernel must be a kernel, got {kernel!r}.")
+
+
+def _leaf_terms(leaf: Leaf, axes: Axes) -> list[Term]:
+    """A leaf as a sum of products over its columns, where it is one."""
+    match leaf:
+        case Finite():
+            raise ValueError("Finite has no integral over a window: sum over its numbers instead.")
+        case Nugget():
+            return []
+        case Constant():
+            return [(leaf.value, ())]
+        case Gaussian() | Laplace():
+            scales = zip(axes, leaf.scales(len(axes)), strict=True)
+            return [(1.0, tuple(leaf.replace(scale=h, columns=(j,)) for j, h in scales))]
+        case Periodic():
+            return [(1.0, tuple(leaf.replace(columns=(j,)) for j in axes))]
+        case Linear():
+            return [(1.0, (Polynomial(1, offset=0.0, columns=(j,)),)) for j in axes]
+        case Polynomial() if len(axes) > 1:
+            return list(_monomials(leaf, axes))
+    return [(1.0, (leaf,))]
+
+
+def _monomials(leaf: Polynomial, axes: Axes) -> Iterator[Term]:
+    """(x·z + c)^p = Σ_|m|=p p!/(m_0!…m_d!) c^m_0 Π_j (x_j z_j)^m_j."""
+    for chosen in combinations_with_replacement((-1, *axes), leaf.degree):
+        powers = Counter(chosen)
+        count = factorial(leaf.degree) / prod(factorial(m) for m in powers.values())
+        coefficient = count * leaf.offset ** powers.pop(-1, 0)
+        monomial = (Polynomial(m, offset=0.0, columns=(j,)) for j, m in powers.items())
+        if coefficient > 0.0:
+            yield coefficient, tuple(monomial)
+
+
+def _sum(terms: list[Term], X: Floats, Z: Floats) -> Floats:
+    """Σ coefficient · Π leaves at X[i], Z[j], shape (n, m)."""
+    return sum((a * gram(F, X, Z) for a, F in terms), np.zeros((len(X), len(Z))))
+
+
+def _over_box(domain: Domain, factors: Factors) -> Floats:
+    """The integral of a product of leaves, shape (n, m)."""
+    groups = _groups(factors, len(domain.low))
+    seen = {axis for axes, _ in groups for axis in axes}
+    free = prod(domain.length(axis) for axis in range(len(domain.low)) if axis not in seen)
+    parts = (_over_group(domain, axes, group) for axes, group in groups)
+    return reduce(np.multiply, parts, np.full(domain.shape, free))
+
+
+def _groups(factors: Factors, dimension: int) -> list[tuple[Axes, Factors]]:
+    """The factors in groups that share no column, each with its columns."""
+    groups: list[tuple[Axes, Factors]] = []
+    for factor in factors:
+        axes = set(factor[1].axes(dimension))
+        members: Factors = (factor,)
+        for group in [group for group in groups if axes & set(group[0])]:
+            groups.remove(group)
+            axes, members = axes | set(group[0]), members + group[1]
+        groups.append((tuple(sorted(axes)), members))
+    return groups
+
+
+def _over_group(domain: Domain, axes: Axes, group: Factors) -> Floats:
+    """The integral of leaves that share columns."""
+    spreads = [f for f in group if isinstance(f[1], Spread)]
+    rest = tuple(f for f in group if not isinstance(f[1], Spread))
+    if not all(isinstance(leaf, Plain) for _, leaf in rest):
+        return domain.tensor(axes, group)
+    if len(axes) == 1:
+        return _over_axis(domain, axes[0], group)
+    if len(spreads) <= 2 and all(isinstance(leaf, Gaussian | Polynomial) for _, leaf in rest):
+        return _gaussians(domain, axes, group)
+    if len(spreads) == 1:
+        return _one_spread(domain, axes, spreads[0], rest)
+    return domain.tensor(axes, group)
+
+
+def _over_axis(domain: Domain, axis: int, group: Factors) -> Floats:
+    """The integral of leaves that see this column only."""
+    kinds = {type(leaf) for _, leaf in group}
+    if Gaussian in kinds and kinds <= {Gaussian, Polynomial}:
+        return _gaussians(domain, (axis,), group)
+    if kinds <= EXPONENTIALS.keys():
+        left, right = _exponential(group, 0), _exponential(group, 1)
+        if left[0] == right[0] or 0.0 in (left[0], right[0]):
+            return domain.exponentials(axis, left, right)
+    return domain.panels(axis, group)
+
+
+def _one_spread(domain: Domain, axes: Axes, spread: tuple[int, Leaf], rest: Factors) -> Floats:
+    """Σ_k w_k Π_axes ∫ of the k-th Gaussian of a spread kernel times what else sees that axis."""
+    weights, *precisions = components(domain, axes, (spread,))
+    out = np.zeros(domain.shape)
+    for w, scales in zip(weights, 1.0 / np.sqrt(precisions[spread[0]]), strict=True):
+        part = np.full(domain.shape, w)
+        for axis, scale in zip(axes, scales, strict=True):
+            narrow = (spread[0], Gaussian(scale, columns=(axis,)))
+            part *= _over_axis(domain, axis, (narrow, *seeing(axis, rest, len(domain.low))))
+        out += part
+    return out
+
+
+def _gaussians(domain: Domain, axes: Axes, group: Factors) -> Floats:
+    """The integral of Gaussians, or sums of them, times polynomials on one column each."""
+    polynomials = tuple(f for f in group if isinstance(f[1], Polynomial))
+    return domain.gaussians(axes, components(domain, axes, group), polynomials)
+
+
+def _exponential(group: Factors, side: int) -> Exponential:
+    """The product of the exponentials on one side: rates add, polynomials multiply."""
+    leaves = [leaf for own, leaf in group if own == side and isinstance(leaf, Stationary)]
+    rates = [EXPONENTIALS[type(leaf)][0] / leaf.scales(1)[0] for leaf in leaves]
+    rate, poly = sum(rates), np.ones(1)
+    for own, leaf in zip(rates, leaves, strict=True):
+        p = np.array(EXPONENTIALS[type(leaf)][1])
+        # from a polynomial in own·r to one in rate·r
+        poly = np.convolve(poly, p * (own / rate) ** np.arange(len(p)))
+    return rate, poly
+
+
+def _sided(*sides: tuple[Leaf, ...]) -> Factors:
+    return tuple((side, leaf) for side, leaves in enumerate(sides) for leaf in leaves)

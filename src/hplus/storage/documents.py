@@ -1,0 +1,228 @@
+"""A fitted model as a JSON document and the arrays that it names, and back.
+
+Only classes registered here are ever built, through their constructors, which check what they get.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import ChainMap
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from hplus.features import FEATURES
+from hplus.kernels import KERNELS
+from hplus.losses import LOSS_CLASSES
+from hplus.solvers.result import SolverResult, Status
+from hplus.space import Function
+from hplus.storage.files import CODES, LARGEST_HEADER, SCHEMA, Array, Json
+from hplus.windows import WINDOWS
+
+Arrays = dict[tuple[Any, ...], tuple[str, Array]]
+T = TypeVar("T")
+
+DEEPEST = 64
+"""Levels of lists, values and models inside one another."""
+
+FAMILIES = {
+    "kernels": KERNELS,
+    "windows": WINDOWS,
+    "losses": LOSS_CLASSES,
+    "features": FEATURES,
+}
+
+# the family is part of the name: a kernel and a window are both called Product
+VALUES: dict[str, type] = {
+    f"{family}.{cls.__name__}": cls for family, classes in FAMILIES.items() for cls in classes
+}
+"""The frozen values by the name that a document gives them."""
+
+STORABLE: dict[str, type] = {cls.__name__: cls for cls in (Function, SolverResult, Status)}
+"""Estimators and other classes registered with `@storable`, by name."""
+
+CLASSES = ChainMap(STORABLE, VALUES)
+
+MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What content that was tampered with can raise in `build` and in constructors."""
+
+
+def storable(cls: type[T]) -> type[T]:
+    """Register an estimator, a frozen dataclass or an Enum: its objects can be saved and loaded."""
+    params = getattr(cls, "__dataclass_params__", None)
+    if not (params and params.frozen) and not issubclass(cls, BaseEstimator | Enum):
+        raise TypeError(f"cls must be an estimator, a frozen dataclass or an Enum, got {cls!r}.")
+    known = STORABLE.get(cls.__name__, cls)
+    # a module that is loaded again defines its classes again
+    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+        raise ValueError(f"cls must have a name of its own, got {cls!r} beside {known!r}.")
+    STORABLE[cls.__name__] = cls
+    return cls
+
+
+def pack(part: Any, path: str, holder: str, arrays: Arrays) -> Any:
+    """`part` as JSON, tagged where JSON has no such thing; its arrays are added to `arrays`."""
+    kind = type(part)
+    if part is None or kind in (bool, str):
+        return part
+    if kind is int:
+        return part if abs(part) < 2**63 else {"int": hex(part)}
+    if kind is float:
+        return part if math.isfinite(part) else {"float": repr(part)}
+    if kind in (list, tuple):
+        items = [pack(p, f"{path}[{i}]", holder, arrays) for i, p in enumerate(part)]
+        return items if kind is list else {"tuple": items}
+    if kind is dict and all(type(key) is str for key in part):
+        return {"dict": {k: pack(p, f"{path}[{k!a}]", holder, arrays) for k, p in part.items()}}
+    if kind is np.ndarray:
+        return _pack_array(part, path, holder, arrays)
+    if isinstance(part, np.generic):
+        return {"scalar": _pack_array(np.asarray(part), path, holder, arrays)}
+    if registered_name(kind) is None:
+        raise ValueError(_refusal(part, holder))
+    return _pack_registered(part, path, arrays)
+
+
+def _pack_registered(part: Any, path: str, arrays: Arrays) -> Json:
+    kind, name, start = (
+        type(part).__name__,
+        registered_name(type(part)),
+        f"{path}__" if path else "",
+    )
+
+    def each(members: Json, at: str | None) -> Json:
+        # a refusal names the value that holds the part, but of a model the parameter
+        return {
+            k: pack(p, start + k, f"{at or start + k}: {kind}", arrays) for k, p in members.items()
+        }
+
+    if isinstance(part, Enum):
+        return {"enum": name, "member": part.name}
+    if isinstance(part, BaseEstimator):
+        params = each(part.get_params(deep=False), None)
+        return {"model": name, "params": params, "fitted": each(_fitted(part), None)}
+    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+    return {"value": name, "fields": each(fields, path)}
+
+
+def _fitted(model: Any) -> Json:
+    """The attributes whose names end with one underscore and begin with none."""
+    return {n: part for n, part in vars(model).items() if re.fullmatch(r"[^_](.*[^_])?_", n)}
+
+
+def _pack_array(array: Array, path: str, holder: str, arrays: Arrays) -> Json:
+    dtype = array.dtype.newbyteorder("<")
+    if dtype.kind in "UO" and all(isinstance(item, str) for item in array.flat):
+        items = [str(item) for item in array.flat]
+        kind = "object" if dtype.kind == "O" else dtype.str
+        return {"text": items, "dtype": kind, "shape": list(array.shape)}
+    if dtype.str not in CODES:
+        raise ValueError(_refusal(array, holder))
+    # rows first or columns first in memory is kept: sums round differently along the other
+    order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
+    order = list(range(array.ndim)) if array.flags.c_contiguous else order
+    tensor = np.asarray(array.transpose(order), dtype=dtype, order="C")
+    # arrays that are one memory become one tensor, and are one memory again after loading
+    key = (tensor.__array_interface__["data"][0], dtype.str, tensor.shape)
+    name, _ = arrays.setdefault(key, (f"{len(arrays)}:{path}", tensor))
+    return {"array": name, "axes": np.argsort(order).tolist()}
+
+
+def _refusal(part: Any, holder: str) -> str:
+    """Why `part` cannot be saved, and what to do."""
+    what = f"an object of type {type(part).__name__}"
+    advice = "use numbers, text, arrays, lists, tuples and dicts"
+    if isinstance(part, np.random.RandomState | np.random.Generator):
+        advice = "give a whole number instead"
+    elif isinstance(part, BaseEstimator | Enum) or dataclasses.is_dataclass(part):
+        advice = "use one of hplus, or register its class with hplus.storage.storable"
+    elif isinstance(part, np.ndarray):
+        what = f"an array ({type(part).__name__} of {part.dtype})"
+        advice = "use a plain array of float64, integers, booleans or text"
+    elif isinstance(part, dict):
+        what, advice = "a dict with keys that are not text", "make the keys text"
+    elif callable(part):
+        what, advice = "a Python callable", "use a value made of numbers and text instead"
+    return f"{holder} holds {what}, which cannot be saved: {advice}."
+
+
+def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
+    """What `_pack` turned into JSON."""
+    if depth > DEEPEST:
+        raise RecursionError
+
+    def inner(part: Any) -> Any:
+        return build(part, tensors, depth + 1)
+
+    def each(parts: Json) -> Json:
+        return {key: inner(part) for key, part in parts.items()}
+
+    match part:
+        case None | bool() | int() | float() | str():
+            return part
+        case list():
+            return [inner(item) for item in part]
+        case {"tuple": list(items)}:
+            return tuple(inner(item) for item in items)
+        case {"dict": dict(items)}:
+            return each(items)
+        case {"int": str(text)}:
+            return int(text, 16)
+        case {"float": str(text)}:
+            return float(text)
+        case {"scalar": array}:
+            return build(array, tensors, depth)[()]
+        case {"array": str(name), "axes": list(axes)}:
+            return tensors[name].transpose(axes)
+        case {"text": list(items), "dtype": str(dtype), "shape": list(shape)}:
+            return _build_text(items, dtype, shape)
+        case {"enum": str(name), "member": str(member)}:
+            return _class(name)[member]
+        case {"value": str(name), "fields": dict(fields)}:
+            return _construct(name, each(fields))
+        case {"model": str(name), "params": dict(params), "fitted": dict(fitted)}:
+            return _restore(_construct(name, each(params)), each(fitted))
+    raise ValueError(f"it holds {part!r:.40}, which means nothing in schema {SCHEMA}.")
+
+
+def _build_text(items: list[Any], dtype: str, shape: list[Any]) -> Array:
+    width = re.fullmatch(r"object|<U(\d{1,9})", dtype)
+    if width is None or int(width[1] or 1) * len(items) > LARGEST_HEADER:
+        raise ValueError(f"{len(items)} texts of dtype {dtype} are too large: use dtype object.")
+    return np.array([str(item) for item in items], dtype=dtype).reshape(shape)
+
+
+def _construct(name: str, arguments: Json) -> Any:
+    try:
+        return _class(name)(**arguments)
+    except MALFORMED as error:
+        raise ValueError(f"{name} refuses what was stored of it: {reason(error)}") from error
+
+
+def _restore(model: Any, fitted: Json) -> Any:
+    for name, part in fitted.items():
+        if not re.fullmatch(r"[a-z][a-z0-9_]*_", name):
+            raise ValueError(f"fitted attributes must have names such as coef_, got {name!r}.")
+        setattr(model, name, part)
+    return model
+
+
+def _class(name: str) -> Any:
+    if name not in CLASSES:
+        raise ValueError(f"its class {name!r} is not known here: import its module or upgrade.")
+    return CLASSES[name]
+
+
+def registered_name(cls: type) -> str | None:
+    return next((name for name, known in CLASSES.items() if known is cls), None)
+
+
+def reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"lists and values must be nested at most {DEEPEST} deep."
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}."

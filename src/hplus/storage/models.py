@@ -1,0 +1,84 @@
+"""save and load: a fitted model as one safetensors file, without pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason, registered_name
+from hplus.storage.files import SCHEMA, digest, dumps, header, read_file, replace_file, seal
+from hplus.windows import Window
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to `path`: the whole file appears there, or nothing changes."""
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise IsADirectoryError(f"path must be a file, got the folder {path}: add a file name.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists, got {path}: create it.")
+    if target.exists() and not target.is_file():
+        raise ValueError(f"path must be an ordinary file, got {path}.")
+    if not isinstance(model, BaseEstimator) or registered_name(type(model)) is None:
+        raise TypeError(f"model must be an estimator that is storable, got {model!r:.60}.")
+    check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
+    try:
+        contents = _contents(model)
+    except MALFORMED as error:
+        raise ValueError(reason(error)) from error
+    replace_file(target, contents)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The model that `save` wrote to `path`; it predicts the same, bit for bit."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"path must be a file, got the folder {path}.")
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"path must be a file that exists, got {path}: check the name.")
+    try:
+        document, tensors = read_file(Path(path))
+        return build(document["model"], tensors)
+    except MALFORMED as error:
+        raise ValueError(f"{path} cannot be loaded: {reason(error)}") from error
+
+
+def _contents(model: Any) -> list[Any]:
+    """The file of a model, as pieces to be written one after the other."""
+    arrays: Arrays = {}
+    packed = pack(model, "", "", arrays)
+    # wide numbers first, so that each tensor is aligned
+    tensors = dict(sorted(arrays.values(), key=lambda pair: -pair[1].itemsize))
+    document = {
+        "format": "hplus",
+        "schema": SCHEMA,
+        "versions": _versions(),
+        "units": _units(model),
+        "model": packed,
+        "arrays": {name: digest(array) for name, array in tensors.items()},
+    }
+    text = dumps(document | {"sha256": seal(document)})
+    # a trial on read-only views: what load would refuse must not replace a good file
+    trial = {name: np.broadcast_to(array, array.shape) for name, array in tensors.items()}
+    build(json.loads(text)["model"], trial)
+    return [header(text, tensors), *(array.reshape(-1) for array in tensors.values())]
+
+
+def _versions() -> dict[str, str]:
+    # not by import: importing hplus from below would turn the layers around
+    modules = {"hplus": "hplus", "numpy": "numpy", "scikit-learn": "sklearn"}
+    found = {name: str(sys.modules[module].__version__) for name, module in modules.items()}
+    return found | {"python": platform.python_version()}
+
+
+def _units(model: Any) -> list[str] | None:
+    """The unit of each axis of the model's window, if it has one."""
+    windows = (part for part in vars(model).values() if isinstance(part, Window))
+    return next((list(window.axis_units) for window in windows), None)

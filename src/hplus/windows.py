@@ -1,0 +1,311 @@
+"""Windows: where events could be seen. Intervals, boxes, polygons, and products of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from functools import cached_property, reduce
+from typing import Any, final
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+import hplus._geometry as geometry
+from hplus._checks import Bools, Floats, as_floats, as_points, check_count, check_finite
+from hplus._values import Value, value
+
+Bounds = tuple[Floats, Floats]
+"""The lowest and the highest corner of a box, shape (d,) each."""
+
+LONGEST_TEXT = 80
+"""Characters of a window's repr shown in an error message: a polygon's may run to pages."""
+
+
+@value
+class Window(Value, ABC):
+    """A bounded set W of points, boundary included; `left * right` is the product of two.
+
+    >>> city = Box((0, 0), (3, 2), unit="km") * Interval(0, 365, unit="day")
+    >>> city.volume, city.volume_unit
+    (2190.0, 'km² day')
+    """
+
+    @property
+    @abstractmethod
+    def unit(self) -> str:
+        """The unit that all axes share; "" if there is none or they differ."""
+
+    @property
+    @abstractmethod
+    def axis_units(self) -> tuple[str, ...]:
+        """The unit of each coordinate, "" for none."""
+
+    @property
+    @abstractmethod
+    def volume(self) -> float:
+        """Length, area or volume of W, in `volume_unit`."""
+
+    @abstractmethod
+    def bounds(self) -> Bounds:
+        """The lowest and the highest corner of the smallest box around W, shape (d,) each."""
+
+    @abstractmethod
+    def box_bounds(self) -> Bounds | None:
+        """`bounds()` if W is that box, None otherwise."""
+
+    @abstractmethod
+    def contains(self, X: Any) -> Bools:
+        """Does X[i] lie in W? Shape (n,); True on the boundary, False for a NaN."""
+
+    @abstractmethod
+    def quadrature(self, order: int) -> geometry.Rule:
+        """Nodes (q, d) and positive weights (q,), Σ_q weights[q] = volume.
+
+        Exact for polynomials of degree 2·order - 1: on each axis of a box, in all on a polygon.
+        """
+
+    @abstractmethod
+    def sample(self, n: int, random_state: Any = None) -> Floats:
+        """n independent uniform points, shape (n, d)."""
+
+    @property
+    def dimension(self) -> int:
+        """The number d of coordinates of a point."""
+        return len(self.axis_units)
+
+    @property
+    def volume_unit(self) -> str:
+        """The unit of `volume`, such as "km² day"; "" without units."""
+        powers = Counter(unit for unit in self.axis_units if unit)
+        return " ".join(_power(unit, n, alone=len(powers) == 1) for unit, n in powers.items())
+
+    def require(self, name: str, X: Any) -> Floats:
+        """X as points, shape (n, d), refused if some are not finite or lie outside W."""
+        X = check_finite(name, as_points(name, X, self.dimension))
+        outside = np.flatnonzero(~self.contains(X))
+        if len(outside):
+            raise ValueError(
+                f"{name} must lie in the window, got {len(outside)} of {len(X)} points outside "
+                f"{_short(self)}, the first in row {outside[0]}: drop them or widen the window."
+            )
+        return X
+
+    def __mul__(self, other: Window) -> Product:
+        return Product(self, other) if isinstance(other, Window) else NotImplemented
+
+
+@value
+class Cuboid(Window):
+    """What `Interval` and `Box` share: all follows from the two corners."""
+
+    @property
+    def axis_units(self) -> tuple[str, ...]:
+        return (self.unit,) * len(self.bounds()[0])
+
+    @property
+    def volume(self) -> float:
+        low, high = self.bounds()
+        return float(np.prod(high - low))
+
+    def box_bounds(self) -> Bounds:
+        return self.bounds()
+
+    def contains(self, X: Any) -> Bools:
+        X = as_points("X", X, self.dimension)
+        low, high = self.bounds()
+        return np.all((low <= X) & (high >= X), axis=1)
+
+    def quadrature(self, order: int) -> geometry.Rule:
+        s, w = geometry.gauss(check_count("order", order))
+        low, high = self.bounds()
+        geometry.check_nodes(len(w) ** len(low), len(low))
+        # ∫_a^b f = (b - a) Σ_q w_q f(a + (b - a) s_q) on every axis
+        axes = [(a + side * s, side * w) for a, side in zip(low, high - low, strict=True)]
+        return reduce(geometry.cross, axes)
+
+    def sample(self, n: int, random_state: Any = None) -> Floats:
+        rng = check_random_state(random_state)
+        low, high = self.bounds()
+        u = rng.random_sample((check_count("n", n, least=0), len(low)))
+        # u <= 1 - 2⁻⁵³, so that rounding cannot carry a point past high
+        return low + (high - low) * u
+
+
+@final
+@value
+class Interval(Cuboid):
+    """The points low <= x <= high of a line."""
+
+    low: float
+    high: float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        low, high = _edges(self.low, self.high, axes=0)
+        self._set(low=float(low), high=float(high))
+        _check_window(self)
+
+    def bounds(self) -> Bounds:
+        return np.array([self.low]), np.array([self.high])
+
+
+@final
+@value
+class Box(Cuboid):
+    """The points with low[j] <= x[j] <= high[j] on every axis j; one unit for all axes."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        low, high = _edges(self.low, self.high, axes=1)
+        self._set(low=tuple(low.tolist()), high=tuple(high.tolist()))
+        _check_window(self)
+
+    def bounds(self) -> Bounds:
+        return np.array(self.low), np.array(self.high)
+
+
+@final
+@value
+class Polygon(Window):
+    """The region inside the ring `outer` and outside the rings `holes`; needs shapely.
+
+    A ring is an array of vertices, shape (n, 2), in either direction, closed or not.
+    """
+
+    outer: Floats
+    holes: tuple[Floats, ...] = ()
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        outer, holes = geometry.check_ring("outer", self.outer), geometry.check_holes(self.holes)
+        self._set(outer=outer, holes=holes)
+        _check_window(self)
+
+    @property
+    def axis_units(self) -> tuple[str, ...]:
+        return (self.unit, self.unit)
+
+    @property
+    def volume(self) -> float:
+        return float(self._shape.area)
+
+    def bounds(self) -> Bounds:
+        return self.outer.min(axis=0), self.outer.max(axis=0)
+
+    def box_bounds(self) -> None:
+        return None
+
+    def contains(self, X: Any) -> Bools:
+        return geometry.covers(self._shape, as_points("X", X, 2))
+
+    def quadrature(self, order: int) -> geometry.Rule:
+        return geometry.triangle_rule(self._triangles, check_count("order", order))
+
+    def sample(self, n: int, random_state: Any = None) -> Floats:
+        rng = check_random_state(random_state)
+        return geometry.triangle_sample(self._triangles, check_count("n", n, least=0), rng)
+
+    @cached_property
+    def _shape(self) -> Any:
+        return geometry.build_shape(self.outer, self.holes)
+
+    @cached_property
+    def _triangles(self) -> Floats:
+        return geometry.triangulate(self._shape)
+
+
+@final
+@value
+class Product(Window):
+    """The points (x, z) with x in `left` and z in `right`, such as a city times a year."""
+
+    left: Window
+    right: Window
+
+    def __post_init__(self) -> None:
+        for side in (self.left, self.right):
+            if not isinstance(side, Window):
+                raise TypeError(f"both sides of a Product must be windows, got {side!r}.")
+        _check_window(self)
+
+    @property
+    def unit(self) -> str:
+        return self.left.unit if self.left.unit == self.right.unit else ""
+
+    @property
+    def axis_units(self) -> tuple[str, ...]:
+        return self.left.axis_units + self.right.axis_units
+
+    @property
+    def volume(self) -> float:
+        return self.left.volume * self.right.volume
+
+    def bounds(self) -> Bounds:
+        return _join(self.left.bounds(), self.right.bounds())
+
+    def box_bounds(self) -> Bounds | None:
+        left, right = self.left.box_bounds(), self.right.box_bounds()
+        return None if left is None or right is None else _join(left, right)
+
+    def contains(self, X: Any) -> Bools:
+        X = as_points("X", X, self.dimension)
+        split = self.left.dimension
+        return self.left.contains(X[:, :split]) & self.right.contains(X[:, split:])
+
+    def quadrature(self, order: int) -> geometry.Rule:
+        return geometry.cross(self.left.quadrature(order), self.right.quadrature(order))
+
+    def sample(self, n: int, random_state: Any = None) -> Floats:
+        rng = check_random_state(random_state)
+        return np.hstack([self.left.sample(n, rng), self.right.sample(n, rng)])
+
+    def __repr__(self) -> str:
+        right = f"({self.right})" if isinstance(self.right, Product) else f"{self.right}"
+        return f"{self.left} * {right}"
+
+
+WINDOWS: tuple[type[Window], ...] = (Interval, Box, Polygon, Product)
+"""Every window class."""
+
+
+def _join(left: Bounds, right: Bounds) -> Bounds:
+    return np.concatenate([left[0], right[0]]), np.concatenate([left[1], right[1]])
+
+
+def _power(unit: str, n: int, *, alone: bool) -> str:
+    """unitⁿ, in brackets where a unit such as "m/s" would be misread."""
+    plain = (alone and n == 1) or not set(unit) & set(" /*·^²³")
+    exponent = str(n).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if n > 1 else ""
+    return (unit if plain else f"({unit})") + exponent
+
+
+def _short(window: Window) -> str:
+    text = repr(window)
+    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+
+
+def _edges(low: Any, high: Any, axes: int) -> Bounds:
+    """`low` and `high` as arrays with `axes` dimensions, refused unless finite and in order."""
+    a, b = as_floats("low", low), as_floats("high", high)
+    rule = "one finite number for each axis" if axes else "a finite number"
+    for name, edge, given in (("low", a, low), ("high", b, high)):
+        if edge.ndim != axes or edge.size == 0 or not np.isfinite(edge).all():
+            raise ValueError(f"{name} must be {rule}, got {given!r}.")
+    if a.shape != b.shape or not np.all(a < b):
+        raise ValueError(f"low must be below high on every axis, got {low!r} and {high!r}.")
+    return a, b
+
+
+def _check_window(window: Window) -> None:
+    if not isinstance(window.unit, str):
+        raise TypeError(f"unit must be text such as 'km', got {window.unit!r}.")
+    with np.errstate(over="ignore", under="ignore"):
+        volume = window.volume
+    if not 0.0 < volume < np.inf:
+        raise ValueError(
+            f"the volume of {_short(window)} must be positive and finite, got {volume}: rescale "
+            f"the axes."
+        )
