@@ -10,6 +10,7 @@ import time
 import traceback
 import tracemalloc
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,8 @@ from hplus import (
     Nugget,
     Nystroem,
     Periodic,
+    Poisson,
+    PoissonLog,
     Polygon,
     Polynomial,
     Quantile,
@@ -55,14 +58,12 @@ from hplus import (
 )
 
 LEAKS = re.compile(
-    r"broadcast|ufunc|array_function|could not|inhomogeneous|setting an array|dtype\(|np\.\w+_?\(|"
-    r"NoneType|has no attribute|not callable|positional|operand \d|Found input|Found array|"
-    r"Invalid parameter|Valid parameters|instance is not fitted|Seed|RandomState|matmul|DType"
+    r"broadcast|ufunc|array_function|could not|inhomogeneous|setting an array|dtype\(|NoneType|"
+    r"np\.(?!reshape)\w+\(|has no attribute|not callable|positional|operand \d|Found input|"
+    r"Found array|Invalid parameter|Valid parameters|instance is not fitted|Seed|RandomState|"
+    r"matmul|DType"
 )
-"""Words of numpy, scipy and scikit-learn that must not reach a user, unless we said them."""
-
-SAID = ("np.reshape(",)
-"""What looks like a leak and is our advice."""
+"""Words of numpy, scipy and scikit-learn that must not reach a user."""
 
 
 def refused(call, error, name, pattern):
@@ -72,11 +73,11 @@ def refused(call, error, name, pattern):
     message = str(caught.value)
     assert type(caught.value) is error
     assert re.search(pattern, message), message
-    assert name in message, f"{name} is not named in: {message}"
+    assert re.search(rf"\b{name}\b", message), f"{name} is not named in: {message}"
     assert "\n" not in message
     assert re.search(r"[.?!]\s", message) is None, f"more than one sentence: {message}"
     assert len(message) < 300
-    assert LEAKS.search(message.replace(*SAID, "")) is None, message
+    assert LEAKS.search(message) is None, message
     assert not [file for file in raising_files(caught.value) if re.search("numpy|scipy", file)]
 
 
@@ -87,9 +88,10 @@ def raising_files(error):
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
-def table(rows):
+def table(rows, *names):
+    """One test for each row, with what is wrong as its name."""
     arguments = [pytest.param(*row[1:], id=row[0]) for row in rows]
-    return pytest.mark.parametrize(("name", "call", "error", "pattern"), arguments)
+    return pytest.mark.parametrize(names or ("name", "call", "error", "pattern"), arguments)
 
 
 def frozen(array):
@@ -151,10 +153,10 @@ KERNELS = [
     ("empty table", "matrix", lambda: Finite([]), ValueError, "square and not empty"),
     ("NaN in a table", "matrix", lambda: Finite([[np.nan]]), ValueError, "row 0, column 0"),
     ("text as table", "matrix", lambda: Finite("abc"), TypeError, "real numbers only, got str"),
-    ("half a table's number", "X", lambda: TABLE([[0.5]]), ValueError, "0 to 1: X has 0.5 in row"),
+    ("half a table's number", "X", lambda: TABLE([[0.5]]), ValueError, "0 to 1: X has 0.5 in"),
     ("number off the table", "X", lambda: TABLE([[0], [2]]), ValueError, "X has 2 in row 1"),
     ("negative table's number", "X", lambda: TABLE([[-1]]), ValueError, "X has -1 in row 0"),
-    ("two columns for a table", "X", lambda: TABLE(X), ValueError, r"choose one with columns=\[j"),
+    ("two columns for a table", "X", lambda: TABLE(X), ValueError, r"choose one with columns="),
     ("Scalar of a number", "function", lambda: Scalar(3.0), TypeError, r"be callable, got 3\.0"),
     ("Custom of a name", "function", lambda: Custom("rbf"), TypeError, "be callable, got 'rbf'"),
     ("Scalar of wrong shape", "function", lambda: Scalar(np.sin)(X), ValueError, r"\(12, 2\)"),
@@ -181,19 +183,14 @@ KERNELS = [
     ("ragged points", "X", lambda: G([[1], [1, 2]]), TypeError, "with rows of unequal length"),
     ("sparse points", "X", lambda: G(sparse.eye_array(3)), TypeError, r"sparse .* use its toarray"),
     ("diagonal of a line", "X", lambda: G.diag([1.0, 2.0]), ValueError, "two dimensions"),
-    ("endless features", "Gaussian", lambda: G.features(X), ValueError, "approximate it with Nyst"),
-    (
-        "points too far apart",
-        "scale",
-        lambda: Gaussian(1e-300)([[0.0], [1e99]]),
-        OverflowError,
-        "r",
-    ),
-    ("a Gram matrix too large", "kernel", lambda: G(np.zeros((10**6, 1))), MemoryError, "7450.6 G"),
+    ("endless features", "Gaussian", lambda: G.features(X), ValueError, "approximate it"),
+    ("points too far apart", "scale", lambda: Gaussian(1e-300)([[0.0], [1e99]]), OverflowError,
+     "points divided by the scale .* overflow: rescale them"),
+    ("a Gram matrix too large", "kernel", lambda: G(np.zeros((10**6, 1))), MemoryError, "7450.6"),
     ("is_psd of a line", "X", lambda: is_psd(G, [1.0, 2.0]), ValueError, "two dimensions"),
     ("is_psd of NaN", "function", lambda: is_psd(Custom(nan_gram), X), ValueError, "144 NaN"),
     ("unknown part", "scal", lambda: G.replace(scal=2), ValueError, "Gaussian has no parameter"),
-]
+]  # fmt: skip
 
 ANOTHER = "must be combined with another Function, got"
 SHARED = "must share their columns and outputs"
@@ -203,9 +200,15 @@ FUNCTIONS = [
     ("class as kernel", "kernel", lambda: Function(Gaussian, X, Y), TypeError, "got <class"),
     ("centers on a line", "centers", lambda: Function(G, Y, Y), ValueError, "two dimensions"),
     ("too few weights", "weights", lambda: Function(G, X, Y[:3]), ValueError, "the 12 centers"),
-    ("NaN weights", "weights", lambda: Function(G, LINE, LINE + np.nan), ValueError, "5 NaN or"),
-    ("text weights", "weights", lambda: Function(G, LINE, list("abcde")), TypeError, "real numb"),
-    ("weights in a cube", "weights", lambda: Function(G, X, np.ones((12, 1, 1))), ValueError, "12"),
+    ("NaN weights", "weights", lambda: Function(G, LINE, LINE + np.nan), ValueError, "5 NaN"),
+    ("text weights", "weights", lambda: Function(G, LINE, list("abcde")), TypeError, "real"),
+    (
+        "weights in a cube",
+        "weights",
+        lambda: Function(G, X, np.ones((12, 1, 1))),
+        ValueError,
+        "one row for each of the 12 centers",
+    ),
     ("called too narrow", "X", lambda: F(LINE), ValueError, "X must have 2 columns, got 1"),
     ("called on NaN", "X", lambda: F([[np.nan, 0.0]]), ValueError, "finite numbers, got 1 NaN"),
     ("plus a number", "Function", lambda: F + 1, TypeError, rf"{ANOTHER} 1\.$"),
@@ -238,7 +241,7 @@ WINDOWS = [
     ("crossed polygon", "outer", lambda: Polygon(np.take(SQUARE, [0, 2, 1, 3], 0)), ValueError,
      r"self-intersection near \(0.5, 0.5\): mend"),
     ("polygon on a line", "outer", lambda: Polygon([[0, 0], [1, 1], [2, 2]]), ValueError, "area"),
-    ("polygon of two corners", "outer", lambda: Polygon(SQUARE[:2]), ValueError, "at least 3 vert"),
+    ("polygon of two corners", "outer", lambda: Polygon(SQUARE[:2]), ValueError, "at least 3"),
     ("hole outside", "holes", lambda: Polygon(SQUARE, [np.add(SQUARE, 5)]), ValueError, "outside"),
     ("number of holes", "holes", lambda: Polygon(SQUARE, 3), TypeError, "sequence of rings"),
     ("points outside", "X", lambda: Interval(0, 1).require("X", [[0.5], [2]]), ValueError,
@@ -264,7 +267,7 @@ INTEGRALS = [
     ("integral of a table", "Finite", lambda: double_integral(2 * TABLE, UNIT), ValueError,
      NO_INTEGRAL),
     ("pair as window", "window", lambda: mean_embedding(G, (0, 1), LINE), TypeError, "got .0, 1."),
-    ("class as window", "window", lambda: double_integral(G, Interval), TypeError, "such as Inte"),
+    ("class as window", "window", lambda: double_integral(G, Interval), TypeError, "such as"),
     ("nothing as window", "window", lambda: product_integral(G, None, LINE), TypeError, "got None"),
     ("name as kernel", "kernel", lambda: mean_embedding("rbf", UNIT, LINE), TypeError, "got 'rbf'"),
     ("class as kernel", "kernel", lambda: double_integral(Gaussian, UNIT), TypeError, "a kernel"),
@@ -283,7 +286,8 @@ FEATURES = [
      "use Nystroem"),
     ("no rows", "X", lambda: Nystroem(3)(G, np.ones((0, 2))), ValueError, "must have a row"),
     ("landmarks on a line", "X", lambda: Nystroem(3)(G, Y), ValueError, "two dimensions"),
-    ("negative weights", "sample_weight", lambda: Nystroem(3)(G, X, -np.ones(12)), ValueError, "0"),
+    ("negative weights", "sample_weight", lambda: Nystroem(3)(G, X, -np.ones(12)), ValueError,
+     "at least 0 for each of 12 rows"),
     ("features too narrow", "X", lambda: Nystroem(3)(G, X)(LINE), ValueError, "2 columns, got 1"),
 ]  # fmt: skip
 
@@ -323,10 +327,10 @@ LOSSES = [
     ("no loss", "loss", regress(loss=None), ValueError, rf"{OWN} None\.$"),
     ("function as loss", "loss", regress(loss=nan_gram), ValueError, f"{OWN} <function nan_gram"),
     ("class as loss", "loss", regress(loss=Huber), TypeError, "got the class Huber: call it first"),
-    ("rates for a function of any sign", "loss", regress(loss="poisson"), ValueError, "poisson_lo"),
+    ("rates for a function of any sign", "loss", regress(loss=Poisson()), ValueError, "_log"),
     ("labels 0 and 1 for the hinge", "y", regress(y=LABELS, loss="hinge"), ValueError,
      "needs labels -1 and 1 in y, got 0: use KernelClassifier"),
-    ("negative counts", "y", regress(y=Y - 1, loss="poisson_log"), ValueError,
+    ("negative counts", "y", regress(y=Y - 1, loss=PoissonLog()), ValueError,
      r"Negative values in y: .* at least 0, got -1\.$"),
     ("slopes of wrong shape", "loss.slope", regress(loss=Broken(np.ones(3))), ValueError,
      r"shape of y, \(12,\), got \(3,\)"),
@@ -341,11 +345,11 @@ AUTO = 'kernel must be "auto" or a kernel such as Gaussian'
 SETTINGS = [
     ("name as kernel", "kernel", {"kernel": "gaussian"}, TypeError, f"{AUTO}.*, got 'gaussian'"),
     ("no kernel", "kernel", {"kernel": None}, TypeError, f"{AUTO}.*, got None"),
-    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: write Gau"),
+    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: write"),
     ("function as kernel", "kernel", {"kernel": np.dot}, TypeError, r"wrap it as Custom\(kernel\)"),
     ("foreign kernel", "kernel", {"kernel": RBF()}, TypeError, r"RBF.*: wrap it as Custom"),
     ("kernel of other columns", "columns", {"kernel": Linear(columns=[5])}, ValueError, "below 2"),
-    ("kernel of three scales", "scales", {"kernel": Gaussian([1, 2, 3])}, ValueError, "sees 2 col"),
+    ("kernel of three scales", "scales", {"kernel": Gaussian([1, 2, 3])}, ValueError, "sees 2"),
     ("kernel of a table", "X", {"kernel": TABLE}, ValueError, "X has 2 columns, choose one"),
     ("kernel of NaN", "function", {"kernel": Custom(nan_gram)}, ValueError, "finite numbers"),
     ("negative kernel", "kernel", {"kernel": Custom(lambda A, B: -A @ B.T)}, ValueError,
@@ -357,17 +361,18 @@ SETTINGS = [
     ("landmarks 0", "landmarks", {"landmarks": 0, "kernel": "auto"}, ValueError, f"{WHOLE} 0"),
     ("landmarks -1", "landmarks", {"landmarks": -1}, ValueError, f"{WHOLE} -1"),
     ("landmarks 2.5", "landmarks", {"landmarks": 2.5}, ValueError, f"{WHOLE} 2.5"),
-    ("points as landmarks", "landmarks", {"landmarks": X}, ValueError, rf"{WHOLE} array.*…\.$"),
+    ("points as landmarks", "landmarks", {"landmarks": X}, ValueError, f"{WHOLE} an array"),
     ("negative weight", "sample_weight", {"sample_weight": spoiled(np.ones(12), -1, 3)}, ValueError,
      "at least zero in every row, got -1 in row 3"),
     ("zero weights", "sample_weight", {"sample_weight": np.zeros(12)}, ValueError,
      "above zero in some row, got zero in every row"),
     ("NaN weight", "sample_weight", {"sample_weight": spoiled(np.ones(12), np.nan, 3)}, ValueError,
      "1 NaN or inf, the first at row 3"),
-    ("NaN for all weights", "sample_weight", {"sample_weight": np.nan}, ValueError, "finite, got n"),
+    ("NaN for all weights", "sample_weight", {"sample_weight": np.nan}, ValueError, "finite, got"),
     ("infinite weight", "sample_weight", {"sample_weight": spoiled(Y, np.inf, 0)}, ValueError,
      "finite numbers"),
-    ("huge weights", "sample_weight", {"sample_weight": np.full(12, 1e308)}, ValueError, r"1e\+100"),
+    ("huge weights", "sample_weight", {"sample_weight": np.full(12, 1e308)}, ValueError,
+     r"at most 1e\+100"),
     ("too few weights", "sample_weight", {"sample_weight": np.ones(3)}, ValueError, r"\(12,\)"),
     ("weights in a column", "sample_weight", {"sample_weight": LINE}, ValueError, r"\(12,\)"),
     ("named weights", "sample_weight", {"sample_weight": "balanced"}, TypeError, "got str"),
@@ -375,7 +380,7 @@ SETTINGS = [
     ("no y", "y", {"y": None}, ValueError, "the target y is None: call fit"),
     ("short y", "y", {"y": LABELS[:5]}, ValueError, "for each of the 12 rows of X, got 5"),
     ("empty y", "y", {"y": []}, ValueError, "got 0"),
-    ("NaN in y", "y", {"y": spoiled(LABELS, np.nan, 4)}, ValueError, "1 NaN or inf, the first at r"),
+    ("NaN in y", "y", {"y": spoiled(LABELS, np.nan, 4)}, ValueError, "NaN or inf, the first at"),
     ("infinity in y", "y", {"y": spoiled(LABELS, np.inf, 4)}, ValueError, "finite numbers"),
     ("missing y", "y", {"y": pd.Series([0, None] * 6, dtype="Int64")}, ValueError, "6 NaN or inf"),
     ("y in a cube", "y", {"y": np.ones((12, 1, 1))}, ValueError, r"got shape \(12, 1, 1\)"),
@@ -395,7 +400,7 @@ REGRESSION = [
     ("text as y", "y", regress(y=["a", "b"] * 6), TypeError, f"{REAL} list"),
     ("text in objects", "y", regress(y=np.array([1, "b"] * 6, object)), TypeError, "'b' at row 1"),
     ("numbers as text", "y", regress(y=["1", "2"] * 6), TypeError, f"{REAL} list"),
-    ("dates as y", "y", regress(y=np.full(12, "2020", "M8[D]")), TypeError, "count days or seconds"),
+    ("dates as y", "y", regress(y=np.full(12, "2020", "M8[D]")), TypeError, "count days or"),
     ("complex y", "y", regress(y=Y + 1j), TypeError, f"{REAL} complex128"),
     ("ragged y", "y", regress(y=[[1], [1, 2]] * 6), TypeError, "rows of unequal length"),
     ("sparse y", "y", regress(y=sparse.eye_array(12)), TypeError, "toarray"),
@@ -403,7 +408,7 @@ REGRESSION = [
     ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log.* only"),
     ("zero exposure", "exposure", regress(exposure=spoiled(Y, 0, 0), **RATES), ValueError,
      "at least 1e-100 in every row, got 0 in row 0: drop such rows"),
-    ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in row"),
+    ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in"),
     ("NaN exposure", "exposure", regress(exposure=spoiled(Y, np.nan, 5), **RATES), ValueError,
      "row 5"),
     ("short exposure", "exposure", regress(exposure=Y[:3], **RATES), ValueError, r"shape \(12,\)"),
@@ -420,12 +425,12 @@ CLASSIFICATION = [
     ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes .*, got 1 class: 0\.0"),
     ("one class by weight", "y", classify(sample_weight=LABELS), ValueError, r"got 1 class: 1\.$"),
     ("one row", "y", classify(X[:1], LABELS[:1]), ValueError, "got 1 class: 0"),
-    ("continuous labels", "y", classify(y=Y), ValueError, "continuous .* 0.260541: use KernelRegr"),
+    ("continuous labels", "y", classify(y=Y), ValueError, "continuous numbers such as 0.26"),
     ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one machine for each column"),
     ("labels of two types", "y", classify(y=np.array([1, "b"] * 6, object)), ValueError,
      f"{UNKNOWN} 1 in row 0"),
     ("missing labels", "y", classify(y=np.array([1, None] * 6)), ValueError, f"{UNKNOWN} None in"),
-    ("missing text", "y", classify(y=pd.Series(["a", None] * 6)), ValueError, f"{UNKNOWN} nan in r"),
+    ("missing text", "y", classify(y=pd.Series(["a", None] * 6)), ValueError, f"{UNKNOWN} nan in"),
     ("dates as labels", "y", classify(y=np.full(12, "2020", "M8[D]")), ValueError, UNKNOWN),
     ("complex labels", "y", classify(y=LABELS + 1j), ValueError, f"{UNKNOWN} complex128"),
     ("bytes as labels", "y", classify(y=np.array([b"a", b"b"] * 6)), ValueError, UNKNOWN),
@@ -448,22 +453,22 @@ POINTS = [
     ("a line", Y, ValueError, r"got shape \(12,\): Reshape your data .*X, \(-1, 1\)"),
     ("a series", pd.Series(Y), ValueError, r"got shape \(12,\): Reshape your data"),
     ("a cube", np.ones((12, 2, 2)), ValueError, r"got shape \(12, 2, 2\)"),
-    ("rows of unequal length", [[1, 2]] * 11 + [[1]], TypeError, "list with rows of unequal len"),
+    ("rows of unequal length", [[1, 2]] * 11 + [[1]], TypeError, "list with rows of unequal"),
     ("NaN", spoiled(X, np.nan, 3, 1), ValueError, "got 1 NaN or inf, the first at row 3, column 1"),
     ("infinity", spoiled(X, -np.inf, 2, 0), ValueError, "the first at row 2, column 0: drop or"),
-    ("None in objects", spoiled(X, np.nan, 0, 0).astype(object), ValueError, "1 NaN or inf"),
-    ("missing numbers", pd.DataFrame({"a": pd.array([1, None] * 6, "Int64")}), ValueError, "6 NaN"),
+    ("None in objects", np.full((12, 2), None), ValueError, "24 NaN or inf, the first at"),
+    ("missing numbers", pd.DataFrame({"a": pd.array([1, None] * 6, "Int64")}), ValueError, "6"),
     ("missing polars numbers", pl.DataFrame({"a": [None] + [1.0] * 11}), ValueError, "1 NaN or"),
     ("masked numbers", np.ma.masked_array(X, X > 0.5), TypeError, "masked entries: drop or fill"),
     ("text", np.full((12, 2), "a"), TypeError, rf"{REALS} text\.$"),
     ("numbers as text", np.full((12, 2), "1"), TypeError, rf"{REALS} text\.$"),
     ("text in a list", [["a", "b"]] * 12, TypeError, rf"{REALS} list\.$"),
-    ("text in objects", np.full((12, 2), "a", object), TypeError, "object with 'a' at row 0, col"),
-    ("a dict in objects", np.full((12, 1), {"a": 1}), TypeError, r"object with \{'a': 1\} at row 0"),
+    ("text in objects", np.full((12, 2), "a", object), TypeError, "object with 'a' at row 0"),
+    ("a dict in objects", np.full((12, 1), {"a": 1}), TypeError, r"with \{'a': 1\} at row 0"),
     ("a text column", pd.DataFrame({"a": Y, "b": ["u"] * 12}), TypeError, "'u' at row 0, column 1"),
     ("a polars text column", pl.DataFrame({"a": ["u"] * 12}), TypeError, "'u' at row 0, column 0"),
     ("categories", pd.DataFrame({"a": pd.Categorical(["u", "v"] * 6)}), TypeError, "'u' at row 0"),
-    ("dates", np.full((12, 1), "2020", "M8[D]"), TypeError, r"datetime64\[D\]: count days or sec"),
+    ("dates", np.full((12, 1), "2020", "M8[D]"), TypeError, r"datetime64\[D\]: count days"),
     ("a date column", pd.DataFrame({"a": DAYS}), TypeError, "DataFrame: count days or seconds"),
     ("a date among columns", pd.DataFrame({"a": DAYS, "b": Y}), TypeError, "Timestamp.* at row 0"),
     ("a polars date column", pl.DataFrame({"a": DAYS}), TypeError, "count days or seconds"),
@@ -530,24 +535,18 @@ def test_the_classifier_refuses(name, call, error, pattern):
 
 
 @pytest.mark.parametrize("machine", [regress, classify])
-@table(SETTINGS)
-def test_both_machines_refuse(machine, name, call, error, pattern):
-    refused(machine(**call), error, name, pattern)
+@table(SETTINGS, "name", "settings", "error", "pattern")
+def test_both_machines_refuse(machine, name, settings, error, pattern):
+    refused(machine(**settings), error, name, pattern)
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize(
-    ("points", "error", "pattern"), [pytest.param(*row[1:], id=row[0]) for row in POINTS]
-)
+@table(POINTS, "points", "error", "pattern")
 def test_no_door_lets_in_points_that_are(door, points, error, pattern):
     refused(lambda: DOORS[door](points), error, "X", pattern)
 
 
 # After fit
-
-
-def frame(**columns):
-    return pd.DataFrame({name: X[:, 0] for name in columns} | columns)
 
 
 @pytest.mark.parametrize("machine", [KernelRegressor, KernelClassifier])
@@ -566,7 +565,7 @@ def test_columns_with_other_names_than_in_fit_are_refused(frame, names):
     pattern = (
         rf"the columns of fit in their order, \['east', 'north'\], got {re.escape(repr(names))}"
     )
-    refused(lambda: model.predict(frame({name: Y for name in names})), ValueError, "X", pattern)
+    refused(lambda: model.predict(frame(dict.fromkeys(names, Y))), ValueError, "X", pattern)
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
@@ -600,28 +599,28 @@ def test_labels_in_one_column_are_taken_with_a_warning():
 @pytest.mark.parametrize(
     "fit",
     [
-        regress, classify, partial(regress, kernel="auto"), partial(regress, loss="huber"),
+        regress, partial(regress, kernel="auto"), partial(regress, loss="huber"),
         partial(classify, loss="logistic"), partial(classify, solver="primal"),
-        partial(classify, kernel=Matern32(1.0)), partial(regress, landmarks=19_000),
+        partial(classify, kernel=Matern32(1.0)),
     ],
 )  # fmt: skip
 def test_a_fit_that_needs_too_much_memory_is_refused_before_it_takes_any(fit, monkeypatch):
     monkeypatch.setattr(_checks, "memory_limit", lambda: 2.0**30)
-    if fit is classify:
-        pytest.skip("libsvm needs no Gram matrix for a Gaussian")
-    points = np.arange(20_000.0)[:, None]
-    tracemalloc.start()
+    call = fit(np.arange(20_000.0)[:, None], np.arange(20_000) % 2)
     pattern = r"needs \d+\.\d GiB and 1\.0 GiB can be had: .*landmarks"
-    refused(fit(points, np.arange(20_000) % 2), MemoryError, "landmarks", pattern)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2**26
+    tracemalloc.start()
+    try:
+        refused(call, MemoryError, "landmarks", pattern)
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
 
 
-def test_two_hundred_thousand_rows_without_landmarks_are_refused_at_once():
+def test_two_hundred_thousand_rows_without_landmarks_are_refused_at_once(monkeypatch):
+    monkeypatch.setattr(_checks, "memory_limit", lambda: 16.0 * 2**30)
     start = time.perf_counter()
     call = regress(np.arange(200_000.0)[:, None], np.zeros(200_000))
-    refused(call, MemoryError, "landmarks", "A fit on all 200000 points needs 596.0 GiB and")
+    refused(call, MemoryError, "landmarks", "A fit on all 200000 points needs 596.0 GiB and 16.0")
     assert time.perf_counter() - start < 5.0
 
 
@@ -629,8 +628,11 @@ def test_two_hundred_thousand_rows_without_landmarks_are_refused_at_once():
 
 
 @pytest.fixture
-def model():
-    return KernelRegressor(G).fit(X, Y)
+def path(tmp_path, monkeypatch):
+    """Where a fitted model is saved, in a folder that has nothing else."""
+    monkeypatch.chdir(tmp_path)
+    save(fitted(KernelRegressor), "rain.hplus")
+    return Path("rain.hplus")
 
 
 def flipped(content):
@@ -648,26 +650,24 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_a_damaged_file_is_refused(damage, model, tmp_path):
+def test_a_damaged_file_is_refused(damage, path):
     change, pattern = DAMAGE[damage]
-    path = tmp_path / "rain.hplus"
-    save(model, path)
     path.write_bytes(change(path.read_bytes()))
     refused(lambda: load(path), ValueError, "rain.hplus", f"cannot be loaded: .*{pattern}")
 
 
-def test_a_file_of_another_program_is_refused(tmp_path):
-    save_file({"w": np.ones(3)}, tmp_path / "net.safetensors")
-    call = partial(load, tmp_path / "net.safetensors")
-    refused(call, ValueError, "net.safetensors", "safetensors file that hplus did not write")
+def test_a_file_of_another_program_is_refused(path):
+    save_file({"w": np.ones(3)}, path)
+    pattern = "safetensors file that hplus did not write"
+    refused(lambda: load(path), ValueError, "rain.hplus", pattern)
 
 
-def test_a_path_that_is_no_file_is_refused(model, tmp_path):
-    missing, nowhere = tmp_path / "rian.hplus", tmp_path / "models" / "rain.hplus"
-    refused(partial(load, missing), FileNotFoundError, "path", "rian.hplus: check the name")
-    refused(partial(load, tmp_path), IsADirectoryError, "path", "must be a file, got the folder")
-    refused(partial(save, model, tmp_path), IsADirectoryError, "path", "add a file name")
-    refused(partial(save, model, nowhere), FileNotFoundError, "path", "folder that exists")
+def test_a_path_that_is_no_file_is_refused(path):
+    model = load(path)
+    refused(partial(load, "rian.hplus"), FileNotFoundError, "path", "rian.hplus: check the name")
+    refused(partial(load, "."), IsADirectoryError, "path", "must be a file, got the folder")
+    refused(partial(save, model, "."), IsADirectoryError, "path", "add a file name")
+    refused(partial(save, model, "a/b.hplus"), FileNotFoundError, "path", "folder that exists")
 
 
 @pytest.mark.parametrize(
@@ -675,18 +675,17 @@ def test_a_path_that_is_no_file_is_refused(model, tmp_path):
     [
         (KernelRegressor, NotFittedError, "KernelRegressor", "must be fitted before it is saved"),
         (regress(kernel=Custom(RBF())), ValueError, "kernel", "which cannot be saved"),
-        (regress(kernel=G * Scalar(lambda A: A[:, 0])), ValueError, "kernel", "a Python callable"),
+        (regress(kernel=Scalar(lambda A: A[:, 0])), ValueError, "kernel", "a Python callable"),
         (lambda: G, TypeError, "model", r"got Gaussian\(1.0\)"),
         (lambda: KernelRegressor, TypeError, "model", "must be an estimator"),
         (SVC, TypeError, "model", "must be an estimator that is storable"),
     ],
     ids=["unfitted", "Custom", "Scalar", "kernel", "class", "foreign"],
 )
-def test_what_cannot_be_saved_leaves_the_file_as_it_was(build, error, name, pattern, tmp_path):
-    path = tmp_path / "rain.hplus"
-    path.write_text("precious")
+def test_what_cannot_be_saved_leaves_the_file_as_it_was(build, error, name, pattern, path):
+    content = path.read_bytes()
     refused(lambda: save(build(), path), error, name, pattern)
-    assert path.read_text() == "precious"
+    assert path.read_bytes() == content
 
 
 # What is odd and must work
@@ -704,14 +703,14 @@ ODD = {
     "objects": (X.astype(object), Y.astype(object)),
     "lists": (X.tolist(), Y.tolist()),
     "nullable numbers": (pd.DataFrame(X).astype("Float64"), pd.Series(Y).astype("Float64")),
-    "small numbers": (1e-99 * X, 1e-99 * Y),
-    "large numbers": (1e50 * X, 1e50 * Y),
+    "points far away": (1e50 + 1e50 * X, Y),
+    "points close together": (1e-50 * X, Y),
 }
 MACHINES = [
     KernelRegressor(),
     KernelRegressor(G),
     KernelRegressor(G, loss="absolute"),
-    KernelRegressor(loss="huber"),
+    KernelRegressor(G, loss="huber"),
     KernelRegressor(G, loss="poisson_log"),
     KernelRegressor(G, landmarks=5),
 ]
@@ -720,19 +719,18 @@ MACHINES = [
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
 def test_odd_data_are_learned_from(machine, data):
-    if data == "large numbers" and machine.loss in ("poisson_log", "absolute", "huber"):
-        pytest.skip("counts of 1e50 are beyond any exp")
     points, targets = ODD[data]
     assert np.isfinite(machine.fit(points, targets).predict(points)).all()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("kernel", ["auto", G])
-@pytest.mark.parametrize("data", [X, X[:2], X[:, :1], np.ones((12, 2)), X > 0.5, 1e50 * X])
-def test_odd_points_are_told_apart(data, kernel, loss):
-    y = np.array(["dry", "wet"])[LABELS[: len(data)]]
-    predicted = KernelClassifier(kernel, loss).fit(data, y).predict(data)
-    assert set(predicted) <= {"dry", "wet"}
+@pytest.mark.parametrize("data", ["two rows", "one column", "equal rows", "truth values"])
+def test_odd_points_are_told_apart(data, loss):
+    points = ODD[data][0]
+    y = np.array(["dry", "wet"])[LABELS[: len(points)]]
+    for kernel in (G, "auto") if data in ("two rows", "equal rows") else (G,):
+        predicted = KernelClassifier(kernel, loss).fit(points, y).predict(points)
+        assert set(predicted) <= {"dry", "wet"}
 
 
 @pytest.mark.parametrize("form", [list, pd.Series, pl.Series, pd.Categorical, np.array, tuple])
@@ -741,3 +739,8 @@ def test_labels_may_be_text_or_whole_numbers_in_any_container(form, labels):
     model = KernelClassifier(G).fit(X, form(labels))
     assert sorted(model.classes_.tolist()) == sorted(set(labels))
     assert model.fit(X, np.array(labels, dtype=object)).classes_.tolist() == sorted(set(labels))
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute", "poisson_log"])
+def test_a_scale_is_learned_from_one_row(loss):
+    assert np.isfinite(KernelRegressor(loss=loss).fit(X[:1], [2.0]).predict(X)).all()

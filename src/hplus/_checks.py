@@ -24,8 +24,10 @@ LONGEST_TEXT = 60
 
 
 def shown(value: Any) -> str:
-    """The repr of `value`, in one line and cut where it grows long."""
-    text = " ".join(repr(value).split())
+    """`value` as Python writes it, in one line and cut where it grows long."""
+    if isinstance(value, np.ndarray) and value.size > 3:
+        return f"an array of shape {value.shape}"
+    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
 
 

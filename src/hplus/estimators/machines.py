@@ -288,7 +288,7 @@ def _learned_kernel(
 ) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(loss, Squared):
+    if isinstance(loss, Squared) or len(X) == 1:  # one point cannot be held out
         return leave_one_out_scale(X, y, shares, penalty)
     return cross_validated_scale(X, Risk(loss, y, shares, penalty))
 

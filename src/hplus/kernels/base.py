@@ -23,6 +23,9 @@ from hplus._values import Value, value
 BLOCK_ENTRIES = 2**19
 """Gram entries computed at a time in products with a Gram matrix: 4 MiB, so they stay in cache."""
 
+LARGEST_BLOCK = 2**23
+"""Gram entries computed at a time for points of many columns: 64 MiB."""
+
 
 @value
 class Kernel(Value, ABC):
@@ -82,9 +85,10 @@ class Kernel(Value, ABC):
     def blocks(
         self, X: Floats, Z: Floats, entries: int = BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, Floats]]:
-        """The Gram matrix row block by row block, `entries` at a time: pairs (rows, block)."""
+        """The Gram matrix in row blocks of about `entries` entries: pairs (rows, block)."""
         X, Z = as_points("X", X), as_points("Z", Z)
-        height = max(1, entries // max(1, len(Z)))
+        wide = min(4 * X.shape[1], LARGEST_BLOCK // max(1, len(Z)))  # so that Z is read less often
+        height = max(1, entries // max(1, len(Z)), wide)
         for start in range(0, len(X), height):
             rows = slice(start, min(start + height, len(X)))
             yield rows, self.gram(X[rows], Z)
