@@ -3,8 +3,9 @@
 A kernel is first written as a sum of products of leaves. Over a box, the integral of a product of
 leaves is a product over groups that share no column, and an isotropic Matérn or rational quadratic
 kernel is a sum of Gaussians, themselves products over columns. So nearly all comes down to an
-interval, in closed form or by Gauss-Legendre panels; what is left, and windows that are no boxes,
-are integrated by a quadrature that is refined until two orders agree.
+interval, in closed form or by Gauss-Legendre panels, with a relative error of 1e-11 or less, for
+points inside and outside the box. What is left, and windows that are no boxes, are integrated by a
+quadrature that is refined until two orders agree to 1e-10, and warns if they never do.
 """
 
 from __future__ import annotations
@@ -217,6 +218,7 @@ def _over_group(domain: Domain, axes: Axes, group: Factors) -> Floats:
         return domain.tensor(axes, group)
     if len(axes) == 1:
         return _over_axis(domain, axes[0], group)
+    # one sum of Gaussians has some 70 terms, a product of two has their square, three are too many
     if len(spreads) <= 2 and all(isinstance(leaf, Gaussian | Polynomial) for _, leaf in rest):
         return _gaussians(domain, axes, group)
     if len(spreads) == 1:
@@ -230,6 +232,7 @@ def _over_axis(domain: Domain, axis: int, group: Factors) -> Floats:
     if Gaussian in kinds and kinds <= {Gaussian, Polynomial}:
         return _gaussians(domain, (axis,), group)
     if kinds <= EXPONENTIALS.keys():
+        # the closed form of a product wants one rate
         left, right = _exponential(group, 0), _exponential(group, 1)
         if left[0] == right[0] or 0.0 in (left[0], right[0]):
             return domain.exponentials(axis, left, right)

@@ -51,6 +51,7 @@ def panel_rule(breaks: Floats, length: float, order: int) -> Rule:
     )
     counts = pieces.astype(np.int64)
     sides = np.repeat(gaps / counts, counts)
+    # the number of each panel within its gap
     place = np.arange(len(sides)) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = np.repeat(edges[:-1], counts) + place * sides
     x, w = unit_rule(order)
@@ -115,6 +116,7 @@ def _refined(
 
     `size` integrates the modulus of what `integrate` does. Warns if there are `most` nodes before.
     """
+    # an order too low could agree with its double by missing a narrow peak twice
     order = 16 if dimension <= 2 else 4
     _check_order(2 * order, dimension)
     coarse = integrate(rule(order))

@@ -28,7 +28,7 @@ LIBSVM_TOLERANCES, LIBSVM_GAP = (1e-5, 1e-7), 1e-6
 """The first tolerance brings most machines to a relative gap of 1e-7."""
 
 LIBSVM_RESCUE = 4000
-"""Points up to which the interior point method finishes what libsvm, in single precision, cannot."""
+"""Points up to which an interior point method ends what libsvm, in single precision, cannot."""
 
 
 class Basis(ABC):
