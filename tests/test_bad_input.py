@@ -132,7 +132,7 @@ KERNELS = [
     ("no scale", "scale", lambda: Gaussian([]), ValueError, "one number for each axis, got"),
     ("nested scales", "scale", lambda: Gaussian([[1, 2], 3]), TypeError, r"got \[1, 2\]\.$"),
     ("complex scale", "scale", lambda: Gaussian(np.complex64(1j)), TypeError, POSITIVE),
-    ("date as scale", "scale", lambda: Gaussian(np.timedelta64(1, "D")), TypeError, POSITIVE),
+    ("date as scale", "scale", lambda: Gaussian(np.timedelta64(1, "ns")), TypeError, POSITIVE),
     ("array as period", "period", lambda: Periodic(np.ones(1)), TypeError, POSITIVE),
     ("negative period", "period", lambda: Periodic(-24), ValueError, POSITIVE),
     ("zero mixture", "mixture", lambda: RationalQuadratic(1, mixture=0), ValueError, POSITIVE),
@@ -338,7 +338,7 @@ LOSSES = [
     ("slopes of NaN", "loss.slope", regress(loss=Broken(Y + np.nan)), ValueError, "not be NaN"),
     ("regression loss for labels", "loss", classify(loss="huber"), ValueError,
      'one of "hinge", "squared_hinge", "logistic", got \'huber\': use KernelRegressor'),
-    ("unknown loss for labels", "loss", classify(loss="logistc"), ValueError, "got 'logistc'"),
+    ("unknown loss for labels", "loss", classify(loss="logistc"), ValueError, "got 'logistc': use"),
 ]  # fmt: skip
 
 AUTO = 'kernel must be "auto" or a kernel such as Gaussian'
@@ -464,6 +464,7 @@ POINTS = [
     ("numbers as text", np.full((12, 2), "1"), TypeError, rf"{REALS} text\.$"),
     ("text in a list", [["a", "b"]] * 12, TypeError, rf"{REALS} list\.$"),
     ("text in objects", np.full((12, 2), "a", object), TypeError, "object with 'a' at row 0"),
+    ("numbers in text objects", np.full((12, 2), "1", object), TypeError, "object with '1' at row"),
     ("a dict in objects", np.full((12, 1), {"a": 1}), TypeError, r"with \{'a': 1\} at row 0"),
     ("a text column", pd.DataFrame({"a": Y, "b": ["u"] * 12}), TypeError, "'u' at row 0, column 1"),
     ("a polars text column", pl.DataFrame({"a": ["u"] * 12}), TypeError, "'u' at row 0, column 0"),

@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from hplus import kernels as k
-from hplus import losses, windows
+from hplus import features, losses, windows
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 from hplus.storage import documents, files, load, save, storable
@@ -40,6 +40,10 @@ INSTANCES = [
     CITY,
     *(loss() for loss in losses.LOSS_CLASSES),
     losses.Quantile(0.9),
+    features.Nystroem(3, random_state=0)(k.Gaussian(1.0), np.eye(3)),
+    features.RandomFourier(3, random_state=0)(k.Gaussian(1.0), np.eye(3)),
+    features.Nystroem(3),
+    features.RandomFourier(3),
     Function(k.Gaussian(1.0), [[0.0], [1.0]], [1.0, -0.1]),
     SolverResult(Status.MAX_ITER, 7, -np.inf, np.nan),
 ]
@@ -179,7 +183,8 @@ def test_the_instances_above_are_of_every_class_that_can_be_saved():
 
     covered = set().union(*map(classes, INSTANCES))
     assert set(VALUES.values()) - covered == {k.Scalar, k.Custom}
-    assert len(VALUES) == len(k.KERNELS) + len(windows.WINDOWS) + len(losses.LOSS_CLASSES)
+    families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES)
+    assert len(VALUES) == sum(map(len, families))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

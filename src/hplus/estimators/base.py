@@ -136,7 +136,9 @@ def check_diagonal(kernel: Kernel | str, X: Floats) -> None:
         diagonal = kernel.diag(X)
     worst = int(np.argmin(np.where(np.isfinite(diagonal), diagonal, -np.inf)))
     if not np.isfinite(diagonal[worst]):
-        raise OverflowError(f"kernel overflows in row {worst} of X, got {kernel}: rescale X.")
+        raise OverflowError(
+            f"kernel overflows in row {worst} of X, got {shown(kernel)}: rescale X."
+        )
     if diagonal[worst] < 0.0:
         raise ValueError(
             f"kernel must be positive semi-definite, got k(x, x) = {diagonal[worst]:.6g} for row "

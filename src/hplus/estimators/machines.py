@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from hplus._checks import Floats, check_choice, check_count, check_positive, shown
+from hplus._checks import Floats, check_choice, check_positive, shown
 from hplus.estimators.base import (
     LARGEST,
     Estimator,
@@ -276,7 +276,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
 def _as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
     if landmarks is None or isinstance(landmarks, Nystroem):
         return landmarks
-    return Nystroem(check_count("landmarks", landmarks), random_state=0)
+    return Nystroem(landmarks, random_state=0)
 
 
 def _basis(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Basis:

@@ -24,7 +24,7 @@ BLOCK_ENTRIES = 2**19
 """Gram entries computed at a time in products with a Gram matrix: 4 MiB, so they stay in cache."""
 
 LARGEST_BLOCK = 2**23
-"""Gram entries computed at a time for points of many columns: 64 MiB."""
+"""Gram entries computed at a time in such products for points of many columns: 64 MiB."""
 
 
 @value
@@ -87,8 +87,7 @@ class Kernel(Value, ABC):
     ) -> Iterator[tuple[slice, Floats]]:
         """The Gram matrix in row blocks of about `entries` entries: pairs (rows, block)."""
         X, Z = as_points("X", X), as_points("Z", Z)
-        wide = min(4 * X.shape[1], LARGEST_BLOCK // max(1, len(Z)))  # so that Z is read less often
-        height = max(1, entries // max(1, len(Z)), wide)
+        height = max(1, entries // max(1, len(Z)))
         for start in range(0, len(X), height):
             rows = slice(start, min(start + height, len(X)))
             yield rows, self.gram(X[rows], Z)
@@ -97,7 +96,9 @@ class Kernel(Value, ABC):
         """k(X, Z) @ W, shape (n,) or (n, outputs), without the whole Gram matrix."""
         W = as_floats("W", W)
         out = np.empty((len(X), *W.shape[1:]))
-        for rows, block in self.blocks(X, Z):
+        # the more columns, the taller the blocks, so that Z is read less often
+        entries = max(BLOCK_ENTRIES, min(4 * np.size(Z), LARGEST_BLOCK))
+        for rows, block in self.blocks(X, Z, entries):
             np.matmul(block, W, out=out[rows])
         return out
 
