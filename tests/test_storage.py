@@ -18,8 +18,8 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from hplus import kernels as k
 from hplus import features, losses, windows
+from hplus import kernels as k
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 from hplus.storage import documents, files, load, save, storable
