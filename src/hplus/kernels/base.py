@@ -86,7 +86,8 @@ class Kernel(Value, ABC):
         self, X: Floats, Z: Floats, entries: int = BLOCK_ENTRIES
     ) -> Iterator[tuple[slice, Floats]]:
         """The Gram matrix in row blocks of about `entries` entries: pairs (rows, block)."""
-        X, Z = as_points("X", X), as_points("Z", Z)
+        X = as_points("X", X)
+        Z = as_points("Z", Z, X.shape[1])
         height = max(1, entries // max(1, len(Z)))
         for start in range(0, len(X), height):
             rows = slice(start, min(start + height, len(X)))
@@ -121,6 +122,7 @@ def is_psd(kernel: Kernel, X: Any, tolerance: float = 1e-9) -> bool:
 
     A True is evidence for these points only; a False proves that `kernel` is not a kernel.
     """
+    _check_kernel("kernel", kernel)
     K = kernel(X)
     if not np.array_equal(K, K.T):
         return False
@@ -306,4 +308,4 @@ class Scaled(Kernel):
 
 def _check_kernel(name: str, part: object) -> None:
     if not isinstance(part, Kernel):
-        raise TypeError(f"{name} must be a kernel, got {part!r}.")
+        raise TypeError(f"{name} must be a kernel such as Gaussian(1.0), got {part!r}.")

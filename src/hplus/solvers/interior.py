@@ -59,8 +59,7 @@ def interior_point(
     by Mehrotra's predictor and corrector [math, Eq. 2.8]. Returns (c, iterations, status).
     """
     arms = _arms(risk)
-    ones = np.ones_like(arms.top)
-    state = State(0.5 * arms.top, ones, ones, 0.0)
+    state = _start(gram, arms)
     best, best_gap, found = arms.offset, np.inf, 0
     for iteration in range(max_iter):
         c = arms.coefficients(state.v)
@@ -86,6 +85,15 @@ def _arms(risk: Risk) -> Arms:
         return Arms(low, np.ones((1, 1)), (high - low)[None], -y[None])
     sign = np.array([[1.0], [-1.0]])
     return Arms(np.zeros(len(y)), sign, np.stack([high, -low]), tube - sign * y)
+
+
+def _start(gram: Gram, arms: Arms) -> State:
+    """The middle of the box, with multipliers of the size of the gradient there."""
+    v = 0.5 * arms.top
+    gradient = arms.sign * gram.dot(arms.coefficients(v)) + arms.cost
+    size = float(np.abs(gradient).mean())
+    multipliers = np.full_like(v, size if size > 0.0 else 1.0)
+    return State(v, multipliers, multipliers, 0.0)
 
 
 def _iterate(gram: Gram, bias: bool, arms: Arms, now: State, c: Floats, f: Floats) -> State:

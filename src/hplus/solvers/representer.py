@@ -87,11 +87,10 @@ class Landmarks(Basis):
 
     def __init__(self, kernel: Kernel, X: Floats, landmarks: Nystroem) -> None:
         self.kernel, self.X = kernel, X
+        n, m = len(X), min(len(X), landmarks.landmarks)
+        need = 24.0 * n * m + 16.0 * m * m
+        check_memory(need, f"A fit of {n} points on {m} landmarks", "use fewer landmarks")
         self.map = landmarks(kernel, X)
-        m = self.map.root.shape[1]
-        check_memory(
-            24.0 * len(X) * m, f"A fit of {len(X)} points on {m} landmarks", "use fewer landmarks"
-        )
         self.features = self.map(X)
 
     def gram(self) -> Gram:
