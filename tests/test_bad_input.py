@@ -580,7 +580,7 @@ def test_predicting_before_fitting_is_refused(method):
 def test_probabilities_of_the_hinge_are_refused_with_the_reason():
     with pytest.raises(AttributeError, match="predict_proba") as caught:
         fitted(KernelClassifier).predict_proba(X)
-    assert str(caught.value.__cause__) == "probabilities need loss=\"logistic\", got 'hinge'."
+    assert str(caught.value.__cause__) == 'probabilities need loss="logistic", got Hinge().'
 
 
 def test_predictions_that_overflow_are_refused():

@@ -45,7 +45,7 @@ INSTANCES = [
     features.Nystroem(3),
     features.RandomFourier(3),
     Function(k.Gaussian(1.0), [[0.0], [1.0]], [1.0, -0.1]),
-    SolverResult(Status.MAX_ITER, 7, -np.inf, np.nan),
+    SolverResult(Status.MAX_ITER, 7, -np.inf, np.nan, 1.0),
 ]
 
 

@@ -70,7 +70,7 @@ def test_cross_validation_finds_a_scale_near_that_of_the_data(wave, loss, solver
     hinge = isinstance(loss, Hinge)
     target = np.where(y > 0, 1.0, -1.0) if hinge else y
     risk = Risk(loss, target, np.full(60, 1 / 60), 1e-4, bias=hinge)
-    learned = cross_validated_scale(X, risk, solver)
+    learned = cross_validated_scale(X, [risk], solver)
     assert 0.2 < learned.scale[0] < 4.0
     losses = [held_out_loss(Gaussian(s), X, risk, solver) for s in (0.02, 50.0)]
     assert held_out_loss(learned, X, risk, solver) < min(losses)
@@ -79,4 +79,4 @@ def test_cross_validation_finds_a_scale_near_that_of_the_data(wave, loss, solver
 def test_one_point_and_constant_columns_do_not_stop_the_search():
     assert leave_one_out_scale(np.zeros((1, 2)), np.zeros(1), np.ones(1), 1e-3).scale[0] > 0
     risk = Risk(Quantile(0.5), np.zeros(3), np.full(3, 1 / 3), 1e-3)
-    assert cross_validated_scale(np.ones((3, 1)), risk).scale[0] > 0
+    assert cross_validated_scale(np.ones((3, 1)), [risk]).scale[0] > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -59,36 +60,66 @@ def leave_one_out_error(K: Floats, Y: Floats, shares: Floats, penalty: float) ->
     return float(shares @ np.sum(residuals**2, axis=1))
 
 
-def cross_validated_scale(X: Floats, risk: Risk, solver: str = "primal") -> Gaussian:
-    """The Gaussian with the smallest mean loss on held-out fifths, among those of the ladder."""
-    rows = _subset(len(X))
-    X, risk = X[rows], _restricted(risk, rows)
-    unit = _spread(X)
-    kernels = [_gaussian(unit, factor) for factor in LADDER]
-    return min(kernels, key=lambda kernel: held_out_loss(kernel, X, risk, solver))
+def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "primal") -> Gaussian:
+    """The Gaussian of the ladder with the smallest loss on held-out fifths, over all `risks`.
+
+    Several risks are those of several classes, one against the rest. If no fifth can be held out,
+    because a class is too rare, it is the one with a factor of 1.
+    """
+    rows = _subset(len(X), [risk.y for risk in risks if risk.bias])
+    parts = [_restricted(risk, rows) for risk in risks]
+    unit = _spread(X[rows])
+
+    def loss(factor: float) -> float:
+        kernel = _gaussian(unit, factor)
+        return sum(held_out_loss(kernel, X[rows], part, solver) for part in parts)
+
+    losses = [loss(factor) for factor in LADDER]
+    return _gaussian(unit, LADDER[int(np.argmin(losses))] if np.isfinite(min(losses)) else 1.0)
 
 
 def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal") -> float:
-    """The loss on each fifth of the points, of the machine trained on the others, summed."""
-    fold = np.arange(len(X)) % FOLDS
-    total = 0.0
+    """The mean loss on each fifth of the points, of the machine trained on the others.
+
+    Labels are spread evenly over the fifths; infinite if no fifth leaves both of them.
+    """
+    fold = _folds(risk.y if risk.bias else np.zeros(len(X)))
+    total = weight = 0.0
     for k in range(FOLDS):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        part = _restricted(risk, inside)
-        if len(inside) and len(outside) and not (risk.bias and len(np.unique(part.y)) < 2):
+        trainable = len(inside) and (not risk.bias or len(np.unique(risk.y[inside])) == 2)
+        if trainable and len(outside):
             basis = Points(kernel, X[inside])
-            trained = train(basis, part, solver)
+            trained = train(basis, _restricted(risk, inside), solver)
             f = basis.function(trained.coefficients)(X[outside]) + trained.bias
             total += float(risk.shares[outside] @ risk.loss.value(risk.y[outside], f))
-    return total
+            weight += float(risk.shares[outside].sum())
+    return total / weight if weight > 0.0 else np.inf
 
 
-def _subset(n: int) -> Ints:
-    """At most ROWS of n row numbers, in an order that has nothing to do with the rows."""
-    return np.random.default_rng(0).permutation(n)[:ROWS]
+def _folds(labels: Floats) -> Ints:
+    """A number below FOLDS for each point, in turn among the points of a label."""
+    fold = np.empty(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        fold[rows] = np.arange(len(rows)) % FOLDS
+    return fold
+
+
+def _subset(n: int, labelings: Sequence[Floats] = ()) -> Ints:
+    """About ROWS of n row numbers, in an order that has nothing to do with the rows.
+
+    Of every label at least 2 FOLDS are taken, if there are so many.
+    """
+    order = np.random.default_rng(0).permutation(n)
+    rare = [order[labels[order] == 1.0][: 2 * FOLDS] for labels in labelings]
+    rare += [order[labels[order] == -1.0][: 2 * FOLDS] for labels in labelings]
+    rows = np.concatenate([*rare, order[:ROWS]])
+    return rows[np.sort(np.unique(rows, return_index=True)[1])]
 
 
 def _restricted(risk: Risk, rows: Ints) -> Risk:
+    """The risk of some points, with shares that sum to what they did."""
     shares = risk.shares[rows] * (risk.shares.sum() / risk.shares[rows].sum())
     return replace(risk, y=risk.y[rows], shares=shares)
 

@@ -249,5 +249,5 @@ def test_the_gap_is_never_negative_and_always_small_for_random_problems(seed, na
 
 
 def test_a_result_reports_its_gap_relative_to_the_objective():
-    assert SolverResult(Status.CONVERGED, 3, -2.0, 1e-3).relative_gap == pytest.approx(5e-4)
+    assert SolverResult(Status.CONVERGED, 3, -2.0, 1e-3, 2.0).relative_gap == pytest.approx(5e-4)
     assert all("Raise the penalty" in s.value for s in (Status.MAX_ITER, Status.STALLED))

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
 from hplus._values import Value
 from hplus.kernels import Kernel
-from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.result import SolverResult
 
 LARGEST = 1e100
 """Data may be this large in a fit: the squares of their squares would leave floating point."""
@@ -50,7 +50,8 @@ class Estimator(BaseEstimator):
 
 def check_fitted(estimator: Estimator) -> None:
     """Refuse to predict before `fit`."""
-    check_is_fitted(estimator, msg="%(name)s must be fitted before it predicts: call fit first.")
+    advice = "%(name)s must be fitted before it predicts: call fit first."
+    check_is_fitted(estimator, "function_", msg=advice)
 
 
 def check_points(estimator: Estimator, X: Any, *, reset: bool) -> Floats:
@@ -164,10 +165,9 @@ def merge_repeated(X: Floats, y: Floats, shares: Floats) -> tuple[Floats, Floats
 def warn_if_loose(estimator: Estimator, result: SolverResult, tolerance: float) -> None:
     """Warn, with the solver's advice, when the certified gap is wider than promised."""
     if result.relative_gap > tolerance:
-        status = Status.STALLED if result.status is Status.CONVERGED else result.status
         warnings.warn(
             f"{type(estimator).__name__} is certified to a relative gap of "
-            f"{result.relative_gap:.1e} only, more than {tolerance:.0e}. {status.value}",
+            f"{result.relative_gap:.1e} only, more than {tolerance:.0e}. {result.status.value}",
             ConvergenceWarning,
             stacklevel=3,
         )

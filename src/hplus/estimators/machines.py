@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self, final
 
 import numpy as np
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -31,22 +32,26 @@ from hplus.losses import (
     Hinge,
     Logistic,
     Loss,
-    PiecewiseLinear,
     Poisson,
     PoissonLog,
     Squared,
     SquaredHinge,
     as_loss,
 )
-from hplus.solvers.representer import Basis, Landmarks, Points, Trained, ridge, train
+from hplus.solvers.representer import (
+    Basis,
+    Landmarks,
+    Points,
+    Trained,
+    promised_gap,
+    ridge,
+    train,
+)
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.risk import Risk
 from hplus.space import Function
 from hplus.storage import storable
 from hplus.tuning import cross_validated_scale, leave_one_out_scale
-
-SMOOTH_GAP, KINKED_GAP = 1e-8, 1e-5
-"""The relative gaps that a fit is expected to certify."""
 
 
 @final
@@ -114,8 +119,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             trained = ridge(basis, y, shares, penalty)
         else:
             trained = train(basis, Risk(loss, y, shares, penalty))
-        self.function_, self.solution_ = basis.function(trained.coefficients), trained.result
-        warn_if_loose(self, self.solution_, _promised_gap(loss))
+        self.loss_, self.solution_ = loss, trained.result
+        self.function_ = basis.function(trained.coefficients)
+        warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -124,7 +130,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         X = check_points(self, X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             f = self.function_(X)
-        return check_prediction(self, self._loss().mean(f))
+        return check_prediction(self, self.loss_.mean(f))
 
     def _loss(self) -> Loss:
         loss = as_loss(self.loss)
@@ -144,8 +150,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
 
 
 def _probabilistic(estimator: KernelClassifier) -> bool:
-    if not isinstance(as_loss(estimator.loss), Logistic):
-        raise AttributeError(f'probabilities need loss="logistic", got {estimator.loss!r}.')
+    loss = getattr(estimator, "loss_", None) or as_loss(estimator.loss)
+    if not isinstance(loss, Logistic):
+        raise AttributeError(f'probabilities need loss="logistic", got {loss}.')
     return True
 
 
@@ -213,11 +220,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
         risks = [Risk(loss, side, shares, penalty, bias=True) for side in sides]
         self.kernel_: Any = self.kernel
         if not isinstance(self.kernel, Kernel):
-            self.kernel_ = cross_validated_scale(X, risks[0], solver)
+            self.kernel_ = cross_validated_scale(X, risks, solver)
         basis = _basis(self.kernel_, X, landmarks)
-        trained = [train(basis, risk, solver) for risk in risks]
-        self._keep(basis, trained)
-        warn_if_loose(self, self.solution_, _promised_gap(loss))
+        self.loss_ = loss
+        self._keep(basis, [train(basis, risk, solver) for risk in risks])
+        warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
     def decision_function(self, X: Any) -> Floats:
@@ -236,10 +243,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
     @available_if(_probabilistic)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each class, shape (n, classes)."""
-        p = Logistic().mean(self.decision_function(X))
-        if p.ndim == 1:
-            return np.stack([1.0 - p, p], axis=1)
-        return p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+        f = self.decision_function(X)
+        if f.ndim == 1:
+            return expit(np.stack([-f, f], axis=1))
+        # proportional to 1/(1 + e^-f), which may underflow for every class
+        return softmax(-np.logaddexp(0.0, -f), axis=1)
 
     def _keep(self, basis: Basis, trained: list[Trained]) -> None:
         c = np.stack([t.coefficients for t in trained], axis=1)
@@ -250,6 +258,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             sum(t.result.iterations for t in trained),
             sum(t.result.objective for t in trained),
             sum(t.result.gap for t in trained),
+            sum(t.result.size for t in trained),
         )
 
     def _loss(self) -> Loss:
@@ -288,9 +297,9 @@ def _learned_kernel(
 ) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
-    if isinstance(loss, Squared) or len(X) == 1:  # one point cannot be held out
+    if isinstance(loss, Squared):
         return leave_one_out_scale(X, y, shares, penalty)
-    return cross_validated_scale(X, Risk(loss, y, shares, penalty))
+    return cross_validated_scale(X, [Risk(loss, y, shares, penalty)])
 
 
 def _check_exposure(loss: Loss, exposure: Any, n: int) -> Floats:
@@ -320,7 +329,3 @@ def _one_against_rest(codes: Floats, count: int) -> list[Floats]:
     """Labels ±1: of class 1 against class 0, or of every class against the others."""
     positive = [1] if count == 2 else range(count)
     return [np.where(codes == k, 1.0, -1.0) for k in positive]
-
-
-def _promised_gap(loss: Loss) -> float:
-    return KINKED_GAP if isinstance(loss, PiecewiseLinear) else SMOOTH_GAP

@@ -1,8 +1,8 @@
-"""The one linear system of the kernel machines, (K + diag(d)) x = r, dense or by features.
+"""The linear algebra of the kernel machines, dense or by features.
 
-Kernel ridge, Newton's method for smooth losses and the interior point method for the others all
-come down to products with K and to this system, each with its own diagonal d > 0. Entries d = ∞
-pin x to 0 there, so a solver's inactive points drop out of the factorisation.
+Kernel ridge and the interior point method come down to products with K and to one linear system,
+(K + diag(d)) x = r, each with its own diagonal d > 0; Newton's method to a weighted ridge system.
+A function is held by its weights: the coefficients c themselves, or v = Φᵀc with features.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from hplus._threads import one_thread_if_small
 
 Solve = Callable[[Floats], Floats]
 
+FLAT = 1e-12
+"""Curvatures below this share of the largest count as 0."""
+
 
 class Gram(ABC):
     """A Gram matrix K of n points."""
@@ -35,6 +38,30 @@ class Gram(ABC):
     @abstractmethod
     def solve_once(self, d: Floats, r: Floats) -> Floats:
         """x with (K + diag(d)) x = r, d finite; nothing else may be asked afterwards."""
+
+    @abstractmethod
+    def weights(self, c: Floats) -> Floats:
+        """The weights of the function Σ_i c_i k(x_i, ·)."""
+
+    @abstractmethod
+    def values(self, w: Floats) -> Floats:
+        """The values at the n points of the function with weights w."""
+
+    @abstractmethod
+    def inner(self, v: Floats, w: Floats, f: Floats) -> float:
+        """The inner product of functions with weights v and w; f are the values of the second."""
+
+    @abstractmethod
+    def coefficients(self, w: Floats, fixed: Floats) -> Floats:
+        """c of the function with weights w, whose slopes give the coefficients `fixed`."""
+
+    @abstractmethod
+    def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
+        """The weights that solve  c = fixed - h (Kc + β - f)/(2 penalty), Σ c = 0 for a bias.
+
+        The representer's equation with the loss's slope linearised at f, h its curvature; β is
+        the change of the bias, 0 without one.
+        """
 
 
 @final
@@ -56,16 +83,36 @@ class DenseGram(Gram):
         def solve(r: Floats) -> Floats:
             x = np.zeros_like(r)
             if len(active):
-                with one_thread_if_small(len(active)):
-                    x[active] = cho_solve((L, True), r[active], check_finite=False)
+                x[active] = cho_solve((L, True), r[active], check_finite=False)
             return x
 
         return solve
 
     def solve_once(self, d: Floats, r: Floats) -> Floats:
-        L = cholesky(self.K, d)
-        with one_thread_if_small(len(L)):
-            return cho_solve((L, True), r, check_finite=False)
+        return cho_solve((cholesky(self.K, d), True), r, check_finite=False)
+
+    def weights(self, c: Floats) -> Floats:
+        return c
+
+    def values(self, w: Floats) -> Floats:
+        return self.K @ w
+
+    def inner(self, v: Floats, w: Floats, f: Floats) -> float:
+        return float(v @ f)
+
+    def coefficients(self, w: Floats, fixed: Floats) -> Floats:
+        return w
+
+    def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
+        # c = fixed + t, (K + 2 penalty/h) t + β = f - K fixed, t = 0 where h = 0
+        curved = h > FLAT * h.max(initial=0.0)
+        d = np.full(len(f), np.inf)
+        d[curved] = 2.0 * penalty / h[curved]
+        t, ones = self.factor(d)(np.stack([f - self.dot(fixed), np.ones(len(f))], axis=1)).T
+        spread = ones.sum()
+        if bias and spread > 0.0:
+            t = t - ones * ((fixed.sum() + t.sum()) / spread)
+        return fixed + t
 
 
 @final
@@ -81,19 +128,54 @@ class FeatureGram(Gram):
     def factor(self, d: Floats) -> Solve:
         # (D + ΦΦᵀ)⁻¹ = E - E Φ (I + Φᵀ E Φ)⁻¹ Φᵀ E,  E = D⁻¹
         E = 1.0 / d
-        F = self.features * np.sqrt(E)[:, None]
-        L = cholesky(F.T @ F, np.ones(F.shape[1]))
+        inner = self._ridge(E, 1.0)
 
         def solve(r: Floats) -> Floats:
             e = E if r.ndim == 1 else E[:, None]
-            with one_thread_if_small(len(L)):
-                inner = cho_solve((L, True), self.features.T @ (e * r), check_finite=False)
-            return e * (r - self.features @ inner)
+            return e * (r - self.features @ inner(self.features.T @ (e * r)))
 
         return solve
 
     def solve_once(self, d: Floats, r: Floats) -> Floats:
         return self.factor(d)(r)
+
+    def weights(self, c: Floats) -> Floats:
+        return self.features.T @ c
+
+    def values(self, w: Floats) -> Floats:
+        return self.features @ w
+
+    def inner(self, v: Floats, w: Floats, f: Floats) -> float:
+        return float(v @ w)
+
+    def coefficients(self, w: Floats, fixed: Floats) -> Floats:
+        # the nearest c to `fixed` with Φᵀc = w; many c have it
+        scale = float(np.einsum("ij,ij->", self.features, self.features))
+        solve = self._ridge(np.ones(len(fixed)), 1e-14 * scale)
+        return fixed + self.features @ solve(w - self.weights(fixed))
+
+    def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
+        # (Φᵀ h Φ + 2 penalty) v + β Φᵀh = Φᵀr,  hᵀΦ v + β Σh = Σr,  r = h f + 2 penalty fixed
+        r = h * f + 2.0 * penalty * fixed
+        solve = self._ridge(h, 2.0 * penalty)
+        v = solve(self.features.T @ r)
+        if not bias:
+            return v
+        q = self.features.T @ h
+        across = solve(q)
+        spread = h.sum() - q @ across
+        return v - across * ((r.sum() - q @ v) / spread) if spread > 0.0 else v
+
+    def _ridge(self, h: Floats, ridge: float) -> Solve:
+        """The map r ↦ x with (Φᵀ diag(h) Φ + ridge I) x = r."""
+        F = self.features * np.sqrt(h)[:, None]
+        L = cholesky(F.T @ F, np.full(F.shape[1], ridge))
+
+        def solve(r: Floats) -> Floats:
+            with one_thread_if_small(len(L)):
+                return cho_solve((L, True), r, check_finite=False)
+
+        return solve
 
 
 def cholesky(K: Floats, d: Floats) -> Floats:
@@ -112,8 +194,8 @@ def cholesky(K: Floats, d: Floats) -> Floats:
                 return cho_factor(K.T, lower=True, overwrite_a=True, check_finite=False)[0]
         except LinAlgError:
             jitter = max(10.0 * jitter, 1e-14)
-            below = np.tril(K, -1)
-            K[:] = below + below.T
+            for i in range(len(K)):
+                K[i, i + 1 :] = K[i + 1 :, i]
 
 
 def compact(K: Floats) -> Gram:

@@ -12,7 +12,7 @@ from hplus.solvers.gram import Gram, Solve
 from hplus.solvers.result import Status
 from hplus.solvers.risk import Risk
 
-PATIENCE = 8
+PATIENCE = 15
 """Iterations without a smaller gap after which rounding is taken to be the reason."""
 
 
@@ -60,18 +60,17 @@ def interior_point(
     """
     arms = _arms(risk)
     state = _start(gram, arms)
-    best, best_gap, found = arms.offset, np.inf, 0
+    best, best_gap, found = arms.coefficients(state.v), np.inf, 0
     for iteration in range(max_iter):
         c = arms.coefficients(state.v)
         f = gram.dot(c)
         b, square = risk.best_bias(f), float(c @ f)
-        P = risk.primal(f, b, square)
-        gap = P - risk.dual(c, square, b)
-        if gap <= tol * abs(P):
+        gap = risk.primal(f, b, square) - risk.dual(c, square, b)
+        if gap <= tol * risk.size(f, b, square):
             return c, iteration, Status.CONVERGED
         if gap < best_gap:
             best, best_gap, found = c, gap, iteration
-        if iteration - found > PATIENCE:
+        if iteration - found > PATIENCE or not _inside(arms, state):
             return best, iteration, Status.STALLED
         state = _iterate(gram, risk.bias, arms, state, c, f)
     return best, max_iter, Status.MAX_ITER
@@ -88,12 +87,23 @@ def _arms(risk: Risk) -> Arms:
 
 
 def _start(gram: Gram, arms: Arms) -> State:
-    """The middle of the box, with multipliers of the size of the gradient there."""
+    """A point inside the box with Σ c_i = 0, with multipliers of the size of the gradient there."""
     v = 0.5 * arms.top
+    if len(arms.top) == 1:
+        low, high = arms.offset, arms.offset + arms.top[0]
+        # c = α high + (1 - α) low, α Σ high + (1 - α) Σ low = 0, where that is possible
+        share = -low.sum() / (high.sum() - low.sum())
+        v = np.clip(share, 1e-3, 1.0 - 1e-3) * arms.top
     gradient = arms.sign * gram.dot(arms.coefficients(v)) + arms.cost
     size = float(np.abs(gradient).mean())
     multipliers = np.full_like(v, size if size > 0.0 else 1.0)
     return State(v, multipliers, multipliers, 0.0)
+
+
+def _inside(arms: Arms, state: State) -> bool:
+    """Is every v, top - v and multiplier above 0, as rounding may end?"""
+    parts = (state.v, arms.top - state.v, state.low, state.high)
+    return all(bool(np.all(part > 0.0)) for part in parts)
 
 
 def _iterate(gram: Gram, bias: bool, arms: Arms, now: State, c: Floats, f: Floats) -> State:

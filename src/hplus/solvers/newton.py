@@ -17,57 +17,46 @@ def newton(
 ) -> tuple[Floats, int, Status]:
     """The coefficients c that minimise P(Kc, b), b the best bias, for a smooth loss.
 
-    Stops when P of the iterate is within `tol`, relative, of D of the coefficients that its
-    slopes give. Returns (c, iterations, status).
+    Stops when P of the iterate is within `tol`, relative to its size, of D of the coefficients
+    that its slopes give. Returns (c, iterations, status).
     """
-    c = f = np.zeros(len(risk.y))
-    b = risk.best_bias(f)
-    for iteration in range(max_iter):
+    n = len(risk.y)
+    w, f = gram.weights(np.zeros(n)), np.zeros(n)
+    status = Status.MAX_ITER
+    for iteration in range(max_iter + 1):
+        b, square = risk.best_bias(f), gram.inner(w, w, f)
         fixed = risk.coefficients(f, b)
-        f_fixed = gram.dot(fixed)
-        P = risk.primal(f, b, float(c @ f))
-        if P - risk.dual(fixed, float(fixed @ f_fixed), b) <= tol * abs(P):
-            return c, iteration, Status.CONVERGED
-        goal = fixed + _correction(gram, risk, f, b, f_fixed, fixed)
-        step_c, step_f = goal - c, gram.dot(goal) - f
-        t = _backtrack(risk, c, f, step_c, step_f, P)
+        w_fixed = gram.weights(fixed)
+        f_fixed = gram.values(w_fixed)
+        P = risk.primal(f, b, square)
+        D = risk.dual(fixed, gram.inner(w_fixed, w_fixed, f_fixed), b)
+        if P - D <= tol * risk.size(f, b, square):
+            status = Status.CONVERGED
+        if status is Status.CONVERGED or iteration == max_iter:
+            break
+        h = risk.shares * risk.loss.curvature(risk.y, f + b)
+        step = gram.newton(h, f, fixed, risk.penalty, bias=risk.bias) - w
+        # by (2.2) the gradient of P is 2 penalty (f - f_fixed)
+        slope = gram.inner(step, w, f) - gram.inner(step, w_fixed, f_fixed)
+        t, f_new = _backtrack(gram, risk, w, f, step, P, 2.0 * risk.penalty * slope)
         if t < SHORTEST_STEP:
-            return c, iteration, Status.STALLED
-        c, f = c + t * step_c, f + t * step_f
-        b = risk.best_bias(f)
-    return c, max_iter, Status.MAX_ITER
+            status = Status.STALLED
+            break
+        w, f = w + t * step, f_new
+    return gram.coefficients(w, fixed), iteration, status
 
 
-def _correction(
-    gram: Gram, risk: Risk, f: Floats, b: float, f_fixed: Floats, fixed: Floats
-) -> Floats:
-    """t with (K + D) t + β = f - K c_fixed, D = 2 penalty/(p Φ''), and Σ(c_fixed + t) = 0.
-
-    Linearising c = -p Φ'/(2 penalty) at f gives c_fixed + t as the next coefficients; where Φ''
-    vanishes they are c_fixed.
-    """
-    curvature = risk.shares * risk.loss.curvature(risk.y, f + b)
-    curved = curvature > 1e-12 * curvature.max(initial=0.0)
-    d = np.full(len(f), np.inf)
-    d[curved] = 2.0 * risk.penalty / curvature[curved]
-    if not risk.bias:
-        return gram.factor(d)(f - f_fixed)
-    right = np.stack([f - f_fixed, np.ones(len(f))], axis=1)
-    t, ones = gram.factor(d)(right).T
-    spread = ones.sum()
-    return t - ones * ((fixed.sum() + t.sum()) / spread) if spread > 0.0 else t
-
-
-def _backtrack(risk: Risk, c: Floats, f: Floats, step_c: Floats, step_f: Floats, P: float) -> float:
-    """The first of 1, ½, ¼, … that lowers P by a share of what the slope promises."""
-    b = risk.best_bias(f)
-    slopes = risk.shares * risk.loss.slope(risk.y, f + b)
-    promise = float(slopes @ step_f) + 2.0 * risk.penalty * float(c @ step_f)
+def _backtrack(
+    gram: Gram, risk: Risk, w: Floats, f: Floats, step: Floats, P: float, slope: float
+) -> tuple[float, Floats]:
+    """The first t of 1, ½, ¼, … that lowers P by a share of what its slope says, and f there."""
+    step_f = gram.values(step)
     t = 1.0
     while t >= SHORTEST_STEP:
-        new_c, new_f = c + t * step_c, f + t * step_f
-        new_b = risk.best_bias(new_f) if np.isfinite(new_f).all() else b
-        if risk.primal(new_f, new_b, float(new_c @ new_f)) <= P + 1e-4 * t * promise:
-            return t
+        new_w, new_f = w + t * step, f + t * step_f
+        if np.isfinite(new_f).all():
+            b = risk.best_bias(new_f)
+            if risk.primal(new_f, b, gram.inner(new_w, new_w, new_f)) <= P + 1e-4 * t * slope:
+                return t, new_f
         t *= 0.5
-    return 0.0
+    return 0.0, f

@@ -7,15 +7,16 @@ A basis says among which functions to look: those on all points, or those on a f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from hplus._checks import Floats, check_memory
+from hplus._threads import one_thread_if_small
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
-from hplus.losses import PiecewiseLinear, Squared
+from hplus.losses import Loss, PiecewiseLinear, Squared
 from hplus.solvers.gram import DenseGram, FeatureGram, Gram, compact
 from hplus.solvers.interior import interior_point
 from hplus.solvers.newton import newton
@@ -23,6 +24,9 @@ from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.risk import Risk
 from hplus.solvers.svm import svm_dual
 from hplus.space import Function
+
+SMOOTH_GAP, KINKED_GAP = 1e-8, 1e-5
+"""The relative gaps that are promised for smooth losses and for losses with kinks."""
 
 LIBSVM_TOLERANCES, LIBSVM_GAP = (1e-5, 1e-7), 1e-6
 """The first tolerance brings most machines to a relative gap of 1e-7."""
@@ -117,9 +121,10 @@ class Trained:
 
 def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
     """The squared loss for targets (n,) or (n, outputs): (K + diag(penalty/p)) c = Y."""
-    c = basis.gram().solve_once(penalty / shares, Y)
-    f = basis.function(c)
-    values = f(basis.X)
+    with one_thread_if_small(len(Y)):
+        c = basis.gram().solve_once(penalty / shares, Y)
+        f = basis.function(c)
+        values = f(basis.X)
     squares = np.atleast_1d(basis.square(f, values, c))
     columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
     P = D = 0.0
@@ -127,7 +132,7 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
         risk = Risk(Squared(), y, shares, penalty)
         P += risk.primal(v, 0.0, square)
         D += risk.dual(weights, square)
-    return Trained(c, 0.0, SolverResult(Status.CONVERGED, 1, P, P - D))
+    return Trained(c, 0.0, _judged(Squared(), SolverResult(Status.CONVERGED, 1, P, P - D, P)))
 
 
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
@@ -136,16 +141,21 @@ def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
     Smooth losses go by Newton's method, piecewise linear ones by the interior point method
     ("primal") or, for the hinge on all points, by libsvm ("dual").
     """
-    if solver == "dual":
-        return _train_dual(basis, risk)
-    method = interior_point if isinstance(risk.loss, PiecewiseLinear) else newton
-    return certify(basis, risk, *method(basis.reduced(), risk))
+    with one_thread_if_small(len(risk.y)):
+        if solver == "dual":
+            return _train_dual(basis, risk)
+        method = interior_point if isinstance(risk.loss, PiecewiseLinear) else newton
+        return certify(basis, risk, *method(basis.reduced(), risk))
 
 
 def _train_dual(basis: Basis, risk: Risk) -> Trained:
     """libsvm, asked for more accuracy until the certified gap is small."""
     for tol in LIBSVM_TOLERANCES:
-        trained = certify(basis, risk, *svm_dual(basis.kernel, basis.X, risk, tol=tol))
+        try:
+            solution = svm_dual(basis.kernel, basis.X, risk, tol=tol)
+        except ValueError:  # what overflows in libsvm
+            return train(basis, risk)
+        trained = certify(basis, risk, *solution)
         if trained.result.relative_gap <= LIBSVM_GAP:
             return trained
     return train(basis, risk) if len(risk.y) <= LIBSVM_RESCUE else trained
@@ -161,11 +171,24 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
     values = f(basis.X)
     b = risk.best_bias(values)
     square = float(basis.square(f, values, c))
-    P = risk.primal(values, b, square)
+    P, size = risk.primal(values, b, square), risk.size(values, b, square)
     point = c
     if not isinstance(risk.loss, PiecewiseLinear):
         point = risk.coefficients(values, b)
         g = basis.function(point)
         square = float(basis.square(g, g(basis.X), point))
     D = risk.dual(point, square, b)
-    return Trained(c, b, SolverResult(status, iterations, P, P - D))
+    return Trained(c, b, _judged(risk.loss, SolverResult(status, iterations, P, P - D, size)))
+
+
+def promised_gap(loss: Loss) -> float:
+    """The relative gap that a fit is expected to certify."""
+    return KINKED_GAP if isinstance(loss, PiecewiseLinear) else SMOOTH_GAP
+
+
+def _judged(loss: Loss, result: SolverResult) -> SolverResult:
+    """The result with the status that its certificate gives, whatever the solver said."""
+    if result.relative_gap <= promised_gap(loss):
+        return replace(result, status=Status.CONVERGED)
+    failed = result.status is not Status.CONVERGED
+    return replace(result, status=result.status if failed else Status.STALLED)

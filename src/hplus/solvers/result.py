@@ -33,8 +33,10 @@ class SolverResult:
     iterations: int
     objective: float
     gap: float
+    size: float
+    """What the gap is compared with: |objective|, or more for losses of both signs."""
 
     @property
     def relative_gap(self) -> float:
-        """gap / |objective|."""
-        return self.gap / max(abs(self.objective), float(np.finfo(float).tiny))
+        """gap / size."""
+        return self.gap / max(self.size, float(np.finfo(float).tiny))

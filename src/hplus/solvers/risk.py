@@ -10,6 +10,9 @@ from scipy.optimize import brentq
 from hplus._checks import Floats
 from hplus.losses import Loss, PiecewiseLinear
 
+BALANCED = 1e-9
+"""Σ c_i below this share of Σ |c_i| is rounding."""
+
 
 @dataclass(frozen=True)
 class Risk:
@@ -28,16 +31,24 @@ class Risk:
         """P, with square = ‖f‖²."""
         return float(self.shares @ self.loss.value(self.y, f + b)) + self.penalty * square
 
+    def size(self, f: Floats, b: float, square: float) -> float:
+        """Σ p_i |Φ(y_i, f_i + b)| + penalty ‖f‖²: P, but for losses of both signs."""
+        absolute = np.abs(self.loss.value(self.y, f + b))
+        return float(self.shares @ absolute) + self.penalty * square
+
     def dual(self, c: Floats, square: float, b: float = 0.0) -> float:
         """D = -Σ p_i Φ*(y_i, u_i) - penalty ‖Σ c_i k(x_i, ·)‖² <= min P, u = -2 penalty c/p.
 
-        A bias asks for Σ c_i = 0; what rounding leaves of it costs 2 penalty |b Σ c_i|.
+        A bias asks for Σ c_i = 0, or D is -∞; what rounding leaves of the sum is charged with a
+        bias of one more than |b|.
         """
         # a hair towards 0, which lies in the domain, so that rounding at its edge does not count
         u = -2.0 * self.penalty * c / self.shares * (1.0 - 8.0 * np.finfo(float).eps)
-        imbalance = 2.0 * self.penalty * abs(b * float(c.sum()))
+        imbalance = abs(float(c.sum())) if self.bias else 0.0
+        if imbalance > BALANCED * float(np.abs(c).sum()):
+            return -np.inf
         conjugates = float(self.shares @ self.loss.conjugate(self.y, u))
-        return -conjugates - self.penalty * square - imbalance
+        return -conjugates - self.penalty * (square + 2.0 * (1.0 + abs(b)) * imbalance)
 
     def coefficients(self, f: Floats, b: float) -> Floats:
         """c_i = -p_i Φ'(y_i, f_i + b)/(2 penalty): at the optimum, f = Σ c_i k(x_i, ·)."""
@@ -69,10 +80,12 @@ class Risk:
         """The middle of the interval of minimisers of a piecewise linear function of b."""
         assert isinstance(self.loss, PiecewiseLinear)
         low, high = self.loss.bounds(self.y)
-        order = np.argsort(self.y - f, kind="stable")
-        kinks = (self.y - f)[order]
-        slopes = self.shares @ low + np.cumsum((self.shares * (high - low))[order])
-        flat = 1e-12 * float(np.abs(self.shares).sum())
+        # P in b has slope Σ p low on the far left, and bends up at y - f - tube and y - f + tube
+        kinks = np.concatenate([self.y - f - self.loss.tube, self.y - f + self.loss.tube])
+        bends = np.concatenate([-self.shares * low, self.shares * high])
+        order = np.argsort(kinks, kind="stable")
+        slopes = self.shares @ low + np.cumsum(bends[order])
+        flat = 1e-12 * float(bends.sum())
         first = int(np.searchsorted(slopes, -flat))
         last = min(int(np.searchsorted(slopes, flat, side="right")), len(kinks) - 1)
-        return float(0.5 * (kinks[first] + kinks[last]))
+        return float(0.5 * (kinks[order[first]] + kinks[order[last]]))

@@ -33,7 +33,9 @@ def svm_dual(kernel: Kernel, X: Floats, risk: Risk, *, tol: float) -> tuple[Floa
 def _native(kernel: Kernel, X: Floats) -> tuple[Floats, dict[str, Any]]:
     """What to give to libsvm: points and its own kernel, or a Gram matrix."""
     if isinstance(kernel, Gaussian):
-        return kernel.shrink(kernel.select(X)), {"kernel": "rbf", "gamma": 0.5}
+        A = kernel.select(X)
+        # libsvm computes x² + z² - 2xz, which cancels far from the origin
+        return kernel.shrink(A - A.mean(axis=0)), {"kernel": "rbf", "gamma": 0.5}
     if isinstance(kernel, Linear):
         return kernel.select(X), {"kernel": "linear"}
     if isinstance(kernel, Polynomial):
