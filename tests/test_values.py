@@ -110,3 +110,18 @@ def test_a_misspelt_parameter_is_refused_with_the_names_there_are(params, messag
 
 def test_scikit_learn_clones_a_value_to_itself():
     assert clone(PANEL) is PANEL
+
+
+@value
+class Range(Value):
+    low: float
+    high: float
+
+    def __post_init__(self):
+        assert self.low < self.high
+
+
+def test_several_parameters_of_one_part_change_together_in_any_order():
+    panel = Panel(Range(0.0, 1.0), [[1.0]])
+    for changes in ({"dial__low": 5.0, "dial__high": 9.0}, {"dial__high": 9.0, "dial__low": 5.0}):
+        assert panel.replace(**changes).dial == Range(5.0, 9.0)

@@ -5,8 +5,11 @@ Every message says the name, the rule, the value received and, where it helps, w
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,8 +170,12 @@ def check_memory(need: float, what: str, advice: str) -> None:
 
 
 def memory_limit() -> float:
-    """Nine tenths of this machine's memory, in bytes."""
-    return 0.9 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """Nine tenths of the memory this process may have, in bytes: machine, container, ulimit."""
+    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
+    limits += [float(n) for n in resource.getrlimit(resource.RLIMIT_AS) if n > 0]
+    with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit ("max")
+        limits.append(float(int(Path("/sys/fs/cgroup/memory.max").read_text())))
+    return 0.9 * min(limits)
 
 
 def _number(name: str, rule: str, value: Any) -> float:

@@ -1,4 +1,4 @@
-"""What kernels, windows, losses, cones and budgets share: they are frozen values.
+"""What kernels, windows, losses and feature maps share: they are frozen values.
 
 A value is compared by its content, printed so that the text evaluates back to it, and changed
 by making another one: `k.replace(left__scale=2.0)`. scikit-learn reads its parameters through
@@ -14,6 +14,17 @@ from typing import Any, Self, TypeVar, dataclass_transform
 import numpy as np
 
 T = TypeVar("T")
+
+
+def split_params(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Parameters by name, and those with a name like `left__scale` by the part they belong to."""
+    outer = {key: new for key, new in params.items() if "__" not in key}
+    inner: dict[str, dict[str, Any]] = {}
+    for key, new in params.items():
+        name, nested, rest = key.partition("__")
+        if nested:
+            inner.setdefault(name, {})[rest] = new
+    return outer, inner
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
@@ -38,16 +49,17 @@ class Value:
     def replace(self, **params: Any) -> Self:
         """A copy with some parameters changed; `left__scale=2.0` reaches into the part `left`."""
         known = self.get_params(deep=False)
-        changed: dict[str, Any] = {}
-        for key, new in sorted(params.items()):  # `left` comes before `left__scale`
-            name, _, inner = key.partition("__")
+        outer, inner = split_params(params)
+        for name in (*outer, *inner):
             if name not in known:
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {list(known)}.")
-            part = changed.get(name, known[name])
-            if inner and not isinstance(part, Value):
+        for name, changes in inner.items():
+            part = outer.get(name, known[name])
+            if not isinstance(part, Value):
+                key = f"{name}__{next(iter(changes))}"
                 raise ValueError(f"{name} has no parameters inside, got {key!r}.")
-            changed[name] = part.replace(**{inner: new}) if inner else new
-        return dataclasses.replace(self, **changed)
+            outer[name] = part.replace(**changes)
+        return dataclasses.replace(self, **outer)
 
     def __sklearn_clone__(self) -> Self:
         return self

@@ -94,7 +94,7 @@ def _report(model: KernelRegressor, machine: KernelClassifier, out: Path) -> Non
     print(f"2. A shot of Curry's goes in with {rim:.0%} at the rim, {corner:.0%} from the corner,")
     print(f"   {top:.0%} from the top.")
     print(f"3. Both fits are certified: at most {model.solution_.relative_gap:.0e} and")
-    print(f"   {machine.solution_.relative_gap:.0e} above the best possible objective.\n")
+    print(f"   {machine.solution_.relative_gap:.0e} above the best objective of their kind.\n")
     print(f"Picture: {out / 'demo.png'}   Models: {out / 'coal.hplus'}, {out / 'curry.hplus'}")
 
 

@@ -303,6 +303,21 @@ class Own(Loss):
         for method in (self.value, self.slope):
             if np.isnan(method(y, np.zeros(y.shape))).any():
                 raise ValueError(f"loss.{method.__name__}(y, f) must not be NaN, got one at f = 0.")
+        self._require_derivative(y[:20])
+
+    def _require_derivative(self, y: Floats) -> None:
+        """Compare slopes with differences of values: a certificate is as true as they are."""
+        h = 1e-5
+        for f in (y - 1.3, y - 0.1, y + 0.2, y + 1.7):
+            rise = (self.value(y, f + h) - self.value(y, f - h)) / (2.0 * h)
+            slope = self.slope(y, f)
+            wrong = np.abs(rise - slope) > 1e-3 * (1.0 + np.abs(slope))
+            if np.any(wrong & np.isfinite(rise)):
+                i = int(np.argmax(wrong))
+                raise ValueError(
+                    f"loss.slope must be the derivative of loss.value, got {slope[i]:.4g} where "
+                    f"the value rises by {rise[i]:.4g} (y = {y[i]:.4g}, f = {f[i]:.4g})."
+                )
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         low, high = np.full(np.shape(u), -1.0), np.ones(np.shape(u))

@@ -298,3 +298,41 @@ def test_a_huber_fit_shrugs_off_outliers_that_pull_the_mean(wave, rng):
     robust = KernelRegressor(G, Huber(0.3), penalty=1e-3).fit(X, dirty).predict(X)
     mean = KernelRegressor(G, penalty=1e-3).fit(X, dirty).predict(X)
     assert np.median(np.abs(robust - y)) < 0.5 * np.median(np.abs(mean - y))
+
+
+def test_probabilities_of_several_classes_add_up_far_from_the_data():
+    X, y = load_iris(return_X_y=True)
+    model = KernelClassifier(Polynomial(3), "logistic").fit(X, y)
+    far = model.predict_proba(100.0 * X[::30])
+    np.testing.assert_allclose(far.sum(axis=1), 1.0)
+    assert np.all(far >= 0.0)
+
+
+def test_the_learned_scale_does_not_depend_on_the_names_of_the_classes():
+    X, y = load_iris(return_X_y=True)
+    renamed = np.array([2, 0, 1])[y]
+    assert KernelClassifier().fit(X, y).kernel_ == KernelClassifier().fit(X, renamed).kernel_
+
+
+def test_a_rare_class_does_not_lead_to_the_narrowest_scale(rng):
+    X, y = rng.normal(size=(2000, 2)), np.zeros(2000)
+    y[:4] = 1
+    X[:4] += 5.0
+    assert min(KernelClassifier().fit(X, y).kernel_.scale) > 0.3
+
+
+def test_a_fitted_machine_keeps_its_loss_when_parameters_change(rng):
+    X = rng.normal(size=(60, 1))
+    model = KernelRegressor(G, "poisson_log").fit(X, rng.poisson(2.0, 60))
+    before = model.predict(X)
+    np.testing.assert_array_equal(model.set_params(loss="squared").predict(X), before)
+    machine = KernelClassifier(G).fit(X, X[:, 0] > 0).set_params(loss="logistic")
+    assert not hasattr(machine, "predict_proba")
+
+
+def test_a_failed_fit_does_not_count_as_fitted(wave):
+    model = KernelRegressor(G)
+    with pytest.raises(ValueError, match="one target for each"):
+        model.fit(wave[0], wave[1][:5])
+    with pytest.raises(NotFittedError):
+        model.predict(wave[0])

@@ -161,7 +161,11 @@ FACTOR = "the factor of a kernel must be a positive finite number"
         (lambda: 0 * a, ValueError, f"{FACTOR}, got 0."),
         (lambda: a * np.inf, ValueError, f"{FACTOR}, got inf."),
         (lambda: Sum(a, 1.0), TypeError, "right must be a kernel such as Gaussian(1.0), got 1.0."),
-        (lambda: (a * b).replace(left="x"), TypeError, "left must be a kernel such as Gaussian(1.0), got 'x'."),
+        (
+            lambda: (a * b).replace(left="x"),
+            TypeError,
+            "left must be a kernel such as Gaussian(1.0), got 'x'.",
+        ),
         (lambda: (a * b).replace(left__width=1.0), ValueError, "Gaussian has no parameter 'width'"),
     ],
 )

@@ -297,3 +297,16 @@ def test_a_gram_matrix_assembled_from_blocks_is_symmetric_and_the_same(k, column
     K = k(X)
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_allclose(K, k.gram(X, X), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("view", [np.s_[::-1], np.s_[:, ::2], np.s_[::3, 1:]], ids=repr)
+@pytest.mark.parametrize("k", [Linear(), Polynomial(3), Gaussian(1.0), Linear(columns=[1, 0])])
+def test_the_gram_matrix_of_a_view_is_exactly_symmetric(k, view, rng):
+    X = rng.normal(size=(37, 20))[view]
+    np.testing.assert_array_equal(k(X), k(X).T)
+    assert is_psd(k, X)
+
+
+def test_a_callable_that_is_not_symmetric_is_no_kernel():
+    lopsided = Custom(lambda X, Z: np.exp(-((X - Z.T) ** 2)) + 5.0 * (X - Z.T))
+    assert not is_psd(lopsided, np.linspace(0, 1, 5)[:, None])

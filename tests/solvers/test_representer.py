@@ -251,3 +251,86 @@ def test_the_gap_is_never_negative_and_always_small_for_random_problems(seed, na
 def test_a_result_reports_its_gap_relative_to_the_objective():
     assert SolverResult(Status.CONVERGED, 3, -2.0, 1e-3, 2.0).relative_gap == pytest.approx(5e-4)
     assert all("Raise the penalty" in s.value for s in (Status.MAX_ITER, Status.STALLED))
+
+
+@pytest.mark.parametrize("loss", CLASSIFIERS, ids=repr)
+@pytest.mark.parametrize("positives", [1, 3, 30])
+def test_a_certificate_with_a_bias_is_true_for_unbalanced_classes(loss, positives, rng):
+    X = np.vstack([rng.normal(size=(positives, 2)), 50.0 + 50.0 * np.arange(40)[:, None] * [1, 0]])
+    y = np.where(np.arange(len(X)) < positives, 1.0, -1.0)
+    risk = Risk(loss, y, np.full(len(y), 1 / len(y)), 1 / (4 * len(y)), bias=True)
+    basis = Points(Gaussian(1.0), X)
+    results = [train(basis, risk).result]
+    if isinstance(loss, Hinge):
+        results.append(train(basis, risk, "dual").result)
+        results.append(certify(basis, risk, np.where(y > 0, 0.4, 0.0), 0, Status.CONVERGED).result)
+    lowest = min(result.objective for result in results)
+    assert all(result.objective - result.gap <= lowest + 1e-9 for result in results)
+    assert results[0].relative_gap < 1e-5
+
+
+def test_coefficients_that_do_not_balance_certify_nothing(rng):
+    _, risk = problem(Hinge(), rng, bias=True)
+    c = np.where(risk.y > 0, 0.9 * risk.box()[1], 0.0)
+    assert risk.dual(c, 0.0) == -np.inf
+
+
+def test_the_bias_of_a_loss_with_a_tube_is_the_best(rng):
+    risk = Risk(EpsilonInsensitive(1.0), np.array([0.0, 1.5, 10.0]), np.array([0.34, 0.33, 0.33]),
+                1.0, bias=True)  # fmt: skip
+    grid = np.linspace(-5, 15, 20_001)
+    best = min(risk.primal(np.zeros(3), b, 0.0) for b in grid)
+    assert risk.primal(np.zeros(3), risk.best_bias(np.zeros(3)), 0.0) <= best + 1e-12
+
+
+def test_libsvm_sees_points_far_from_the_origin_as_we_do(rng):
+    X = 1.7e9 + rng.uniform(0, 10, (300, 1))
+    y = np.where(np.sin(X[:, 0] - 1.7e9) > 0, 1.0, -1.0)
+    risk = Risk(Hinge(), y, np.full(300, 1 / 300), 1e-3, bias=True)
+    assert train(Points(Gaussian(1.0), X), risk, "dual").result.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.5)], ids=repr)
+def test_few_features_and_a_tiny_penalty_are_no_obstacle(loss, rng):
+    X, risk = problem(loss, rng, n=150, penalty=1e-7, bias=isinstance(loss, CLASSIFIERS_TYPES))
+    assert train(Points(Polynomial(2), X), risk).result.relative_gap < 1e-8
+
+
+def test_a_poisson_objective_near_zero_has_a_sensible_relative_gap():
+    X = np.zeros((50, 1))
+    risk = Risk(PoissonLog(), np.full(50, 2.7193), np.full(50, 0.02), 1e-3)
+    result = train(Points(Polynomial(1), X), risk).result
+    assert abs(result.objective) < 1e-3
+    assert result.status is Status.CONVERGED
+    assert result.iterations < 20
+
+
+def test_a_status_follows_the_certificate_and_not_the_solver(rng):
+    X, risk = problem(Huber(0.5), rng)
+    basis = Points(Gaussian(0.7), X)
+    c = train(basis, risk).coefficients
+    assert certify(basis, risk, c, 9, Status.MAX_ITER).result.status is Status.CONVERGED
+    assert certify(basis, risk, 2.0 * c, 9, Status.CONVERGED).result.status is Status.STALLED
+
+
+def test_a_problem_at_the_edge_of_rounding_ends_without_a_warning(rng):
+    X = rng.normal(size=(80, 1))
+    risk = Risk(Quantile(0.5), 1e-8 * np.sin(X[:, 0]), np.full(80, 1 / 80), 1e-9)
+    result = train(Points(Gaussian(1.0), X), risk).result
+    assert result.status in (Status.STALLED, Status.CONVERGED)
+    assert result.gap >= 0.0
+
+
+def test_small_machines_run_on_one_thread(rng, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    seen = []
+
+    def spying(self, c):
+        seen.extend(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+        return self.K @ c
+
+    monkeypatch.setattr(DenseGram, "dot", spying)
+    X, risk = problem(Quantile(0.8), rng)
+    train(Points(Matern32(1.0), X), risk)
+    assert set(seen) == {1}

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
-from hplus._values import Value
+from hplus._values import Value, split_params
 from hplus.kernels import Kernel
 from hplus.solvers.result import SolverResult
 
@@ -27,21 +27,21 @@ class Estimator(BaseEstimator):
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__left__scale=2.0` puts a changed kernel in place of the old."""
         known = self.get_params(deep=False)
-        for name in (key.partition("__")[0] for key in params):
+        outer, inner = split_params(params)
+        for name in (*outer, *inner):
             if name not in known:
                 raise ValueError(
                     f"{type(self).__name__} has no parameter {name!r}: use one of {list(known)}."
                 )
-        nested = {key: new for key, new in params.items() if "__" in key}
-        super().set_params(**{key: new for key, new in params.items() if "__" not in key})
-        for key, new in nested.items():
-            name, _, inner = key.partition("__")
-            part = getattr(self, name, None)
+        super().set_params(**outer)
+        for name, changes in inner.items():
+            part = getattr(self, name)
             if isinstance(part, Value):
-                setattr(self, name, part.replace(**{inner: new}))
+                setattr(self, name, part.replace(**changes))
             elif isinstance(part, BaseEstimator):
-                part.set_params(**{inner: new})
+                part.set_params(**changes)
             else:
+                key = f"{name}__{next(iter(changes))}"
                 raise ValueError(
                     f"{name} must be a value with parameters to set {key!r}, got {shown(part)}."
                 )

@@ -81,7 +81,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     function_ : Function
     kernel_ : Kernel
     solution_ : SolverResult
-        `objective` is certified to lie at most `gap` above the smallest possible value.
+        `objective` is certified to lie at most `gap` above the smallest possible value, among
+        the functions on the landmarks if there are any.
     """
 
     def __init__(
@@ -138,6 +139,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             raise ValueError(
                 'loss "poisson" needs a function that is never negative: use "poisson_log" here.'
             )
+        if isinstance(loss, Hinge | SquaredHinge | Logistic):
+            raise ValueError(f"loss {loss} is for labels: use KernelClassifier.")
         return loss
 
     def __sklearn_tags__(self) -> Any:
@@ -186,8 +189,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
     intercept_ : array (outputs,)
     kernel_ : Kernel
     solution_ : SolverResult
-        `objective` is certified to lie at most `gap` above the smallest possible value; both are
-        summed over the classes.
+        `objective` is certified to lie at most `gap` above the smallest possible value, among
+        the functions on the landmarks if there are any; both are summed over the classes.
     """
 
     def __init__(

@@ -152,7 +152,7 @@ def _refusal(part: Any, holder: str) -> str:
 
 
 def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
-    """What `_pack` turned into JSON."""
+    """What `pack` turned into JSON."""
     if depth > DEEPEST:
         raise RecursionError
 
