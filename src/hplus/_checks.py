@@ -1,4 +1,4 @@
-"""Array types, and the one place where input is checked and errors are worded.
+"""Array types, and the checks of input that all share, with their words.
 
 Every message says the name, the rule, the value received and, where it helps, what to do.
 """
