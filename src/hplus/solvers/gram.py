@@ -104,7 +104,7 @@ class DenseGram(Gram):
         return w
 
     def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
-        # c = fixed + t, (K + 2 penalty/h) t + β = f - K fixed, t = 0 where h = 0
+        # c = fixed + t, (K + 2γ/h) t + β = f - K fixed, t = 0 where h = 0 [math, Eq. 2.7]
         curved = h > FLAT * h.max(initial=0.0)
         d = np.full(len(f), np.inf)
         d[curved] = 2.0 * penalty / h[curved]
@@ -155,7 +155,7 @@ class FeatureGram(Gram):
         return fixed + self.features @ solve(w - self.weights(fixed))
 
     def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
-        # (Φᵀ h Φ + 2 penalty) v + β Φᵀh = Φᵀr,  hᵀΦ v + β Σh = Σr,  r = h f + 2 penalty fixed
+        # (Φᵀ h Φ + 2γI) v + β Φᵀh = Φᵀr,  hᵀΦ v + β Σh = Σr,  r = h f + 2γ fixed [math, Eq. 2.11]
         r = h * f + 2.0 * penalty * fixed
         solve = self._ridge(h, 2.0 * penalty)
         v = solve(self.features.T @ r)
