@@ -56,6 +56,7 @@ from hplus import (
     product_integral,
     save,
 )
+from hplus.losses import Hinge
 
 LEAKS = re.compile(
     r"broadcast|ufunc|array_function|could not|inhomogeneous|setting an array|dtype\(|NoneType|"
@@ -328,8 +329,9 @@ LOSSES = [
     ("function as loss", "loss", regress(loss=nan_gram), ValueError, f"{OWN} <function nan_gram"),
     ("class as loss", "loss", regress(loss=Huber), TypeError, "got the class Huber: call it first"),
     ("rates for a function of any sign", "loss", regress(loss=Poisson()), ValueError, "_log"),
-    ("a loss for labels in regression", "loss", regress(y=LABELS, loss="hinge"), ValueError,
+    ("a loss for labels in regression", "loss", regress(y=LABELS, loss=Hinge()), ValueError,
      r"loss Hinge\(\) is for labels: use KernelClassifier"),
+    ("its name", "loss", regress(y=LABELS, loss="hinge"), ValueError, "one of .*, got 'hinge'"),
     ("a slope that is not the value's", "loss.slope", regress(loss=Broken(Y * 0 + 7.0)), ValueError,
      "must be the derivative of loss.value"),
     ("negative counts", "y", regress(y=Y - 1, loss=PoissonLog()), ValueError,

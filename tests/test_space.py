@@ -11,6 +11,7 @@ from hplus.solvers.descent import functional_gradient_descent
 from hplus.solvers.representer import Points, train
 from hplus.solvers.risk import Risk
 from hplus.space import Function, evaluation_gradient, loss_gradient, norm_gradient
+from hplus.windows import Box
 
 KERNELS = [Gaussian(0.7), Matern32(1.3), Gaussian(1.0) + 0.5 * Linear(), Polynomial(2)]
 
@@ -80,6 +81,12 @@ def test_a_projection_agrees_on_the_centers_and_is_orthogonal_to_the_rest(k, rng
     assert (f - p) @ p == pytest.approx(0.0, abs=1e-7)
     assert f.distance(p) <= f.distance(p + 0.1 * draw(k, rng).project(D)) + 1e-9
     np.testing.assert_allclose(f.project(f.centers)(D), f(D), atol=1e-7)
+
+
+def test_the_integral_of_a_function_is_that_of_its_values(rng):
+    f, window = draw(Gaussian(0.8), rng, outputs=2), Box((-1.0, 0.0), (2.0, 1.5))
+    nodes, weights = window.quadrature(30)
+    np.testing.assert_allclose(f.integral(window), weights @ f(nodes), rtol=1e-9)
 
 
 def test_functions_of_different_kernels_do_not_mix(rng):

@@ -18,6 +18,8 @@ from hplus._checks import (
 from hplus._threads import one_thread_if_small
 from hplus._values import Value, value
 from hplus.kernels.base import Kernel
+from hplus.kernels.integrals import mean_embedding
+from hplus.windows import Window
 
 
 @final
@@ -108,6 +110,12 @@ class Function(Value):
         with one_thread_if_small(len(D)):
             solution = np.linalg.lstsq(self.kernel(D), self(D), rcond=1e-13)
         return Function(self.kernel, D, np.asarray(solution[0], dtype=np.float64))
+
+    def integral(self, window: Window) -> float | Floats:
+        """∫_W f, one number or one for each output, in closed form where the kernel has one."""
+        if len(self.centers) == 0:
+            return self.weights.sum(axis=0)
+        return mean_embedding(self.kernel, window, self.centers) @ self.weights
 
     def _require_same_space(self, other: Function) -> None:
         if not isinstance(other, Function):

@@ -16,7 +16,7 @@ from hplus.solvers.gram import cholesky
 from hplus.solvers.representer import Points, train
 from hplus.solvers.risk import Risk
 
-ROWS = 500
+ROWS = 1000
 """Scales are learned from at most this many points."""
 
 FOLDS = 5
@@ -61,7 +61,9 @@ def leave_one_out_error(K: Floats, Y: Floats, shares: Floats, penalty: float) ->
 
 
 def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "primal") -> Gaussian:
-    """The Gaussian of the ladder with the smallest loss on held-out fifths, over all `risks`.
+    """The Gaussian with the smallest loss on held-out fifths, over all `risks`.
+
+    The candidates are those of the ladder and, between the best and its neighbours, two more.
 
     Several risks are those of several classes, one against the rest. If no fifth can be held out,
     because a class is too rare, it is the one with a factor of 1.
@@ -74,8 +76,12 @@ def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "prima
         kernel = _gaussian(unit, factor)
         return sum(held_out_loss(kernel, X[rows], part, solver) for part in parts)
 
-    losses = [loss(factor) for factor in LADDER]
-    return _gaussian(unit, LADDER[int(np.argmin(losses))] if np.isfinite(min(losses)) else 1.0)
+    losses = {factor: loss(factor) for factor in LADDER.tolist()}
+    best = min(losses, key=losses.__getitem__)
+    if not np.isfinite(losses[best]):
+        return _gaussian(unit, 1.0)
+    losses |= {factor: loss(factor) for factor in (best / np.sqrt(2.0), best * np.sqrt(2.0))}
+    return _gaussian(unit, min(losses, key=losses.__getitem__))
 
 
 def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal") -> float:

@@ -42,8 +42,10 @@ class Estimator(BaseEstimator):
                 part.set_params(**changes)
             else:
                 key = f"{name}__{next(iter(changes))}"
+                advice = ": start from kernel=Gaussian(1.0)" if name == "kernel" else ""
                 raise ValueError(
-                    f"{name} must be a value with parameters to set {key!r}, got {shown(part)}."
+                    f"{name} must be a value with parameters to set {key!r}, got {shown(part)}"
+                    f"{advice}."
                 )
         return self
 

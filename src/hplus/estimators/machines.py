@@ -53,6 +53,11 @@ from hplus.space import Function
 from hplus.storage import storable
 from hplus.tuning import cross_validated_scale, leave_one_out_scale
 
+REGRESSION_LOSSES = (
+    "squared", "absolute", "quantile", "huber", "epsilon_insensitive", "poisson_log",
+)  # fmt: skip
+"""The names of the losses that KernelRegressor takes."""
+
 
 @final
 @storable
@@ -65,16 +70,23 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     Parameters
     ----------
     kernel : Kernel or "auto", default="auto"
-        "auto" is a Gaussian whose scale is learned: by leave-one-out for the squared loss, by
+        "auto" is a Gaussian whose scale in each column is the column's spread times one factor,
+        learned from at most 1,000 rows: by leave-one-out for the squared loss, by
         cross-validation for others.
     loss : str or loss, default="squared"
         A name ("squared", "absolute", "quantile", "huber", "epsilon_insensitive",
         "poisson_log"), a value such as `Quantile(0.9)`, or any object with `value(y, f)` and
         `slope(y, f)`. "poisson_log" fits counts with mean exp(f), and predicts that mean.
     penalty : float, default=1e-3
-        Larger is smoother. scikit-learn's `KernelRidge(alpha)` is `penalty = alpha / n`.
+        Larger is smoother. scikit-learn's `KernelRidge(alpha)` is `penalty = alpha / n`. For
+        losses other than the squared one its effect depends on the unit of y: when y has values
+        in the hundreds, try 1e-6, or bring y to unit size first.
     landmarks : int or Nystroem, default=None
-        Look for f among functions on so many data points only: for more than 20,000 rows.
+        Look for f among functions on so many data points only: faster from some 2,000 rows on,
+        needed from some 20,000.
+
+    There is no intercept: far from the data f is 0 (and exp(f) is 1). Where that is not wanted,
+    add a `Constant` to the kernel, such as `Gaussian(1.0) + Constant(100.0)`.
 
     Attributes
     ----------
@@ -134,6 +146,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         return check_prediction(self, self.loss_.mean(f))
 
     def _loss(self) -> Loss:
+        if isinstance(self.loss, str):
+            check_choice("loss", self.loss, REGRESSION_LOSSES)
         loss = as_loss(self.loss)
         if isinstance(loss, Poisson):
             raise ValueError(

@@ -132,7 +132,9 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
         risk = Risk(Squared(), y, shares, penalty)
         P += risk.primal(v, 0.0, square)
         D += risk.dual(weights, square)
-    return Trained(c, 0.0, _judged(Squared(), SolverResult(Status.CONVERGED, 1, P, P - D, P)))
+    return Trained(
+        c, 0.0, _judged(Squared(), SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P))
+    )
 
 
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
@@ -178,7 +180,10 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
         g = basis.function(point)
         square = float(basis.square(g, g(basis.X), point))
     D = risk.dual(point, square, b)
-    return Trained(c, b, _judged(risk.loss, SolverResult(status, iterations, P, P - D, size)))
+    # at the optimum rounding may leave D a hair above P
+    return Trained(
+        c, b, _judged(risk.loss, SolverResult(status, iterations, P, max(P - D, 0.0), size))
+    )
 
 
 def promised_gap(loss: Loss) -> float:

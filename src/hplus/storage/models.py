@@ -28,7 +28,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         raise ValueError(f"path must be an ordinary file, got {path}.")
     if not isinstance(model, BaseEstimator) or registered_name(type(model)) is None:
-        raise TypeError(f"model must be an estimator that is storable, got {model!r:.60}.")
+        advice = ": save its last step" if hasattr(model, "steps") else ""
+        got = " ".join(repr(model).split())[:60]
+        raise TypeError(f"model must be an estimator that is storable, got {got}{advice}.")
     check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
     try:
         contents = _contents(model)
