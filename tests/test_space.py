@@ -110,7 +110,7 @@ def test_malformed_functions_are_refused(centers, weights, message):
         Function(Gaussian(1.0), centers, weights)
 
 
-# The finite set of seed 001: a kernel is a matrix, and the space has its rank as dimension.
+# A finite set [enee2017]: a kernel is a matrix, and the space has its rank as dimension.
 
 SINGULAR = np.array([[2.0, 1.0, 3.0], [1.0, 1.0, 2.0], [3.0, 2.0, 5.0]])  # row 3 = row 1 + row 2
 

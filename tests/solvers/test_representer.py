@@ -94,7 +94,7 @@ def test_the_coefficients_are_the_representers_fixed_point(loss, rng):
     np.testing.assert_allclose(K @ c, K @ risk.coefficients(K @ c, 0.0), atol=1e-5)
 
 
-def test_ridge_solves_the_linear_system_of_seed_001(rng):
+def test_ridge_solves_the_linear_system_of_the_representer_theorem(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     penalty = 1e-2
     trained = ridge(Points(Gaussian(1.0), X), y, np.full(30, 1 / 30), penalty)
