@@ -334,3 +334,11 @@ def test_small_machines_run_on_one_thread(rng, monkeypatch):
     X, risk = problem(Quantile(0.8), rng)
     train(Points(Matern32(1.0), X), risk)
     assert set(seen) == {1}
+
+
+def test_classes_of_very_unequal_weight_are_balanced_from_the_start(rng):
+    X, y = rng.normal(size=(6, 2)), np.array([1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
+    for heavy in (1e-5, 1e5):
+        shares = np.where(y > 0, heavy, 1.0)
+        risk = Risk(Hinge(), y, shares / shares.sum(), 1e-3, bias=True)
+        assert train(Points(Gaussian(1.0), X), risk).result.relative_gap < 1e-5

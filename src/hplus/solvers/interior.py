@@ -93,7 +93,7 @@ def _start(gram: Gram, arms: Arms) -> State:
         low, high = arms.offset, arms.offset + arms.top[0]
         # c = α high + (1 - α) low, α Σ high + (1 - α) Σ low = 0, where that is possible
         share = -low.sum() / (high.sum() - low.sum())
-        v = np.clip(share, 1e-3, 1.0 - 1e-3) * arms.top
+        v = np.clip(share, 1e-12, 1.0 - 1e-12) * arms.top
     gradient = arms.sign * gram.dot(arms.coefficients(v)) + arms.cost
     size = float(np.abs(gradient).mean())
     multipliers = np.full_like(v, size if size > 0.0 else 1.0)
