@@ -39,7 +39,7 @@ check: lint test ## lint and test, what CI runs; prints the five longest files
 	@find src tests -name '*.py' -exec wc -l {} + | grep -v ' total$$' | sort -rn | head -5
 
 bench: setup ## run every script in benchmarks/ (long)
-	@$(call run,$(wildcard benchmarks/*.py))
+	@$(call run,$(wildcard benchmarks/[a-z]*.py))
 
 papers: setup ## run every experiment in papers/ (long)
 	@$(call run,$(wildcard papers/*.py papers/*/run.py))

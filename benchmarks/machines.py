@@ -12,14 +12,10 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
-import resource
-import time
-import tracemalloc
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from _measure import best, extra_megabytes, finish, header, peak_megabytes, row
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
@@ -31,40 +27,6 @@ NUMERIC = (
     "season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit",
     "temp", "atemp", "hum", "windspeed",
 )  # fmt: skip
-
-
-def best(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
-    """The shortest CPU time of `repeats` runs, in seconds, and the last result."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        result = work()
-        times.append(time.process_time() - start)
-    return min(times), result
-
-
-def peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def extra_megabytes(work: Callable[[], Any]) -> float:
-    """The most memory that `work` holds at a time, beyond what was there."""
-    tracemalloc.start()
-    work()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 2**20
-
-
-MISSED: list[str] = []
-
-
-def row(what: str, figure: float, most: float = np.inf, least: float = -np.inf) -> None:
-    """Print a measured figure beside its bound, and remember if it misses it."""
-    bound = f"at most {most:g}" if np.isfinite(most) else f"at least {least:g}"
-    print(f"| {what} | {figure:.3g} | {bound} |", flush=True)
-    if not least <= figure <= most:
-        MISSED.append(what)
 
 
 def bike(folder: Path) -> None:
@@ -167,7 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", type=Path, help="folder with the sets that do not ship")
     folder = parser.parse_args().data
-    print("| what | measured | must be |\n|---|---|---|")
+    header()
     with threadpool_limits(1):
         if folder is not None:
             a9a(folder)
@@ -177,8 +139,7 @@ def main() -> None:
         prediction()
     if folder is None:
         print("\nGive --data FOLDER for the rows on bike sharing and a9a.")
-    if MISSED:
-        raise SystemExit("Missed: " + "; ".join(MISSED))
+    finish()
 
 
 if __name__ == "__main__":

@@ -100,6 +100,31 @@ def test_the_conjugate_is_infinite_outside_its_domain():
         assert loss.conjugate(y, np.array([u]))[0] == np.inf, loss
 
 
+INVERTIBLE = [Squared(), LOSSES["absolute"](), Quantile(0.9), Huber(0.3), Poisson()]
+
+
+@pytest.mark.parametrize("loss", INVERTIBLE, ids=repr)
+def test_conjugate_slope_and_curvature_are_the_derivatives_of_the_conjugate(loss, rng):
+    y, h = targets(loss, rng), 1e-6
+    low, high = (side.clip(-3.0, 3.0) for side in loss.slope_range(y))
+    u = low + (high - low) * rng.uniform(0.01, 0.95, len(y))
+    free = low < high
+    for lower, higher in [
+        (loss.conjugate, loss.conjugate_slope),
+        (loss.conjugate_slope, loss.conjugate_curvature),
+    ]:
+        numeric = (lower(y, u + h) - lower(y, u - h))[free] / (2 * h)
+        np.testing.assert_allclose(higher(y, u)[free], numeric, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_slopes_at_non_negative_values_lie_in_their_range(loss, rng):
+    y = targets(loss, rng)
+    low, high = loss.slope_range(y)
+    u = loss.slope(y, np.abs(arguments(loss, rng)))
+    assert np.all((low <= u) & (u <= high))
+
+
 def test_known_values():
     one = np.ones(1)
     assert Quantile(0.9).value(3 * one, one)[0] == pytest.approx(1.8)

@@ -20,6 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 from hplus import features, losses, windows
 from hplus import kernels as k
+from hplus.positivity import CONES, SumOfSquares
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 from hplus.storage import documents, files, load, save, storable
@@ -44,7 +45,10 @@ INSTANCES = [
     features.RandomFourier(3, random_state=0)(k.Gaussian(1.0), np.eye(3)),
     features.Nystroem(3),
     features.RandomFourier(3),
+    features.Pivots(1e-6),
+    *(cone() for cone in CONES.values()),
     Function(k.Gaussian(1.0), [[0.0], [1.0]], [1.0, -0.1]),
+    SumOfSquares(k.Gaussian(1.0), [[0.0], [1.0]], [[1.0, 0.0], [-0.1, 2.0]]),
     SolverResult(Status.MAX_ITER, 7, -np.inf, np.nan, 1.0),
 ]
 
@@ -183,7 +187,7 @@ def test_the_instances_above_are_of_every_class_that_can_be_saved():
 
     covered = set().union(*map(classes, INSTANCES))
     assert set(VALUES.values()) - covered == {k.Scalar, k.Custom}
-    families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES)
+    families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES, CONES)
     assert len(VALUES) == sum(map(len, families))
 
 

@@ -1,6 +1,8 @@
 """hplus: learn functions that cannot be negative."""
 
+from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
+from hplus.estimators.regression import SoSRegressor
 from hplus.features import Nystroem, RandomFourier
 from hplus.kernels import (
     Constant,
@@ -20,6 +22,7 @@ from hplus.kernels import (
 )
 from hplus.kernels.integrals import double_integral, mean_embedding, product_integral
 from hplus.losses import Huber, Poisson, PoissonLog, Quantile
+from hplus.positivity import Diagonal, Full, Paper, SumOfSquares
 from hplus.space import Function
 from hplus.storage import load, save
 from hplus.windows import Box, Interval, Polygon
@@ -30,9 +33,12 @@ __all__ = [
     "Box",
     "Constant",
     "Custom",
+    "Diagonal",
     "Finite",
+    "Full",
     "Function",
     "Gaussian",
+    "HeteroscedasticRegressor",
     "Huber",
     "Interval",
     "KernelClassifier",
@@ -43,15 +49,19 @@ __all__ = [
     "Matern52",
     "Nugget",
     "Nystroem",
+    "Paper",
     "Periodic",
     "Poisson",
     "PoissonLog",
     "Polygon",
     "Polynomial",
     "Quantile",
+    "QuantilesRegressor",
     "RandomFourier",
     "RationalQuadratic",
     "Scalar",
+    "SoSRegressor",
+    "SumOfSquares",
     "double_integral",
     "is_psd",
     "load",

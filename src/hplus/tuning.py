@@ -1,4 +1,4 @@
-"""Learning the scale of a Gaussian kernel from data."""
+"""Learning the scale of a Gaussian kernel, and penalties, from data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ from scipy.optimize import minimize_scalar
 
 from hplus._checks import Floats, Ints
 from hplus._threads import one_thread_if_small
-from hplus.kernels import Gaussian
+from hplus.features import Pivots
+from hplus.kernels import Gaussian, Kernel
+from hplus.losses import Loss
+from hplus.positivity import Cone, Diagonal, Full, Paper
+from hplus.solvers.blocks import values_of
 from hplus.solvers.gram import cholesky
+from hplus.solvers.psd import solve
 from hplus.solvers.representer import Points, train
 from hplus.solvers.risk import Risk
+from hplus.solvers.squares import level_of, regression
 
 ROWS = 1000
 """Scales are learned from at most this many points."""
@@ -23,6 +29,12 @@ FOLDS = 5
 
 LADDER = 2.0 ** np.arange(-4.0, 4.0)
 """The candidates, in units of √d standard deviations of the columns."""
+
+PENALTIES = 10.0 ** np.arange(0.0, -6.0, -1.0)
+"""The candidates, in units of the loss of a constant function, from the strongest on."""
+
+WIDTH = 200
+"""Features that are used, at most, to compare scales and penalties of sums of squares."""
 
 
 def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) -> Gaussian:
@@ -101,6 +113,78 @@ def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal
             total += float(risk.shares[outside] @ risk.loss.value(risk.y[outside], f))
             weight += float(risk.shares[outside].sum())
     return total / weight if weight > 0.0 else np.inf
+
+
+def cross_validated_squares(
+    X: Floats, y: Floats, shares: Floats, loss: Loss, kernel: Kernel | str, cone: Cone | None
+) -> tuple[Kernel, Cone]:
+    """The kernel and the cone, learned where they are not given, by the loss on held-out fifths.
+
+    A kernel "auto" is a Gaussian, a cone None a `Full` one with learned penalties. A scale for a
+    smaller cone is learned in the full one with the same penalty.
+    """
+    if isinstance(kernel, Kernel) and cone is not None:
+        return kernel, cone
+    rows = _subset(len(X))
+    X, y, shares = X[rows], y[rows], shares[rows] / shares[rows].sum()
+    unit = _spread(X)
+
+    def compare(factor: float) -> dict[tuple[float, Cone], float]:
+        k = kernel if isinstance(kernel, Kernel) else _gaussian(unit, factor)
+        cones = penalty_path(k, X, y, shares, loss) if cone is None else [_as_full(cone)]
+        losses = held_out_squares(k, X, y, shares, loss, cones)
+        return {(factor, c): value for c, value in zip(cones, losses, strict=True)}
+
+    if isinstance(kernel, Kernel):
+        losses = compare(1.0)
+        return kernel, min(losses, key=losses.__getitem__)[1]
+    losses = {key: value for f in LADDER.tolist() for key, value in compare(f).items()}
+    best, _ = min(losses, key=losses.__getitem__)
+    for factor in (best / np.sqrt(2.0), best * np.sqrt(2.0)):
+        losses |= compare(factor)
+    best, learned = min(losses, key=losses.__getitem__)
+    return _gaussian(unit, best), cone or learned
+
+
+def held_out_squares(
+    kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss, cones: Sequence[Full]
+) -> Floats:
+    """The mean loss on held-out fifths of the sum of squares learned in each of the cones.
+
+    The features are factorised once for all folds and penalties, and each fold's path of penalties
+    starts where the one before it ended.
+    """
+    features = Pivots(1e-6)(kernel, X)(X)[:, :WIDTH]
+    fold, total = np.arange(len(X)) % FOLDS, np.zeros(len(cones))
+    for k in range(min(FOLDS, len(X))):
+        inside, outside = fold != k, fold == k
+        if not inside.any():
+            return total
+        Phi, weights = features[inside], shares[inside] / shares[inside].sum()
+        start = softness = None
+        for i, cone in enumerate(cones):
+            problem = regression(loss, y[inside], weights, Phi, cone)
+            solved = solve(problem, start, softness, tolerance=1e-3)
+            start, softness = solved.x, cone.frobenius
+            f = values_of(features[outside], solved.weights[0])
+            total[i] += float(shares[outside] @ loss.value(y[outside], f))
+    return total
+
+
+def penalty_path(kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss) -> list[Full]:
+    """Penalties from strong to weak, in units that do not depend on those of y and k."""
+    level = level_of(y, shares)
+    size = level / float(shares @ kernel.diag(X))  # of A, for a constant function
+    value = float(shares @ np.abs(loss.value(y, np.full(y.shape, level)))) or level
+    return [Full(t * value / size, t * value / size**2) for t in PENALTIES.tolist()]
+
+
+def _as_full(cone: Cone) -> Full:
+    """The full cone with the same penalty."""
+    if isinstance(cone, Diagonal | Paper):
+        return Full(0.0, 2.0 * cone.penalty)
+    assert isinstance(cone, Full)
+    return cone
 
 
 def _folds(labels: Floats) -> Ints:

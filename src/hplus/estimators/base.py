@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
 from hplus._values import Value, split_params
+from hplus.features import Nystroem
 from hplus.kernels import Kernel
 from hplus.solvers.result import SolverResult
 
@@ -53,7 +54,14 @@ class Estimator(BaseEstimator):
 def check_fitted(estimator: Estimator) -> None:
     """Refuse to predict before `fit`."""
     advice = "%(name)s must be fitted before it predicts: call fit first."
-    check_is_fitted(estimator, "function_", msg=advice)
+    check_is_fitted(estimator, "solution_", msg=advice)
+
+
+def as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
+    """A choice of landmarks from their number; always the same ones."""
+    if landmarks is None or isinstance(landmarks, Nystroem):
+        return landmarks
+    return Nystroem(landmarks, random_state=0)
 
 
 def check_points(estimator: Estimator, X: Any, *, reset: bool) -> Floats:

@@ -13,6 +13,7 @@ from hplus._checks import Floats, check_choice, check_positive, shown
 from hplus.estimators.base import (
     LARGEST,
     Estimator,
+    as_landmarks,
     check_diagonal,
     check_fitted,
     check_kernel,
@@ -117,7 +118,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         """
         loss = self._loss()
         check_kernel(self.kernel)
-        penalty, landmarks = check_positive("penalty", self.penalty), _as_landmarks(self.landmarks)
+        penalty, landmarks = check_positive("penalty", self.penalty), as_landmarks(self.landmarks)
         X = check_points(self, X, reset=True)
         y = check_targets(y, X, several=isinstance(loss, Squared))
         loss.require(y)
@@ -225,7 +226,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         """Learn from rows X (n, d) and labels y (n,)."""
         loss, solver = self._loss(), self._solver()
         check_kernel(self.kernel)
-        penalty, landmarks = check_positive("penalty", self.penalty), _as_landmarks(self.landmarks)
+        penalty, landmarks = check_positive("penalty", self.penalty), as_landmarks(self.landmarks)
         X = check_points(self, X, reset=True)
         y = check_labels(y, X)
         check_diagonal(self.kernel, X)
@@ -297,12 +298,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
                 "other losses and for landmarks."
             )
         return ("dual" if dual else "primal") if solver == "auto" else solver
-
-
-def _as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
-    if landmarks is None or isinstance(landmarks, Nystroem):
-        return landmarks
-    return Nystroem(landmarks, random_state=0)
 
 
 def _basis(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Basis:

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from hplus.features import FEATURES
 from hplus.kernels import KERNELS
 from hplus.losses import LOSS_CLASSES
+from hplus.positivity import CONES, SumOfSquares
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 from hplus.storage.files import CODES, LARGEST_HEADER, SCHEMA, Array, Json
@@ -35,6 +36,7 @@ FAMILIES = {
     "windows": WINDOWS,
     "losses": LOSS_CLASSES,
     "features": FEATURES,
+    "cones": tuple(CONES.values()),
 }
 
 # the family is part of the name: a kernel and a window are both called Product
@@ -43,7 +45,9 @@ VALUES: dict[str, type] = {
 }
 """The frozen values by the name that a document gives them."""
 
-STORABLE: dict[str, type] = {cls.__name__: cls for cls in (Function, SolverResult, Status)}
+STORABLE: dict[str, type] = {
+    cls.__name__: cls for cls in (Function, SumOfSquares, SolverResult, Status)
+}
 """Estimators and other classes registered with `@storable`, by name."""
 
 CLASSES = ChainMap(STORABLE, VALUES)

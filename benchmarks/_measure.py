@@ -1,0 +1,56 @@
+"""What the benchmarks share: times, memory, and a table whose bounds are checked."""
+
+from __future__ import annotations
+
+import resource
+import time
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def best(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
+    """The shortest CPU time of `repeats` runs, in seconds, and the last result."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        result = work()
+        times.append(time.process_time() - start)
+    return min(times), result
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def extra_megabytes(work: Callable[[], Any]) -> float:
+    """The most memory that `work` holds at a time, beyond what was there."""
+    tracemalloc.start()
+    work()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+MISSED: list[str] = []
+
+
+def row(what: str, figure: float, most: float = np.inf, least: float = -np.inf) -> None:
+    """Print a measured figure beside its bounds, if any, and remember if it misses one."""
+    bounds = {f"at least {least:g}": least, f"at most {most:g}": most}
+    shown = " and ".join(text for text, bound in bounds.items() if np.isfinite(bound))
+    print(f"| {what} | {figure:.3g} | {shown or '-'} |", flush=True)
+    if not least <= figure <= most:
+        MISSED.append(what)
+
+
+def header() -> None:
+    print("| what | measured | must be |\n|---|---|---|")
+
+
+def finish() -> None:
+    """End with exit code 1 if a figure missed its bound."""
+    if MISSED:
+        raise SystemExit("Missed: " + "; ".join(MISSED))

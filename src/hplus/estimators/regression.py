@@ -1,0 +1,174 @@
+"""Non-negative regression: the mean, or any convex loss's answer, as a sum of squares."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from hplus._checks import Floats, check_choice, shown
+from hplus.estimators.base import (
+    Estimator,
+    as_landmarks,
+    check_diagonal,
+    check_fitted,
+    check_kernel,
+    check_points,
+    check_prediction,
+    check_targets,
+    check_weights,
+    merge_repeated,
+    warn_if_loose,
+)
+from hplus.features import Nystroem
+from hplus.kernels import Kernel
+from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared, as_loss
+from hplus.positivity import Cone, Diagonal, Full, Paper, SumOfSquares, as_cone
+from hplus.solvers.psd import GAP
+from hplus.solvers.result import SolverResult
+from hplus.solvers.risk import Risk
+from hplus.solvers.squares import (
+    feature_map,
+    learn,
+    learn_diagonal,
+    learn_paper,
+    regression,
+)
+from hplus.storage import storable
+from hplus.tuning import cross_validated_squares
+from hplus.windows import Window
+
+SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")
+"""The names of the losses that SoSRegressor takes."""
+
+
+@final
+@storable
+class SoSRegressor(RegressorMixin, Estimator):
+    """Regression with a function that is never negative: a sum of squares of kernel functions.
+
+    Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + the cone's penalty  over f >= 0 in the cone; the
+    optimum is found to a certified gap. f is a square sum in floating point too: no prediction is
+    ever negative, and none is clipped.
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto", default="auto"
+        The squares are of functions in this kernel's space. "auto" is a Gaussian whose scale in
+        each column is the column's spread times one factor, learned by cross-validation from at
+        most 1,000 rows.
+    loss : str or loss, default="squared"
+        "squared", "poisson" (counts y with mean f), "quantile", "huber", "absolute", or a value
+        such as `Quantile(0.9)`.
+    cone : Cone or str, default="full"
+        `Full(trace, frobenius)`, all sums of squares; `Diagonal(penalty)`, non-negative weights on
+        squared kernels at the data; `Paper(penalty)`, a smaller cone, slow, needs cvxpy; or their
+        names. "auto" is `Full` with penalties learned by cross-validation: a good choice when you
+        have no opinion, since the effect of a penalty depends on the unit of y.
+    landmarks : int or Nystroem, default=None
+        Look for f among functions on so many data points only: needed for rough kernels and many
+        rows. None uses all points, as many as the kernel can tell apart.
+
+    Attributes
+    ----------
+    function_ : SumOfSquares
+        f as a value: evaluate, integrate, differentiate, add, multiply, sample it.
+    kernel_ : Kernel
+    cone_ : Cone
+    solution_ : SolverResult
+        `objective` is certified to lie at most `gap` above the smallest possible value, among the
+        functions on the landmarks if there are any.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "auto",
+        loss: Any = "squared",
+        cone: Cone | str = "full",
+        landmarks: int | Nystroem | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.cone = cone
+        self.landmarks = landmarks
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows X (n, d) and targets y (n,)."""
+        loss, cone = self._loss(), self._cone()
+        check_kernel(self.kernel)
+        landmarks = as_landmarks(self.landmarks)
+        X = check_points(self, X, reset=True)
+        y = check_targets(y, X, several=False)
+        loss.require(y)
+        check_diagonal(self.kernel, X)
+        weights = check_weights("sample_weight", sample_weight, len(X))
+        X, y, shares = merge_repeated(X, y, weights / weights.sum())
+        self.kernel_, self.cone_ = cross_validated_squares(X, y, shares, loss, self.kernel, cone)
+        self.function_, self.solution_ = self._learned(X, y, shares, loss, landmarks)
+        warn_if_loose(self, self.solution_, GAP)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """f(X[i]) >= 0, shape (n,)."""
+        check_fitted(self)
+        X = check_points(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            f = self.function_(X)
+        return check_prediction(self, f)
+
+    def gradient(self, X: Any) -> Floats:
+        """∇f(X[i]), shape (n, d)."""
+        check_fitted(self)
+        return self.function_.gradient(check_points(self, X, reset=False))
+
+    def integral(self, window: Window) -> float:
+        """∫_W f, in closed form where the kernel has one."""
+        check_fitted(self)
+        return self.function_.integral(window)
+
+    def _learned(
+        self, X: Floats, y: Floats, shares: Floats, loss: Loss, landmarks: Nystroem | None
+    ) -> tuple[SumOfSquares, SolverResult]:
+        if isinstance(self.cone_, Paper):
+            return learn_paper(self.kernel_, X, y, shares, self.cone_.penalty)
+        if isinstance(self.cone_, Diagonal):
+            everywhere = Nystroem(len(X)) if landmarks is None else landmarks
+            Z = everywhere(self.kernel_, X).centers
+            return learn_diagonal(self.kernel_, X, Z, Risk(loss, y, shares, self.cone_.penalty))
+        assert isinstance(self.cone_, Full)
+        features = feature_map(self.kernel_, X, landmarks)
+        problem = regression(loss, y, shares, features(X), self.cone_)
+        learned = learn(problem, features, X)
+        (f,) = learned.functions
+        assert isinstance(f, SumOfSquares)
+        return f, learned.result
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str):
+            check_choice("loss", self.loss, SQUARES_LOSSES)
+        loss = as_loss(self.loss)
+        if not isinstance(loss, Squared | Poisson | Quantile | Huber | Absolute):
+            raise ValueError(
+                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))} or such a value, got "
+                f"{shown(self.loss)}: use KernelRegressor for others."
+            )
+        return loss
+
+    def _cone(self) -> Cone | None:
+        """The cone, None if its penalties are to be learned."""
+        if isinstance(self.cone, str) and self.cone == "auto":
+            return None
+        cone = as_cone(self.cone)
+        if isinstance(cone, Paper) and (self._loss() != Squared() or self.landmarks is not None):
+            raise ValueError(
+                "cone Paper goes with the squared loss on all points, got loss "
+                f"{self._loss()} and landmarks {self.landmarks}: use Diagonal or Full."
+            )
+        return cone
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # where targets are negative, as in its checks
+        tags.target_tags.positive_only = self.loss == "poisson" or isinstance(self.loss, Poisson)
+        return tags

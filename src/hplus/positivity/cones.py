@@ -1,0 +1,78 @@
+"""Which sums of squares to look among: three cones, each inside the next, and their penalties.
+
+With penalties that agree, Full(0, 2γ), Diagonal(γ) and Paper(γ) minimise the same objective over
+ever smaller cones [math, Eq. 3.3].
+"""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from hplus._checks import check_choice, check_nonnegative, check_positive, shown
+from hplus._values import Value, value
+
+
+@value
+class Cone(Value):
+    """A cone of sums of squares with a penalty."""
+
+
+@final
+@value
+class Full(Cone):
+    """f(x) = φ(x)ᵀAφ(x), A ⪰ 0: every sum of squares [marteau2020].
+
+    The penalty is trace·tr A + (frobenius/2)‖A‖²; a trace penalty keeps the number of squares low.
+    """
+
+    trace: float = 1e-3
+    frobenius: float = 1e-3
+
+    def __post_init__(self) -> None:
+        self._set(
+            trace=check_nonnegative("trace", self.trace),
+            frobenius=check_positive("frobenius", self.frobenius),
+        )
+
+
+@final
+@value
+class Diagonal(Cone):
+    """f(x) = Σ_l α_l k(x_l, x)², α >= 0: squares of single kernels at the data.
+
+    The penalty is penalty·‖f‖² in the space of k².
+    """
+
+    penalty: float = 1e-3
+
+    def __post_init__(self) -> None:
+        self._set(penalty=check_positive("penalty", self.penalty))
+
+
+@final
+@value
+class Paper(Cone):
+    """f(x) = Σ_l α_l k(x_l, x)² with G diag(α) + diag(α) G ⪰ 0, G = k(X, X) [bagnell2015].
+
+    Smaller than `Diagonal` and far slower, through cvxpy; squared loss on all points only. The
+    penalty is penalty·‖f‖² in the space of k².
+    """
+
+    penalty: float = 1e-3
+
+    def __post_init__(self) -> None:
+        self._set(penalty=check_positive("penalty", self.penalty))
+
+
+CONES: dict[str, type[Cone]] = {"full": Full, "diagonal": Diagonal, "paper": Paper}
+"""Every cone by its name."""
+
+
+def as_cone(cone: Any) -> Cone:
+    """A cone from its name or from a cone."""
+    if isinstance(cone, Cone):
+        return cone
+    if isinstance(cone, str):
+        return CONES[check_choice("cone", cone, CONES)]()
+    got = f"the class {cone.__name__}: call it first" if isinstance(cone, type) else shown(cone)
+    raise TypeError(f"cone must be one of {', '.join(map(repr, CONES))} or a cone, got {got}.")

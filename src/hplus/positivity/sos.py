@@ -1,0 +1,201 @@
+"""Sums of squares of functions of a kernel's Hilbert space: non-negative by construction."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+import hplus.positivity.factors as factors
+import hplus.positivity.gaussian as gaussian
+from hplus._checks import (
+    Floats,
+    as_floats,
+    as_points,
+    check_columns,
+    check_count,
+    check_finite,
+    check_fraction,
+    check_nonnegative,
+    frozen_array,
+    shown,
+)
+from hplus._values import Value, value
+from hplus.kernels.base import Kernel
+from hplus.kernels.integrals import mean_embedding, product_integral
+from hplus.positivity.sampling import draw, resolved_cells
+from hplus.positivity.slicing import cut
+from hplus.windows import Window
+
+
+@final
+@value
+class SumOfSquares(Value):
+    """f(x) = |factorᵀ k(centers, x)|², a sum of r squares of functions of H, so f >= 0.
+
+    A factor of shape (m,) stands for the diagonal matrix: f(x) = Σ_j factor[j]² k(centers[j], x)².
+    Without centers or without columns f is 0.
+
+    >>> from hplus.kernels import Gaussian
+    >>> f = SumOfSquares(Gaussian(1.0), [[0.0], [1.0]], [[1.0], [-1.0]])
+    >>> f([[0.5], [2.0]]).round(4).tolist()
+    [0.0, 0.222]
+
+    Parameters
+    ----------
+    kernel : Kernel
+    centers : array (m, d)
+    factor : array (m, r) or (m,)
+    """
+
+    kernel: Kernel
+    centers: Floats
+    factor: Floats
+
+    __array_ufunc__ = None  # so that array * f comes to __rmul__ and is refused
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise TypeError(
+                f"kernel must be a kernel such as Gaussian(1.0), got {shown(self.kernel)}."
+            )
+        centers = frozen_array("centers", as_points("centers", self.centers))
+        factor = frozen_array("factor", self.factor)
+        if factor.ndim not in (1, 2) or len(factor) != len(centers):
+            raise ValueError(
+                f"factor must have one row for each of the {len(centers)} centers, got shape "
+                f"{factor.shape}."
+            )
+        self._set(centers=centers, factor=factor)
+
+    def __call__(self, X: Any) -> Floats:
+        """f(X[i]) >= 0, shape (n,), in blocks of bounded memory."""
+        return factors.values(self.kernel, self._terms, self._points(X))
+
+    def gradient(self, X: Any) -> Floats:
+        """∇f(X[i]), shape (n, d)."""
+        return factors.gradients(self.kernel, self._terms, self._points(X))
+
+    def integral(self, window: Window | None = None) -> float:
+        """∫f over a window, tr(factorᵀ T factor) with T = ∫ k(s, centers) k(s, centers)ᵀ ds.
+
+        Without a window over all of space, for Gaussian kernels.
+        """
+        if window is None:
+            return gaussian.integral(self._gaussians())
+        self._require_axes(window)
+        if self.factor.size == 0:
+            return 0.0
+        if self.factor.ndim == 1:
+            # ∫k(s, c)² ds, without the pairs of different centers
+            return float(
+                mean_embedding(self.kernel.squared(), window, self.centers) @ self.factor**2
+            )
+        T = product_integral(self.kernel, window, self.centers)
+        return float(max(0.0, np.sum(self.factor * (T @ self.factor))))  # rounding may leave -1e-17
+
+    def __add__(self, other: SumOfSquares) -> SumOfSquares:
+        self._require_same_space(other)
+        return SumOfSquares(self.kernel, *factors.added(self._terms, other._terms))
+
+    def __mul__(self, other: float | SumOfSquares) -> SumOfSquares:
+        """f · g for Gaussian kernels, or α f for a number α >= 0."""
+        if isinstance(other, SumOfSquares):
+            self._require_same_columns(other)
+            return _of(gaussian.multiplied(self._gaussians(), other._gaussians()))
+        number = check_nonnegative("the factor of a sum of squares", other)
+        return SumOfSquares(self.kernel, self.centers, np.sqrt(number) * self.factor)
+
+    __rmul__ = __mul__
+
+    def marginal(self, axes: Any) -> SumOfSquares:
+        """f integrated over all columns but `axes`, each over the whole line (Gaussian kernels)."""
+        return _of(gaussian.marginal(self._gaussians(), self._axes(axes)))
+
+    def slice(self, axes: Any, values: Any) -> SumOfSquares:
+        """f with the columns `axes` fixed at `values`, as a function of the other columns.
+
+        For kernels that are products over columns. Divided by its integral, it is the conditional
+        density of the others given those values.
+        """
+        fixed = self._axes(axes)
+        point = check_finite("values", np.atleast_1d(as_floats("values", values)))
+        if point.shape != (len(fixed),) or len(fixed) == self.centers.shape[1]:
+            raise ValueError(
+                f"axes must leave a column free, and values must be one number for each of the "
+                f"{len(fixed)} axes, got shape {point.shape} for {self.centers.shape[1]} columns."
+            )
+        kernel, weights = cut(self.kernel, self.centers, fixed, point)
+        free = [axis for axis in range(self.centers.shape[1]) if axis not in fixed]
+        return SumOfSquares(kernel, self.centers[:, free], (weights * self.factor.T).T)
+
+    def compressed(self, tolerance: float = 1e-12) -> SumOfSquares:
+        """f with fewer squares and centers, never larger than f.
+
+        What is left out is at most tolerance · tr(factorᵀ K factor) · k(x, x), K = k(centers).
+        """
+        tolerance = check_fraction("tolerance", tolerance)
+        return SumOfSquares(self.kernel, *factors.compressed(self.kernel, self._terms, tolerance))
+
+    def sample(self, n: int, window: Window, random_state: Any = None) -> Floats:
+        """n independent points with density f/∫f in a box, shape (n, d)."""
+        n, rng = check_count("n", n, least=0), check_random_state(random_state)
+        self._require_axes(window)
+        bounds = window.box_bounds()
+        if bounds is None:
+            raise ValueError(
+                f"window must be a box to draw points in, got {shown(window)}: draw in a box "
+                f"around it and keep the points that it contains."
+            )
+        points = draw(self, resolved_cells(self, self.kernel, bounds), n, rng)
+        return np.clip(points, *bounds)  # rounding may carry a point past an edge
+
+    @property
+    def _terms(self) -> factors.Terms:
+        return self.centers, self.factor
+
+    def _gaussians(self) -> gaussian.Gaussians:
+        return gaussian.gaussians(self.kernel, self.centers, self.factor)
+
+    def _points(self, X: Any) -> Floats:
+        return check_finite("X", as_points("X", X, self.centers.shape[1]))
+
+    def _axes(self, axes: Any) -> tuple[int, ...]:
+        """Distinct columns of the centers."""
+        columns, count = check_columns(axes), self.centers.shape[1]
+        if columns is None or max(columns) >= count:
+            raise ValueError(f"axes must be column numbers below {count}, got {shown(axes)}.")
+        return columns
+
+    def _require_axes(self, window: Window) -> None:
+        if not isinstance(window, Window):
+            raise TypeError(f"window must be a window such as Interval(0, 1), got {shown(window)}.")
+        if window.dimension != self.centers.shape[1]:
+            raise ValueError(
+                f"window must have one axis for each of the {self.centers.shape[1]} columns of "
+                f"the centers, got {window.dimension}."
+            )
+
+    def _require_same_space(self, other: SumOfSquares) -> None:
+        if not isinstance(other, SumOfSquares):
+            raise TypeError(
+                f"a SumOfSquares must be added to another SumOfSquares, got {shown(other)}."
+            )
+        if self.kernel != other.kernel:
+            raise ValueError(
+                f"sums of squares must share one kernel to be added, got {self.kernel} and "
+                f"{other.kernel}."
+            )
+        self._require_same_columns(other)
+
+    def _require_same_columns(self, other: SumOfSquares) -> None:
+        here, there = self.centers.shape[1], other.centers.shape[1]
+        if here != there:
+            raise ValueError(
+                f"sums of squares must share their columns to be combined, got {here} and {there}."
+            )
+
+
+def _of(f: gaussian.Gaussians) -> SumOfSquares:
+    return SumOfSquares(gaussian.gaussian_kernel(f.precisions), f.centers, f.factor)

@@ -1,0 +1,295 @@
+"""The unknown functions of a convex problem, and how each of them answers a slope at every row.
+
+A block is a family of functions g(x) = g(φ(x)) with a penalty. For slopes a (n,) at the rows of
+Φ (n, m) it answers with the g that minimises Σ_i a_i g(φ_i) + penalty(g): a `Point`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Self, final
+
+import numpy as np
+from scipy.linalg import eigh
+
+from hplus._checks import Floats
+from hplus.kernels.base import BLOCK_ENTRIES
+
+
+class Ease(NamedTuple):
+    """How much easier than the truth a problem is made.
+
+    A frobenius penalty is at least `softness`; A ≻ 0 is kept by a barrier -smoothing·log det A.
+    """
+
+    softness: float = 0.0
+    smoothing: float = 0.0
+
+
+class Point(ABC):
+    """The answer of a block to slopes a."""
+
+    values: Floats
+    """g(φ_i), shape (n,)."""
+    penalty: float
+    """The penalty of g."""
+    conjugate: float
+    """ψ(a) = max_g -Σ a_i g(φ_i) - penalty(g)."""
+    smoothed: float
+    """ψ(a), or a smooth function that is close to it; its gradient is -values."""
+    weights: Floats
+    """g in coordinates: w (m,) with g = φ·w, or R (m, rank) with g = ‖Rᵀφ‖²."""
+
+    @abstractmethod
+    def curve(self, d: Floats) -> Floats:
+        """∇²ψ(a) d of the smoothed ψ, shape (n,)."""
+
+    @abstractmethod
+    def curve_diagonal(self) -> Floats:
+        """About the diagonal of ∇²ψ(a)."""
+
+    @abstractmethod
+    def curve_matrix(self) -> Floats:
+        """∇²ψ(a) whole, shape (n, n)."""
+
+
+@dataclass(frozen=True)
+class Block(ABC):
+    """A family of functions on features Φ (n, m), and its penalty."""
+
+    features: Floats
+
+    @abstractmethod
+    def answer(self, a: Floats, ease: Ease) -> Point:
+        """The minimiser of Σ a_i g(φ_i) + penalty(g), with a penalty made easier by `ease`."""
+
+    @abstractmethod
+    def penalty_of(self, weights: Floats) -> float:
+        """The penalty of the function with these weights."""
+
+    @abstractmethod
+    def conjugate(self, a: Floats) -> float:
+        """ψ(a), computed afresh."""
+
+    def narrowed(self, width: int) -> Self:
+        """The same block on the first features only."""
+        return replace(self, features=np.ascontiguousarray(self.features[:, :width]))
+
+
+@final
+@dataclass(frozen=True)
+class Plain(Block):
+    """g = φ·w of any sign, penalty (scale/2)‖w‖²."""
+
+    scale: float
+
+    def answer(self, a: Floats, ease: Ease) -> PlainPoint:
+        return PlainPoint(self.features, -(self.features.T @ a) / self.scale, self.scale)
+
+    def penalty_of(self, weights: Floats) -> float:
+        return 0.5 * self.scale * float(weights @ weights)
+
+    def conjugate(self, a: Floats) -> float:
+        g = self.features.T @ a
+        return float(g @ g) / (2.0 * self.scale)
+
+
+@final
+class PlainPoint(Point):
+    """w = -Φᵀa/scale."""
+
+    def __init__(self, features: Floats, weights: Floats, scale: float) -> None:
+        self.features, self.weights, self.scale = features, weights, scale
+        self.values = features @ weights
+        self.penalty = self.conjugate = self.smoothed = 0.5 * scale * float(weights @ weights)
+
+    def curve(self, d: Floats) -> Floats:
+        return self.features @ (self.features.T @ d) / self.scale
+
+    def curve_diagonal(self) -> Floats:
+        return np.einsum("ij,ij->i", self.features, self.features) / self.scale
+
+    def curve_matrix(self) -> Floats:
+        return self.features @ self.features.T / self.scale
+
+
+@final
+@dataclass(frozen=True)
+class Squares(Block):
+    """g = φᵀAφ with A ⪰ 0, penalty trace·tr A + (frobenius/2)‖A‖² + <T, A> [math, Eq. 3.4].
+
+    T is `measure` (m, m), symmetric, or 0.
+    """
+
+    trace: float
+    frobenius: float
+    measure: Floats | None = None
+
+    def answer(self, a: Floats, ease: Ease) -> SquaresPoint | InteriorPoint:
+        # A = M₊/frobenius, M = -(Φᵀ diag(a) Φ + T + trace I)
+        s, P = eigh(self._matrix(a), overwrite_a=True, check_finite=False, driver="evd")
+        soft = max(self.frobenius, ease.softness)
+        if ease.smoothing > 0.0:
+            return InteriorPoint(self, s, P, soft, ease.smoothing)
+        return SquaresPoint(self, s, P, soft)
+
+    def penalty_of(self, weights: Floats) -> float:
+        square = float(np.sum((weights.T @ weights) ** 2))
+        return self.linear_penalty(weights) + 0.5 * self.frobenius * square
+
+    def linear_penalty(self, weights: Floats) -> float:
+        """trace·tr A + <T, A> for A = RRᵀ."""
+        penalty = self.trace * np.sum(weights**2)
+        if self.measure is not None:
+            penalty += np.sum(weights * (self.measure @ weights))
+        return float(penalty)
+
+    def conjugate(self, a: Floats) -> float:
+        s = eigh(self._matrix(a), eigvals_only=True, overwrite_a=True, check_finite=False)
+        return float(np.sum(np.maximum(s, 0.0) ** 2)) / (2.0 * self.frobenius)
+
+    def narrowed(self, width: int) -> Self:
+        T = None if self.measure is None else self.measure[:width, :width]
+        return replace(super().narrowed(width), measure=T)
+
+    @cached_property
+    def norms(self) -> Floats:
+        """‖φ_i‖², shape (n,)."""
+        return np.einsum("ij,ij->i", self.features, self.features)
+
+    def _matrix(self, a: Floats) -> Floats:
+        M = -weighted_gram(self.features, a, self.features)
+        if self.measure is not None:
+            M -= self.measure
+        M[np.diag_indices(len(M))] -= self.trace
+        return M
+
+
+@final
+class SquaresPoint(Point):
+    """A = P diag(s₊/soft) Pᵀ from the eigenvalues s and eigenvectors P of M."""
+
+    def __init__(self, block: Squares, s: Floats, P: Floats, soft: float) -> None:
+        self.block, self.s, self.P, self.soft = block, s, P, soft
+        self.rank = int(np.sum(s > 0.0))
+        top = s[len(s) - self.rank :]
+        self.U = block.features @ P[:, len(s) - self.rank :]
+        self.values = (self.U * self.U) @ (top / soft)
+        self.conjugate = self.smoothed = float(top @ top) / (2.0 * soft)
+        self.weights = P[:, len(s) - self.rank :] * np.sqrt(top / soft)
+        self.penalty = block.linear_penalty(self.weights) + self.conjugate
+
+    @cached_property
+    def _ratios(self) -> Floats:
+        """Ω (rank, m): 1 between positive eigenvalues, 2 s_k/(s_k - s_l) with the others."""
+        ratios = np.ones((self.rank, len(self.s)))
+        top, rest = self.s[len(self.s) - self.rank :, None], self.s[None, : len(self.s) - self.rank]
+        ratios[:, : rest.shape[1]] = 2.0 * top / (top - rest)
+        return ratios
+
+    def curve(self, d: Floats) -> Floats:
+        # diag(U₊ (Ω ∘ (U₊ᵀ diag(d) U)) Uᵀ)/soft, U = ΦP [math, Eq. 3.8]
+        if self.rank == 0:
+            return np.zeros(len(d))
+        W = weighted_gram(self.U, d, self._turned)
+        W = self._ratios * W if self._few_rows else (self._ratios * (W @ self.P)) @ self.P.T
+        return row_products(self.U, self._turned, W) / self.soft
+
+    @property
+    def _few_rows(self) -> bool:
+        """With few rows, to turn all features once is cheaper than to turn every W."""
+        return self.U.shape[0] <= 4 * len(self.s)
+
+    @cached_property
+    def _turned(self) -> Floats:
+        """ΦP, or Φ if there are many rows."""
+        return self.block.features @ self.P if self._few_rows else self.block.features
+
+    def curve_diagonal(self) -> Floats:
+        # the features outside the positive eigenvectors count with the mean ratio
+        if self.rank == 0:
+            return np.zeros(len(self.U))
+        squares = self.U * self.U
+        inside = squares.sum(axis=1)
+        rest = self._ratios[:, : len(self.s) - self.rank]
+        ratio = rest.mean(axis=1) if rest.size else np.zeros(self.rank)
+        outside = np.maximum(self.block.norms - inside, 0.0)
+        return (inside**2 + (squares @ ratio) * outside) / self.soft
+
+    def curve_matrix(self) -> Floats:
+        return products_gram(self.U, self.block.features @ self.P, self._ratios / self.soft)
+
+
+@final
+class InteriorPoint(Point):
+    """A = P diag(h) Pᵀ ≻ 0, soft·h - smoothing/h = s: the barrier's answer [math, Eq. 3.14]."""
+
+    def __init__(self, block: Squares, s: Floats, P: Floats, soft: float, smoothing: float) -> None:
+        self.block, self.s, self.P, self.soft = block, s, P, soft
+        self.root = np.sqrt(s**2 + 4.0 * soft * smoothing)
+        # (s + root)/(2 soft), without cancellation where s < 0
+        h = np.where(s > 0.0, (s + self.root) / (2.0 * soft), 0.0)
+        h = np.where(s > 0.0, h, 2.0 * smoothing / (self.root - np.minimum(s, 0.0)))
+        h = np.maximum(h, np.finfo(float).tiny)
+        self.U = block.features @ P
+        self.values = (self.U * self.U) @ h
+        self.weights = P * np.sqrt(h)
+        self.conjugate = float(np.sum(np.maximum(s, 0.0) ** 2)) / (2.0 * soft)
+        self.smoothed = float(np.sum(s * h - 0.5 * soft * h**2 + smoothing * np.log(h)))
+        self.penalty = block.linear_penalty(self.weights) + 0.5 * soft * float(h @ h)
+
+    def eased(self, smoothing: float) -> InteriorPoint:
+        """The answer to the same slopes with another barrier."""
+        return InteriorPoint(self.block, self.s, self.P, self.soft, smoothing)
+
+    @cached_property
+    def _ratios(self) -> Floats:
+        """(h_k - h_l)/(s_k - s_l), shape (m, m)."""
+        sums, roots = self.s[:, None] + self.s, self.root[:, None] + self.root
+        return (1.0 + sums / roots) / (2.0 * self.soft)
+
+    def curve(self, d: Floats) -> Floats:
+        return row_products(self.U, self.U, self._ratios * weighted_gram(self.U, d, self.U))
+
+    def curve_diagonal(self) -> Floats:
+        squares = self.U * self.U
+        return row_products(squares, squares, self._ratios)
+
+    def curve_matrix(self) -> Floats:
+        return products_gram(self.U, self.U, self._ratios)
+
+
+def values_of(features: Floats, weights: Floats) -> Floats:
+    """Φw (n,) for weights (m,), the squared norms of the rows of ΦR for a factor R (m, rank)."""
+    values = features @ weights
+    return values if weights.ndim == 1 else np.einsum("ij,ij->i", values, values)
+
+
+def weighted_gram(U: Floats, a: Floats, V: Floats) -> Floats:
+    """Uᵀ diag(a) V, for U (n, r) and V (n, m), in blocks of rows that stay in cache."""
+    total = np.zeros((U.shape[1], V.shape[1]))
+    for rows in _blocks(V):
+        total += (U[rows] * a[rows, None]).T @ V[rows]
+    return total
+
+
+def row_products(U: Floats, V: Floats, W: Floats) -> Floats:
+    """diag(U W Vᵀ), for U (n, r), V (n, m) and W (r, m), in blocks of rows that stay in cache."""
+    out = np.empty(len(U))
+    for rows in _blocks(V):
+        np.einsum("ij,ij->i", V[rows] @ W.T, U[rows], out=out[rows])
+    return out
+
+
+def products_gram(U: Floats, V: Floats, weights: Floats) -> Floats:
+    """Σ_kl weights_kl (u_k∘v_l)(u_k∘v_l)ᵀ over the columns of U (n, r) and V (n, m)."""
+    N = (U[:, :, None] * V[:, None, :]).reshape(len(U), -1)
+    return (N * weights.ravel()) @ N.T
+
+
+def _blocks(V: Floats) -> Iterator[slice]:
+    height = max(256, BLOCK_ENTRIES // max(1, V.shape[1]))
+    return (slice(start, start + height) for start in range(0, len(V), height))

@@ -1,0 +1,251 @@
+"""Sums of squares by their dual: blocks, rows, Newton's method, the certificate."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hplus.features import Nystroem
+from hplus.kernels import Constant, Gaussian, Nugget, Polynomial
+from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
+from hplus.positivity import Full
+from hplus.solvers.blocks import Ease, Plain, Squares, values_of
+from hplus.solvers.psd import GAP, Problem, certify, narrowed, solve
+from hplus.solvers.reference import full_cone_reference
+from hplus.solvers.result import Status
+from hplus.solvers.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
+from hplus.solvers.squares import feature_map, learn, likelihood, regression
+
+LOSSES = [Squared(), Poisson(), Quantile(0.8), Absolute(), Huber(0.3)]
+
+
+def rows_of(name, rng, n=12):
+    """Rows of each kind, and slopes inside their domain."""
+    y, z = rng.poisson(2.0, n) + 0.5, rng.uniform(0.3, 2.0, (n, 2))
+    match name:
+        case "normal noise":
+            rows = NormalNoise(y, 0.1)
+            eta, theta = z.T
+            mean = eta / (theta + 0.1)
+            return rows, np.stack([mean - y, 0.5 * (y**2 - mean**2) - 0.5 / (theta + 0.1)], 1)
+        case "pinballs":
+            rows = Pinballs((0.2, 0.7), y)
+        case "surprise":
+            return Surprise(n), -z[:, :1]
+        case _:
+            rows = OneOutput(name, y)
+    low, high = rows.low.clip(-2.0), rows.high.clip(None, 2.0)
+    return rows, low + (high - low) * rng.uniform(0.1, 0.9, low.shape)
+
+
+ROWS = [*LOSSES, "normal noise", "pinballs", "surprise"]
+
+
+# Rows
+
+
+@pytest.mark.parametrize("name", ROWS, ids=repr)
+def test_slope_and_curvature_of_a_row_are_the_derivatives_of_its_conjugate(name, rng):
+    rows, x = rows_of(name, rng)
+    d, h = rng.normal(size=x.shape), 1e-6
+    rise = (rows.conjugate(x + h * d) - rows.conjugate(x - h * d)) / (2 * h)
+    np.testing.assert_allclose(np.sum(rows.conjugate_slope(x) * d, axis=1), rise, atol=1e-6)
+    bend = (rows.conjugate_slope(x + h * d) - rows.conjugate_slope(x - h * d)) / (2 * h)
+    product = np.einsum("ikl,il->ik", rows.conjugate_curvature(x), d)
+    np.testing.assert_allclose(product, bend, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ROWS, ids=repr)
+def test_fenchels_inequality_is_an_equality_at_the_conjugates_slope(name, rng):
+    rows, x = rows_of(name, rng)
+    z = rows.conjugate_slope(x)
+    product = np.sum(x * z, axis=1)
+    np.testing.assert_allclose(rows.value(z) + rows.conjugate(x), product, atol=1e-9)
+    other = z + rng.uniform(0.0, 1.0, z.shape)
+    bound = np.sum(x * other, axis=1)
+    assert np.all(rows.value(other) + rows.conjugate(x) >= bound - 1e-9)
+
+
+@pytest.mark.parametrize("name", ROWS, ids=repr)
+@pytest.mark.parametrize("level", [0.01, 1.0, 300.0])
+def test_a_start_lies_inside_the_domain(name, level, rng):
+    rows, _ = rows_of(name, rng)
+    x = rows.start(np.full(12, level))
+    assert np.isfinite(rows.conjugate(x)).all()
+    assert np.all((rows.low <= x) & (x <= rows.high))
+
+
+# Blocks
+
+
+def blocks(rng, n=15, m=4):
+    Phi, T = rng.normal(size=(n, m)), rng.normal(size=(m, m))
+    return [
+        Plain(Phi, 0.7),
+        Squares(Phi, 0.1, 0.5),
+        Squares(Phi, 0.0, 0.2, measure=T @ T.T),
+        Squares(np.repeat(Phi, 10, axis=0), 0.1, 0.5),  # many rows for the features
+    ]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_block_answers_with_the_minimiser(which, rng):
+    block = blocks(rng)[which]
+    a = rng.normal(size=len(block.features))
+    point = block.answer(a, Ease())
+    np.testing.assert_allclose(point.values, values_of(block.features, point.weights))
+    assert point.penalty == pytest.approx(block.penalty_of(point.weights))
+    assert point.conjugate == pytest.approx(block.conjugate(a))
+
+    def cost(weights):
+        return a @ values_of(block.features, weights) + block.penalty_of(weights)
+
+    assert cost(point.weights) == pytest.approx(-point.conjugate)
+    for size in (0.3, 0.03):
+        other = point.weights + size * rng.normal(size=point.weights.shape)
+        assert cost(other) >= -point.conjugate - 1e-9
+
+
+@pytest.mark.parametrize("ease", [Ease(), Ease(softness=3.0), Ease(smoothing=0.1)], ids=repr)
+@pytest.mark.parametrize("which", range(4))
+def test_values_and_curve_are_the_derivatives_of_a_blocks_conjugate(which, ease, rng):
+    block = blocks(rng)[which]
+    a, d = rng.normal(size=(2, len(block.features)))
+    point, h = block.answer(a, ease), 1e-6
+    ahead, behind = block.answer(a + h * d, ease), block.answer(a - h * d, ease)
+    assert -point.values @ d == pytest.approx(
+        (ahead.smoothed - behind.smoothed) / (2 * h), rel=1e-5
+    )
+    numeric = (behind.values - ahead.values) / (2 * h)
+    np.testing.assert_allclose(point.curve(d), numeric, rtol=1e-4, atol=1e-4)
+    units = np.eye(len(a))
+    np.testing.assert_allclose(point.curve_matrix() @ d, point.curve(d))
+    exact = np.array([point.curve(e) @ e for e in units])
+    assert np.all(point.curve_diagonal() <= 3.0 * exact + 1e-9)
+    assert np.all(point.curve_diagonal() >= exact / 3.0)
+
+
+# The solver against oracles
+
+
+def random_problem(seed, loss):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 41))
+    X = rng.uniform(-2, 2, size=(n, int(rng.integers(1, 3))))
+    kernels = [Gaussian(2.0), Polynomial(2, 1.0), Gaussian(1.0) + Constant(0.3)]
+    Phi = feature_map(kernels[seed % 3], X, Nystroem(12, random_state=0))(X)
+    y = rng.poisson(3.0, n).astype(float)
+    y = y if isinstance(loss, Poisson) else y + rng.normal(size=n)
+    penalties = 10.0 ** rng.uniform(-3, 0, 2)
+    return Phi, y, rng.dirichlet(np.ones(n)), Full(*penalties)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
+@pytest.mark.parametrize("seed", range(30))
+def test_thirty_random_problems_agree_with_interior_points_and_splitting(seed, solver):
+    loss = LOSSES[seed % len(LOSSES)]
+    Phi, y, shares, cone = random_problem(seed, loss)
+    problem = regression(loss, y, shares, Phi, cone)
+    solved = solve(problem)
+    z = problem.outputs([values_of(Phi, w) for w in solved.weights])
+    result = certify(problem, solved.weights, z, solved.x, solved.iterations, solved.status)
+    assert result.relative_gap <= 1e-6
+    _, objective = full_cone_reference(
+        Phi, y, shares, loss, cone.trace, cone.frobenius, solver, 1e-9
+    )
+    assert result.objective == pytest.approx(objective, rel=1e-6, abs=1e-6 * result.size)
+
+
+def small_problem(loss, rng, cone=None):
+    X = rng.uniform(-3, 3, size=(40, 1))
+    y = rng.poisson(2.0 + np.sin(X[:, 0])).astype(float)
+    features = feature_map(Gaussian(0.7), X, None)
+    problem = regression(loss, y, np.full(40, 1 / 40), features(X), cone or Full(1e-2, 1e-2))
+    return problem, features, X
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("exponent", [-7, -5, -3, 0, 3])
+def test_every_loss_is_certified_over_ten_decades_of_penalties(loss, exponent, rng):
+    cone = Full(0.5 * 10.0**exponent, 10.0**exponent)
+    problem, features, X = small_problem(loss, rng, cone)
+    result = learn(problem, features, X).result
+    assert result.status is Status.CONVERGED
+    assert result.relative_gap <= GAP
+
+
+@given(st.integers(0, 10**6))
+def test_no_slopes_certify_more_than_there_is(seed):
+    rng = np.random.default_rng(seed)
+    loss = LOSSES[seed % len(LOSSES)]
+    problem, features, X = small_problem(loss, rng)
+    best = learn(problem, features, X).result
+    rows = problem.rows
+    low, high = rows.low.clip(-3.0), rows.high.clip(None, 3.0)
+    x = low + (high - low) * rng.uniform(0.01, 0.99, low.shape)
+    R = rng.normal(size=(features.shape[1], 2))
+    z = problem.outputs([values_of(problem.blocks[0].features, R)])
+    other = certify(problem, (R,), z, x, 0, Status.CONVERGED)
+    assert other.objective >= best.objective - best.gap
+    assert other.objective - other.gap <= best.objective + 1e-9
+
+
+def test_a_certificate_notices_a_function_that_is_not_the_best(rng):
+    problem, _, _ = small_problem(Squared(), rng)
+    solved = solve(problem)
+    worse = (1.05 * solved.weights[0],)
+    z = problem.outputs([values_of(problem.blocks[0].features, worse[0])])
+    result = certify(problem, worse, z, solved.x, solved.iterations, solved.status)
+    assert result.status is Status.STALLED
+    assert result.relative_gap > 1e-4
+
+
+def test_the_first_features_give_a_good_start(rng):
+    X = np.sort(rng.uniform(-5, 5, size=(300, 1)), axis=0)
+    y = np.exp(np.sin(X[:, 0])) + 0.1 * rng.normal(size=300)
+    kernel = Gaussian(0.75) + 0.01 * Nugget()
+    Phi = feature_map(kernel, X, None)(X)
+    assert Phi.shape[1] == 300
+    problem = regression(Squared(), y, np.full(300, 1 / 300), Phi, Full())
+    few = solve(narrowed(problem, 40))
+    assert solve(problem, few.x, 0.0).iterations < 5
+
+
+def test_all_targets_zero_and_a_zero_kernel_are_solved(rng):
+    for loss in LOSSES:
+        problem = regression(loss, np.zeros(5), np.full(5, 0.2), np.ones((5, 1)), Full())
+        solved = solve(problem)
+        assert values_of(np.ones((1, 1)), solved.weights[0])[0] < 1e-3
+    problem = regression(Squared(), np.ones(5), np.full(5, 0.2), np.zeros((5, 1)), Full())
+    assert solve(problem).weights[0].shape == (1, 0)
+
+
+# Several blocks
+
+
+def test_a_mean_and_its_noise_level_agree_with_a_grid_of_constants(rng):
+    y = rng.normal(1.0, 2.0, size=400)
+    shares, Phi = np.full(400, 1 / 400), np.ones((400, 1))
+    blocks = (Plain(Phi, 1e-9), Squares(Phi, 0.0, 1e-9))
+    problem = Problem(NormalNoise(y, 1e-6), shares, blocks, np.eye(2))
+    solved = solve(problem)
+    eta, theta = solved.weights[0][0], np.sum(solved.weights[1] ** 2)
+    assert eta / theta == pytest.approx(y.mean(), rel=1e-5)
+    assert 1.0 / theta == pytest.approx(y.var(), rel=1e-5)
+
+
+def test_constant_quantiles_are_those_of_the_sample(rng):
+    y, levels = np.sort(rng.normal(size=101)), (0.1, 0.5, 0.8)
+    shares, Phi = np.full(101, 1 / 101), np.ones((101, 1))
+    blocks = (Plain(Phi, 1e-7), Squares(Phi, 0.0, 1e-7), Squares(Phi, 0.0, 1e-7))
+    problem = Problem(Pinballs(levels, y), shares, blocks, np.triu(np.ones((3, 3))))
+    solved = solve(problem)
+    steps = [solved.weights[0][0], *(np.sum(w**2) for w in solved.weights[1:])]
+    np.testing.assert_allclose(np.cumsum(steps), y[[10, 50, 80]], atol=1e-3)
+
+
+def test_the_density_of_a_constant_is_one_over_the_volume():
+    shares, Phi = np.full(7, 1 / 7), np.ones((7, 1))
+    problem = likelihood(shares, Phi, np.array([[4.0]]), Full(0.0, 1e-9), 1.0)
+    solved = solve(problem)
+    assert np.sum(solved.weights[0] ** 2) == pytest.approx(0.25, rel=1e-6)
