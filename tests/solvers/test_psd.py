@@ -10,7 +10,7 @@ from hplus.kernels import Constant, Gaussian, Nugget, Polynomial
 from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
 from hplus.positivity import Full
 from hplus.solvers.blocks import Ease, Plain, Squares, values_of
-from hplus.solvers.psd import GAP, Problem, certify, narrowed, solve
+from hplus.solvers.psd import GAP, Problem, certify, solve
 from hplus.solvers.reference import full_cone_reference
 from hplus.solvers.result import Status
 from hplus.solvers.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
@@ -70,7 +70,7 @@ def test_fenchels_inequality_is_an_equality_at_the_conjugates_slope(name, rng):
 @pytest.mark.parametrize("level", [0.01, 1.0, 300.0])
 def test_a_start_lies_inside_the_domain(name, level, rng):
     rows, _ = rows_of(name, rng)
-    x = rows.start(np.full(12, level))
+    x = rows.start(np.full(rows.low.shape, level))
     assert np.isfinite(rows.conjugate(x)).all()
     assert np.all((rows.low <= x) & (x <= rows.high))
 
@@ -207,7 +207,7 @@ def test_the_first_features_give_a_good_start(rng):
     Phi = feature_map(kernel, X, None)(X)
     assert Phi.shape[1] == 300
     problem = regression(Squared(), y, np.full(300, 1 / 300), Phi, Full())
-    few = solve(narrowed(problem, 40))
+    few = solve(problem.narrowed())
     assert solve(problem, few.x, 0.0).iterations < 5
 
 

@@ -74,6 +74,10 @@ class Block(ABC):
     def conjugate(self, a: Floats) -> float:
         """ψ(a), computed afresh."""
 
+    def part(self, rows: slice) -> Self:
+        """The same block at some of the rows."""
+        return replace(self, features=np.ascontiguousarray(self.features[rows]))
+
     def narrowed(self, width: int) -> Self:
         """The same block on the first features only."""
         return replace(self, features=np.ascontiguousarray(self.features[:, :width]))

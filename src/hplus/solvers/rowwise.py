@@ -40,8 +40,12 @@ class RowLoss(ABC):
         """∇²ℓ_i*(x_i), shape (n, outputs, outputs)."""
 
     @abstractmethod
-    def start(self, level: Floats) -> Floats:
-        """Slopes (n, outputs) inside the domain, near those of functions with values `level`."""
+    def start(self, z: Floats) -> Floats:
+        """Slopes (n, outputs) inside the domain, near those at outputs z (n, outputs)."""
+
+    @abstractmethod
+    def part(self, rows: slice) -> RowLoss:
+        """Some of the rows."""
 
 
 @final
@@ -65,9 +69,12 @@ class OneOutput(RowLoss):
     def conjugate_curvature(self, x: Floats) -> Floats:
         return self.loss.conjugate_curvature(self.y, x[:, 0])[:, None, None]
 
-    def start(self, level: Floats) -> Floats:
-        slopes = self.loss.slope(self.y, level)[:, None]
+    def start(self, z: Floats) -> Floats:
+        slopes = self.loss.slope(self.y, z[:, 0])[:, None]
         return np.where(self.low < self.high, slopes, self.high)
+
+    def part(self, rows: slice) -> OneOutput:
+        return OneOutput(self.loss, self.y[rows])
 
 
 @final
@@ -91,8 +98,11 @@ class Surprise(RowLoss):
     def conjugate_curvature(self, x: Floats) -> Floats:
         return 1.0 / x[:, :, None] ** 2
 
-    def start(self, level: Floats) -> Floats:
-        return -1.0 / level[:, None]
+    def start(self, z: Floats) -> Floats:
+        return -1.0 / z
+
+    def part(self, rows: slice) -> Surprise:
+        return Surprise(len(self.low[rows]))
 
 
 @final
@@ -118,8 +128,11 @@ class Pinballs(RowLoss):
     def conjugate_curvature(self, x: Floats) -> Floats:
         return np.zeros((*x.shape, x.shape[1]))
 
-    def start(self, level: Floats) -> Floats:
+    def start(self, z: Floats) -> Floats:
         return 0.5 * (self.low + self.high)
+
+    def part(self, rows: slice) -> Pinballs:
+        return Pinballs(tuple(loss.level for loss in self.losses), self.y[rows])
 
 
 @final
@@ -155,9 +168,14 @@ class NormalNoise(RowLoss):
         curvature[:, 0, 0] += 0.5 / c
         return curvature
 
-    def start(self, level: Floats) -> Floats:
-        # η = 0 and θ = level: u = -y, t = y²/2 - 1/(2 level)
-        return np.stack([-self.y, 0.5 * self.y**2 - 0.5 / level], axis=1)
+    def start(self, z: Floats) -> Floats:
+        # ∇ℓ = (m - y, y²/2 - m²/2 - 1/2θ) with the mean m = η/θ
+        theta = z[:, 1] + self.floor
+        mean = z[:, 0] / theta
+        return np.stack([mean - self.y, 0.5 * (self.y**2 - mean**2 - 1.0 / theta)], axis=1)
+
+    def part(self, rows: slice) -> NormalNoise:
+        return NormalNoise(self.y[rows], self.floor)
 
     def _slack(self, x: Floats) -> Floats:
         return -(x[:, 1] + 0.5 * x[:, 0] ** 2 + x[:, 0] * self.y)
