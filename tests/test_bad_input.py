@@ -29,6 +29,7 @@ from hplus import (
     Finite,
     Function,
     Gaussian,
+    HeteroscedasticRegressor,
     Huber,
     Interval,
     KernelClassifier,
@@ -45,9 +46,11 @@ from hplus import (
     Polygon,
     Polynomial,
     Quantile,
+    QuantilesRegressor,
     RandomFourier,
     RationalQuadratic,
     Scalar,
+    SoSRegressor,
     _checks,
     double_integral,
     is_psd,
@@ -496,6 +499,12 @@ DOORS = {
     "classifier fit": lambda X: classify(X)(),
     "regressor predict": lambda X: fitted(KernelRegressor).predict(X),
     "classifier predict": lambda X: fitted(KernelClassifier).predict(X),
+    "squares fit": lambda X: SoSRegressor(G).fit(X, Y),
+    "squares predict": lambda X: fitted(SoSRegressor).predict(X),
+    "squares gradient": lambda X: fitted(SoSRegressor).gradient(X),
+    "noise fit": lambda X: HeteroscedasticRegressor(G).fit(X, Y),
+    "noise predict": lambda X: fitted(HeteroscedasticRegressor).predict_std(X),
+    "quantiles fit": lambda X: QuantilesRegressor(kernel=G).fit(X, Y),
 }
 
 
@@ -554,7 +563,9 @@ def test_no_door_lets_in_points_that_are(door, points, error, pattern):
 # After fit
 
 
-@pytest.mark.parametrize("machine", [KernelRegressor, KernelClassifier])
+@pytest.mark.parametrize(
+    "machine", [KernelRegressor, KernelClassifier, SoSRegressor, HeteroscedasticRegressor]
+)
 @pytest.mark.parametrize("shape", [(3, 1), (3, 3), (2, 12)])
 def test_points_with_other_columns_than_in_fit_are_refused(machine, shape):
     pattern = rf"X has {shape[1]} features, but {machine.__name__} is expecting 2 features as input"
@@ -718,6 +729,15 @@ MACHINES = [
     KernelRegressor(G, loss="huber"),
     KernelRegressor(G, loss="poisson_log"),
     KernelRegressor(G, landmarks=5),
+    SoSRegressor(),
+    SoSRegressor(G),
+    SoSRegressor(G, "poisson"),
+    SoSRegressor(G, "absolute"),
+    SoSRegressor(G, "huber", "diagonal"),
+    SoSRegressor(G, cone="auto"),
+    HeteroscedasticRegressor(),
+    QuantilesRegressor(),
+    QuantilesRegressor(positive=True, kernel=G),
 ]
 
 

@@ -9,7 +9,7 @@ from hplus.features import Nystroem
 from hplus.kernels import Constant, Gaussian, Nugget, Polynomial
 from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
 from hplus.positivity import Full
-from hplus.solvers.blocks import Ease, Plain, Squares, values_of
+from hplus.solvers.blocks import Ease, Plain, Squares, curves, values_of
 from hplus.solvers.psd import GAP, Problem, certify, solve
 from hplus.solvers.reference import full_cone_reference
 from hplus.solvers.result import Status
@@ -123,6 +123,15 @@ def test_values_and_curve_are_the_derivatives_of_a_blocks_conjugate(which, ease,
     exact = np.array([point.curve(e) @ e for e in units])
     assert np.all(point.curve_diagonal() <= 3.0 * exact + 1e-9)
     assert np.all(point.curve_diagonal() >= exact / 3.0)
+
+
+def test_points_on_the_same_features_are_swept_together_or_one_by_one(rng):
+    for n in (8, 400):  # few rows, and many
+        Phi, a, d = rng.normal(size=(n, 5)), rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
+        families = (Plain(Phi, 0.7), Squares(Phi, 0.1, 0.5), Squares(Phi, 0.0, 0.2))
+        points = [block.answer(a[:, b], Ease()) for b, block in enumerate(families)]
+        for b, together in enumerate(curves(points, d)):
+            np.testing.assert_allclose(together, points[b].curve(d[:, b]), rtol=1e-9, atol=1e-9)
 
 
 # The solver against oracles

@@ -7,7 +7,7 @@ A block is a family of functions g(x) = g(φ(x)) with a penalty. For slopes a (n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self, final
@@ -196,21 +196,22 @@ class SquaresPoint(Point):
 
     def curve(self, d: Floats) -> Floats:
         # diag(U₊ (Ω ∘ (U₊ᵀ diag(d) U)) Uᵀ)/soft, U = ΦP [math, Eq. 3.8]
-        if self.rank == 0:
-            return np.zeros(len(d))
-        W = weighted_gram(self.U, d, self._turned)
-        W = self._ratios * W if self._few_rows else (self._ratios * (W @ self.P)) @ self.P.T
-        return row_products(self.U, self._turned, W) / self.soft
+        V = self.swept
+        return row_products(self.U, V, self.turned(weighted_gram(self.U, d, V)))
+
+    def turned(self, W: Floats) -> Floats:
+        """(Ω ∘ W)/soft in the axes of `swept`, for W = U₊ᵀ diag(d) V in these axes."""
+        ratios = self._ratios / self.soft
+        return ratios * W if self._few_rows else (ratios * (W @ self.P)) @ self.P.T
+
+    @cached_property
+    def swept(self) -> Floats:
+        """V = ΦP or, if there are so many rows that turning every W is cheaper, Φ."""
+        return self.block.features @ self.P if self._few_rows else self.block.features
 
     @property
     def _few_rows(self) -> bool:
-        """With few rows, to turn all features once is cheaper than to turn every W."""
         return self.U.shape[0] <= 4 * len(self.s)
-
-    @cached_property
-    def _turned(self) -> Floats:
-        """ΦP, or Φ if there are many rows."""
-        return self.block.features @ self.P if self._few_rows else self.block.features
 
     def curve_diagonal(self) -> Floats:
         # the features outside the positive eigenvectors count with the mean ratio
@@ -270,6 +271,28 @@ def values_of(features: Floats, weights: Floats) -> Floats:
     """Φw (n,) for weights (m,), the squared norms of the rows of ΦR for a factor R (m, rank)."""
     values = features @ weights
     return values if weights.ndim == 1 else np.einsum("ij,ij->i", values, values)
+
+
+def curves(points: Sequence[Point], a: Floats) -> list[Floats]:
+    """∇²ψ_b a_b of every point, for a (n, B); points on the same features are swept together."""
+    squares = [point for point in points if isinstance(point, SquaresPoint)]
+    if len(squares) < 2 or any(point.swept is not squares[0].swept for point in squares):
+        return [point.curve(a[:, b]) for b, point in enumerate(points)]
+    V, U = squares[0].swept, np.hstack([point.U for point in squares])
+    columns = [b for b, point in enumerate(points) if isinstance(point, SquaresPoint)]
+    ranks = [point.rank for point in squares]
+    owner = np.repeat(columns, ranks)
+    W = np.zeros((U.shape[1], V.shape[1]))
+    for rows in _blocks(V):
+        W += (U[rows] * a[rows][:, owner]).T @ V[rows]
+    parts = np.split(W, np.cumsum(ranks)[:-1])
+    W = np.vstack([point.turned(part) for point, part in zip(squares, parts, strict=True)])
+    out = np.zeros_like(a)
+    for rows in _blocks(V):
+        products = (V[rows] @ W.T) * U[rows]
+        for b, part in zip(columns, np.split(products, np.cumsum(ranks)[:-1], axis=1), strict=True):
+            out[rows, b] = part.sum(axis=1)
+    return [out[:, b] if b in columns else point.curve(a[:, b]) for b, point in enumerate(points)]
 
 
 def weighted_gram(U: Floats, a: Floats, V: Floats) -> Floats:

@@ -10,7 +10,7 @@ from scipy.linalg import cho_solve
 
 from hplus._checks import Floats
 from hplus.solvers.barrier import Barrier
-from hplus.solvers.blocks import InteriorPoint, Point
+from hplus.solvers.blocks import InteriorPoint, Point, curves
 from hplus.solvers.gram import cholesky
 from hplus.solvers.problem import TINY, Problem
 from hplus.solvers.result import Status
@@ -106,8 +106,7 @@ def _iterative(
     free, C, p = problem.rows.low < problem.rows.high, problem.mixing, problem.shares
 
     def curve(d: Floats) -> Floats:
-        a = problem.slopes(d)
-        parts = [point.curve(a[:, b]) for b, point in enumerate(now.points)]
+        parts = curves(now.points, problem.slopes(d))
         return np.where(free, _apply(curvature, d) + problem.outputs(parts), 0.0)
 
     diagonals = np.stack([point.curve_diagonal() for point in now.points], axis=1)

@@ -21,8 +21,9 @@ FEW_FEATURES, MANY_ROWS, SHRINK = 100, 40, 4
 NEGLIGIBLE = 1e-6
 """An objective below this share of the usual loss counts as zero."""
 
-EASY = 1e-2
-"""The share of the loss that the frobenius penalty has where a problem is easy."""
+EASY, HARD = 1e-2, 2e-2
+"""The share of the loss that the frobenius penalty has where a problem is easy, and the share of
+that penalty below which a problem is hard."""
 
 TINY = 1e-100
 """In place of zero in a division."""
@@ -76,10 +77,18 @@ class Problem:
         return self.level * float(p @ norms) / max(float(p @ norms**2), TINY)
 
     @property
-    def easy(self) -> float:
-        """A frobenius penalty of which functions of the size of the level pay little."""
-        c = self.isotropic
-        return EASY * self.usual_loss / c**2 if c > 0.0 else 0.0
+    def hardest(self) -> float:
+        """The smallest frobenius penalty."""
+        return min(getattr(block, "frobenius", np.inf) for block in self.blocks)
+
+    @property
+    def softness(self) -> float:
+        """A frobenius penalty to begin with, of which functions of the level's size pay little.
+
+        0 if the true one is not much smaller.
+        """
+        easy = EASY * self.usual_loss / max(self.isotropic, TINY) ** 2
+        return easy if self.isotropic > 0.0 and self.hardest < HARD * easy else 0.0
 
     def start(self, weights: Sequence[Floats] | None = None) -> Floats:
         """Slopes to begin with: those of some functions, or of sums of squares c‖φ(x)‖²."""

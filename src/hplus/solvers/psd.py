@@ -40,14 +40,14 @@ def solve(
     Without a start, slopes of the expected level. `softness` is a frobenius penalty at which the
     problem is easy, which falls as the gap closes; by default the problem's own.
     """
-    softness = problem.easy if softness is None else softness
+    softness = problem.softness if softness is None else softness
     if start is None and problem.has_many_rows and not problem.bounded:
         # bounded slopes would be at their bounds at once, which is no good start
         few = solve(problem.thinned(), tolerance=1e-3)
         start, softness = problem.start(few.weights), 0.0
+    elif start is None and problem.has_many_features:
+        start, softness = solve(problem.narrowed(), None, softness, tolerance=1e-3).x, 0.0
     start = problem.start() if start is None else start
-    if problem.has_many_features and softness > 0.0:
-        start, softness = solve(problem.narrowed(), start, softness, 1e-3).x, 0.0
     with one_thread_if_small(problem.width):
         solved = _descend(problem, start, softness, tolerance)
         if solved.status is Status.CONVERGED:
@@ -81,7 +81,7 @@ def certify(
 def _descend(problem: Problem, start: Floats, softness: float, tolerance: float) -> Solved:
     """Semismooth Newton, from an easy frobenius penalty down to the true one."""
     barrier = Barrier.around(problem.rows)
-    hardest = min(getattr(block, "frobenius", np.inf) for block in problem.blocks)
+    hardest = problem.hardest
     ease = Ease(softness=max(softness, hardest))
     now = _evaluate(problem, barrier.pulled_in(start), ease)
     barrier = barrier.balanced(problem.rows.conjugate_slope(now.x) - now.z)
