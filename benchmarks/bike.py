@@ -186,7 +186,7 @@ def left_out(hours: Hours) -> None:
     X, y = np.column_stack([hours.habits, hours.hour / 24.0]), hours.rentals / UNIT
     model = SoSRegressor(BETWEEN, cone=Full(trace=1e-4, frobenius=1e-6), landmarks=400)
     means(Split("left out", X[train], y[train], X[test], y[test]), model, most=45.0, ratio=1.1)
-    quantiles = QuantilesRegressor(LEVELS, positive=True, kernel=BETWEEN, landmarks=100)
+    quantiles = QuantilesRegressor(LEVELS, True, BETWEEN, cone="full", landmarks=100)
     y = np.sqrt(y)
     intervals(Split("left out", X[train], y[train], X[test], y[test]), quantiles, UNIT)
 
@@ -203,7 +203,7 @@ def day_ahead(hours: Hours) -> None:
     split = Split("dated", dated[train], y[train], dated[test], y[test])
     error = rmse(boosted(split, "poisson"), split)
     row("day ahead: RMSE of LightGBM, poisson, told the day instead of earlier counts", error)
-    quantiles = QuantilesRegressor(LEVELS, positive=True, kernel=RELATIVE, landmarks=100)
+    quantiles = QuantilesRegressor(LEVELS, True, RELATIVE, cone="full", landmarks=100)
     X[:, 8:] = np.sqrt(earlier / hours.level[:, None])
     X, y = X[:, :10], np.sqrt(hours.rentals / hours.level)
     split = Split("day ahead", X[train], y[train], X[test], y[test])

@@ -66,7 +66,7 @@ def _quantiles(
 ) -> list[Quantiles]:
     X, y = sample
     grid = np.linspace(X.min(), X.max(), 801)[:, None]
-    together = [QuantilesRegressor(LEVELS, positive, kernel, p, Full(p, p)) for p in penalties]
+    together = [QuantilesRegressor(LEVELS, positive, kernel, cone=Full(p, p)) for p in penalties]
     alone = [[KernelRegressor(kernel, Quantile(level), p) for p in penalties] for level in LEVELS]
     joint = _best(together, X, y, lambda model, X, y: -model.score(X, y))
     each = [_best(models, X, y, _pinball) for models in alone]

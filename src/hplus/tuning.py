@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,15 +15,18 @@ from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
 from hplus.losses import Loss
 from hplus.positivity import Cone, Diagonal, Full, Paper
-from hplus.solvers.blocks import values_of
 from hplus.solvers.gram import cholesky
-from hplus.solvers.psd import solve
+from hplus.solvers.psd import Problem, solve
 from hplus.solvers.representer import Points, train
 from hplus.solvers.risk import Risk
+from hplus.solvers.rowwise import OneOutput, RowLoss
 from hplus.solvers.squares import level_of, regression
 
 ROWS = 1000
 """Scales are learned from at most this many points."""
+
+BOUNDED_ROWS = 300
+"""Those of losses with bounded slopes, which take longer, from at most this many."""
 
 FOLDS = 5
 
@@ -121,15 +124,17 @@ def cross_validated_squares(
     """The kernel and the cone, learned where they are not given, by the loss on held-out fifths.
 
     A kernel "auto" is a Gaussian, a cone None a `Full` one with learned penalties. A scale for a
-    smaller cone is learned in the full one with the same penalty.
+    smaller cone is learned in the full one with the same penalty. At most 1,000 rows are used, 300
+    for losses with bounded slopes; penalties for all rows are smaller by the share of rows.
     """
     if isinstance(kernel, Kernel) and cone is not None:
         return kernel, cone
-    rows = _subset(len(X))
+    rows = _subset(len(X))[: _most_rows(OneOutput(loss, y))]
+    share = len(rows) / len(X)
     X, y, shares = X[rows], y[rows], shares[rows] / shares[rows].sum()
     unit = _spread(X)
 
-    def compare(factor: float) -> dict[tuple[float, Cone], float]:
+    def compare(factor: float) -> dict[tuple[float, Full], float]:
         k = kernel if isinstance(kernel, Kernel) else _gaussian(unit, factor)
         cones = penalty_path(k, X, y, shares, loss) if cone is None else [_as_full(cone)]
         losses = held_out_squares(k, X, y, shares, loss, cones)
@@ -137,44 +142,79 @@ def cross_validated_squares(
 
     if isinstance(kernel, Kernel):
         losses = compare(1.0)
-        return kernel, min(losses, key=losses.__getitem__)[1]
+        return kernel, _for_more_rows(min(losses, key=losses.__getitem__)[1], share)
     losses = {key: value for f in LADDER.tolist() for key, value in compare(f).items()}
     best, _ = min(losses, key=losses.__getitem__)
     for factor in (best / np.sqrt(2.0), best * np.sqrt(2.0)):
         losses |= compare(factor)
     best, learned = min(losses, key=losses.__getitem__)
-    return _gaussian(unit, best), cone or learned
+    return _gaussian(unit, best), cone or _for_more_rows(learned, share)
 
 
 def held_out_squares(
     kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss, cones: Sequence[Full]
 ) -> Floats:
-    """The mean loss on held-out fifths of the sum of squares learned in each of the cones.
+    """The mean loss on held-out fifths of the sum of squares learned in each of the cones."""
+    features = tuning_features(kernel, X)
+    return held_out_losses([regression(loss, y, shares, features, cone) for cone in cones])
 
-    The features are factorised once for all folds and penalties, and each fold's path of penalties
-    starts where the one before it ended.
+
+def tuning_features(kernel: Kernel, X: Floats) -> Floats:
+    """Features of X that are good enough to compare scales and penalties."""
+    return Pivots(1e-6)(kernel, X)(X)[:, :WIDTH]
+
+
+def learned_cone(
+    kernel: Kernel,
+    X: Floats,
+    rows: RowLoss,
+    shares: Floats,
+    problem: Callable[[RowLoss, Floats, Floats, Full], Problem],
+) -> Full:
+    """The cone Full(t/10, t) with the smallest loss on held-out fifths, for outputs of unit size.
+
+    `problem` makes the problem of some rows with their shares and features in a cone.
     """
-    features = Pivots(1e-6)(kernel, X)(X)[:, :WIDTH]
-    fold, total = np.arange(len(X)) % FOLDS, np.zeros(len(cones))
-    for k in range(min(FOLDS, len(X))):
-        inside, outside = fold != k, fold == k
-        if not inside.any():
-            return total
-        Phi, weights = features[inside], shares[inside] / shares[inside].sum()
+    some = _subset(len(X))[: _most_rows(rows)]
+    features, part = tuning_features(kernel, X[some]), rows.part(some)
+    weights = shares[some] / shares[some].sum()
+    # a trace penalty pulls small functions, such as the gap between two quantiles, to zero
+    cones = [Full(0.1 * t, t) for t in PENALTIES.tolist()]
+    losses = held_out_losses([problem(part, weights, features, cone) for cone in cones])
+    return _for_more_rows(cones[int(np.argmin(losses))], len(some) / len(X))
+
+
+def _most_rows(rows: RowLoss) -> int:
+    return BOUNDED_ROWS if rows.boxed.any() else ROWS
+
+
+def _for_more_rows(cone: Full, share: float) -> Full:
+    """Penalties learned from a share of the rows, for all of them: the sum of losses has grown."""
+    return Full(share * cone.trace, share * cone.frobenius)
+
+
+def held_out_losses(path: Sequence[Problem]) -> Floats:
+    """The mean loss on held-out fifths of the functions learned from the others, for each problem.
+
+    The problems of the path differ in their penalties, from strong to weak: all share the features,
+    which are factorised once, and each starts where the one before it ended.
+    """
+    n = len(path[0].shares)
+    fold, total = np.arange(n) % FOLDS, np.zeros(len(path))
+    for k in range(min(FOLDS, n) if n > 1 else 0):
         start = softness = None
-        for i, cone in enumerate(cones):
-            problem = regression(loss, y[inside], weights, Phi, cone)
-            solved = solve(problem, start, softness, tolerance=1e-3)
-            start, softness = solved.x, cone.frobenius
-            f = values_of(features[outside], solved.weights[0])
-            total[i] += float(shares[outside] @ loss.value(y[outside], f))
+        for i, problem in enumerate(path):
+            solved = solve(problem.part(fold != k), start, softness, tolerance=1e-3)
+            start, softness = solved.x, problem.hardest
+            losses = problem.rows.value(problem.outputs(problem.values(solved.weights)))
+            total[i] += float(problem.shares[fold == k] @ losses[fold == k])
     return total
 
 
 def penalty_path(kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss) -> list[Full]:
     """Penalties from strong to weak, in units that do not depend on those of y and k."""
     level = level_of(y, shares)
-    size = level / float(shares @ kernel.diag(X))  # of A, for a constant function
+    size = level / (float(shares @ kernel.diag(X)) or 1.0)  # of A, for a constant function
     value = float(shares @ np.abs(loss.value(y, np.full(y.shape, level)))) or level
     return [Full(t * value / size, t * value / size**2) for t in PENALTIES.tolist()]
 

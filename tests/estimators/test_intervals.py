@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hplus import (
@@ -17,7 +18,9 @@ from hplus import (
     load,
     save,
 )
+from hplus.solvers import psd
 from hplus.solvers.psd import GAP
+from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 
 K = Gaussian(0.2) + Constant(1.0)
@@ -34,7 +37,11 @@ def noisy(n, seed=0):
 
 
 @parametrize_with_checks(
-    [HeteroscedasticRegressor(Gaussian(1.0)), HeteroscedasticRegressor(), QuantilesRegressor()]
+    [
+        HeteroscedasticRegressor(Gaussian(1.0), cone="full"),
+        HeteroscedasticRegressor(),
+        QuantilesRegressor(cone="full"),
+    ]
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
@@ -55,7 +62,7 @@ def test_intervals_cover_what_they_say_over_twenty_sets():
     covered = []
     for seed in range(20):
         X, y, _, _ = noisy(2000, seed)
-        model = HeteroscedasticRegressor(K).fit(X, y)
+        model = HeteroscedasticRegressor(K, cone="full").fit(X, y)
         new, target, _, _ = noisy(2000, 1000 + seed)
         low, high = model.predict_interval(new, 0.9)
         covered.append(np.mean((low <= target) & (target <= high)))
@@ -75,7 +82,7 @@ def test_the_likelihood_is_that_of_a_normal_law():
 
 def test_a_fit_does_not_depend_on_the_unit_of_the_targets():
     X, y, _, _ = noisy(150)
-    for model in (HeteroscedasticRegressor(K), QuantilesRegressor(kernel=K)):
+    for model in (HeteroscedasticRegressor(K), QuantilesRegressor(kernel=K, cone="full")):
         one, other = clone(model).fit(X, y), clone(model).fit(X, 1e4 * y - 7e5)
         scale = np.abs(other.predict(X)).max()
         difference = other.predict(X) - (1e4 * one.predict(X) - 7e5)
@@ -104,7 +111,7 @@ def test_targets_that_are_all_the_same_are_predicted():
 
 def test_quantiles_come_close_to_the_truth():
     X, y, mean, std = noisy(1500)
-    model = QuantilesRegressor(LEVELS).fit(X, y)
+    model = QuantilesRegressor(LEVELS, cone="full").fit(X, y)
     truth = mean[:, None] + std[:, None] * norm.ppf(LEVELS)
     assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.2
     assert model.solution_.relative_gap <= GAP
@@ -117,7 +124,7 @@ def test_quantiles_never_cross(positive, rng):
     for seed in range(5):
         X, y, _, _ = noisy(60, seed)
         y = np.exp(y) if positive else y
-        model = QuantilesRegressor(LEVELS, positive, Gaussian(0.05)).fit(X, y)
+        model = QuantilesRegressor(LEVELS, positive, Gaussian(0.05), cone="full").fit(X, y)
         points = np.concatenate([rng.uniform(-1, 2, 9000), rng.uniform(-1e12, 1e12, 1000)])
         quantiles = model.predict(points[:, None])
         assert np.all(np.diff(quantiles, axis=1) >= 0.0)
@@ -134,10 +141,76 @@ def test_an_interval_is_made_of_the_quantiles_at_its_ends():
         model.predict_interval(X, 0.8)
 
 
+@pytest.mark.parametrize("level", [0.1, 7.0, 1e6])
+def test_constant_targets_are_their_own_quantiles(level):
+    X = np.linspace(0, 1, 20)[:, None]
+    for positive in (False, True):
+        model = QuantilesRegressor(positive=positive, kernel=Gaussian(0.3), cone="full")
+        quantiles = model.fit(X, np.full(20, level)).predict(X)
+        np.testing.assert_allclose(quantiles, level, rtol=0.05)
+
+
+def test_positive_quantiles_of_targets_far_above_zero_are_near_them(rng):
+    X = rng.uniform(0, 1, (60, 1))
+    y = 1000.0 + rng.normal(size=60)
+    model = QuantilesRegressor(positive=True, kernel=K, cone=Full(1e-6, 1e-6)).fit(X, y)
+    assert np.abs(model.predict(X) - 1000.0).max() < 10.0
+
+
+def test_levels_are_those_of_the_fit():
+    X, y, _, _ = noisy(50)
+    model = QuantilesRegressor((0.05, 0.5, 0.95), kernel=K, cone="full").fit(X, y)
+    low, _ = model.predict_interval(X, 0.9)
+    model.set_params(levels=(0.1, 0.5, 0.9))
+    np.testing.assert_array_equal(model.predict_interval(X, 0.9)[0], low)
+
+
+def test_the_score_is_minus_the_mean_quantile_loss():
+    X, y, _, _ = noisy(50)
+    model = QuantilesRegressor((0.2, 0.7), kernel=K, cone="full").fit(X, y)
+    weights = np.arange(50.0)
+    r = y[:, None] - model.predict(X)
+    loss = np.maximum(np.array([0.2, 0.7]) * r, np.array([-0.8, -0.3]) * r)
+    assert model.score(X, y) == pytest.approx(-loss.mean())
+    expected = -np.average(loss.mean(axis=1), weights=weights)
+    assert model.score(X, y, weights) == pytest.approx(expected)
+
+
+def test_penalties_are_learned_by_what_they_do_on_held_out_rows():
+    X, y, _, _ = noisy(120)
+    for model in (HeteroscedasticRegressor(K), QuantilesRegressor((0.1, 0.9), kernel=K)):
+        model.fit(X, y)
+        assert isinstance(model.cone_, Full)
+        assert model.cone_.trace == pytest.approx(0.1 * model.cone_.frobenius)
+        strong = clone(model).set_params(cone=Full(1.0, 10.0)).fit(X, y)
+        new, target, _, _ = noisy(1000, 7)
+        assert model.score(new, target) > strong.score(new, target)
+
+
+@pytest.mark.parametrize(
+    "model", [HeteroscedasticRegressor(K, cone="full"), QuantilesRegressor(kernel=K, cone="full")]
+)
+def test_a_loose_certificate_is_a_warning_at_the_line_that_called_fit(model, monkeypatch):
+    X, y, _, _ = noisy(20)
+    loose = SolverResult(Status.STALLED, 3, 1.0, 1e-3, 1.0)
+    monkeypatch.setattr(psd.SolverResult, "judged", lambda *_: loose)
+    with pytest.warns(ConvergenceWarning, match=r"gap of 1.0e-03 only") as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__
+
+
+def test_a_precision_beyond_floating_point_is_one_sentence():
+    X, y, _, _ = noisy(20)
+    model = HeteroscedasticRegressor(Linear() + Constant(), cone="full").fit(X, y)
+    for method in (model.predict, model.predict_std):
+        with pytest.raises(OverflowError, match="HeteroscedasticRegressor predicts values beyond"):
+            method([[1e160]])
+
+
 def test_a_better_fit_has_a_higher_score():
     X, y, _, _ = noisy(300)
-    good = QuantilesRegressor(kernel=K).fit(X, y)
-    flat = QuantilesRegressor(kernel=Constant(1.0)).fit(X, y)
+    good = QuantilesRegressor(kernel=K, cone="full").fit(X, y)
+    flat = QuantilesRegressor(kernel=Constant(1.0), cone="full").fit(X, y)
     assert flat.score(X, y) < good.score(X, y) < 0.0
 
 
@@ -168,8 +241,11 @@ def test_models_come_back_from_a_file(tmp_path):
         (QuantilesRegressor(0.5), "levels must be a list of numbers, got 0.5"),
         (QuantilesRegressor(positive=True), "Negative values in y: positive=True needs"),
         (QuantilesRegressor(penalty=0), "penalty must be a positive finite number, got 0"),
-        (QuantilesRegressor(cone=Diagonal()), "cone must be Full"),
-        (HeteroscedasticRegressor(cone="diagonal"), "cone must be Full"),
+        (QuantilesRegressor(cone=Diagonal()), "cone must be 'auto', 'full' or Full"),
+        (QuantilesRegressor(cone="ful"), "one of 'auto', 'full', .* got 'ful'"),
+        (QuantilesRegressor(positive="no"), "positive must be True or False, got 'no'"),
+        (QuantilesRegressor(positive=True, penalty=1.0), "penalty goes with positive=False only"),
+        (HeteroscedasticRegressor(cone="diagonal"), "cone must be 'auto', 'full' or Full"),
         (HeteroscedasticRegressor(penalty=-1.0), "penalty must be a positive finite number"),
         (HeteroscedasticRegressor(landmarks=0), "landmarks must be"),
     ],

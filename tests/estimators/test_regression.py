@@ -17,9 +17,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hplus.kernels as k
-from hplus import Diagonal, Full, Interval, Paper, Quantile, SoSRegressor, load, save
+from hplus import Diagonal, Full, Interval, Paper, Quantile, SoSRegressor, _checks, load, save
 from hplus.estimators import regression
-from hplus.features import Nystroem
+from hplus.features import Nystroem, landmarks
 from hplus.losses import Huber, Logistic
 from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
@@ -278,7 +278,7 @@ def test_a_model_comes_back_from_a_file(tmp_path):
         ({"loss": "hinge"}, ValueError, "loss must be one of 'squared', 'poisson', .* got 'hinge'"),
         ({"loss": Logistic()}, ValueError, r"got Logistic\(\): use KernelRegressor for others"),
         ({"cone": "round"}, ValueError, "cone must be one of .* got 'round'"),
-        ({"cone": 3}, TypeError, "cone must be one of 'full', 'diagonal', 'paper' or a cone, got"),
+        ({"cone": 3}, TypeError, "one of 'auto', 'full', 'diagonal', 'paper' or a cone such as"),
         ({"cone": Full}, TypeError, "got the class Full: call it first"),
         ({"cone": "paper", "loss": Huber()}, ValueError, "Paper goes with the squared loss on all"),
         ({"cone": "paper", "landmarks": 5}, ValueError, "and landmarks 5: use Diagonal or Full"),
@@ -319,6 +319,41 @@ def test_a_loose_certificate_is_a_warning_with_advice(monkeypatch):
     )
     with pytest.warns(ConvergenceWarning, match=r"gap of 1.0e-03 only, .* Raise the penalty"):
         SoSRegressor(G, cone="diagonal").fit(X, y)
+
+
+def test_learned_penalties_suit_any_unit_where_given_ones_do_not():
+    X, y = counts(60)
+    assert SoSRegressor(G, "poisson").fit(X, 1e3 * y).score(X, 1e3 * y) < 0.0
+    assert SoSRegressor(G, "poisson", "auto").fit(X, 1e3 * y).score(X, 1e3 * y) > 0.3
+
+
+def test_a_rough_kernel_on_very_many_rows_is_refused_in_time(monkeypatch, rng):
+    monkeypatch.setattr(landmarks, "MOST_WORK", 1e6)
+    with pytest.raises(
+        ValueError, match=r"kernel tells more than \d+ of the 500 rows apart, .*500\."
+    ):
+        SoSRegressor(k.Gaussian(0.01)).fit(rng.normal(size=(500, 2)), np.ones(500))
+
+
+@pytest.mark.parametrize("settings", [{"landmarks": 300}, {"cone": "diagonal"}])
+def test_a_fit_that_needs_too_much_memory_is_refused(settings, monkeypatch, rng):
+    monkeypatch.setattr(_checks, "memory_limit", lambda: 1e6)
+    with pytest.raises(MemoryError, match="landmarks"):
+        SoSRegressor(G, **settings).fit(rng.normal(size=(500, 2)), np.ones(500))
+
+
+def test_targets_of_one_point_are_averaged_in_the_papers_cone():
+    X, y = np.array([[0.0], [0.0], [1.0]]), np.array([1.0, 3.0, 2.0])
+    paper = SoSRegressor(G, cone=Paper(1e-3)).fit(X, y)
+    loss = np.mean((paper.predict(X) - y) ** 2)
+    assert paper.solution_.objective == pytest.approx(loss, rel=0.05)
+    assert paper.solution_.objective >= 2.0 / 3.0
+
+
+def test_a_kernel_that_is_zero_is_learned_from():
+    X = np.zeros((5, 1))
+    model = SoSRegressor(k.Linear(), cone="auto").fit(X, -np.ones(5))
+    assert np.all(model.predict(X) == 0.0)
 
 
 def test_targets_may_be_negative_though_predictions_are_not(rng):

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import linalg
+from threadpoolctl import threadpool_info
 
+from hplus._threads import one_thread_if_small
 from hplus.features import Nystroem
 from hplus.kernels import Constant, Gaussian, Nugget, Polynomial
 from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
 from hplus.positivity import Full
+from hplus.solvers import blocks as blocks_module
+from hplus.solvers import psd
 from hplus.solvers.blocks import Ease, Plain, Squares, curves, values_of
 from hplus.solvers.psd import GAP, Problem, certify, solve
 from hplus.solvers.reference import full_cone_reference
@@ -39,6 +44,12 @@ def rows_of(name, rng, n=12):
 
 
 ROWS = [*LOSSES, "normal noise", "pinballs", "surprise"]
+
+
+def judged(problem, weights, solved, z):
+    return certify(
+        problem, weights, z=z, x=solved.x, iterations=solved.iterations, status=solved.status
+    )
 
 
 # Rows
@@ -157,7 +168,7 @@ def test_thirty_random_problems_agree_with_interior_points_and_splitting(seed, s
     problem = regression(loss, y, shares, Phi, cone)
     solved = solve(problem)
     z = problem.outputs([values_of(Phi, w) for w in solved.weights])
-    result = certify(problem, solved.weights, z, solved.x, solved.iterations, solved.status)
+    result = judged(problem, solved.weights, solved, z)
     assert result.relative_gap <= 1e-6
     _, objective = full_cone_reference(
         Phi, y, shares, loss, cone.trace, cone.frobenius, solver, 1e-9
@@ -194,7 +205,7 @@ def test_no_slopes_certify_more_than_there_is(seed):
     x = low + (high - low) * rng.uniform(0.01, 0.99, low.shape)
     R = rng.normal(size=(features.shape[1], 2))
     z = problem.outputs([values_of(problem.blocks[0].features, R)])
-    other = certify(problem, (R,), z, x, 0, Status.CONVERGED)
+    other = certify(problem, (R,), z=z, x=x, iterations=0, status=Status.CONVERGED)
     assert other.objective >= best.objective - best.gap
     assert other.objective - other.gap <= best.objective + 1e-9
 
@@ -204,7 +215,7 @@ def test_a_certificate_notices_a_function_that_is_not_the_best(rng):
     solved = solve(problem)
     worse = (1.05 * solved.weights[0],)
     z = problem.outputs([values_of(problem.blocks[0].features, worse[0])])
-    result = certify(problem, worse, z, solved.x, solved.iterations, solved.status)
+    result = judged(problem, worse, solved, z)
     assert result.status is Status.STALLED
     assert result.relative_gap > 1e-4
 
@@ -227,6 +238,80 @@ def test_all_targets_zero_and_a_zero_kernel_are_solved(rng):
         assert values_of(np.ones((1, 1)), solved.weights[0])[0] < 1e-3
     problem = regression(Squared(), np.ones(5), np.full(5, 0.2), np.zeros((5, 1)), Full())
     assert solve(problem).weights[0].shape == (1, 0)
+
+
+def test_many_rows_start_from_few_and_end_at_the_same_optimum(rng):
+    X = rng.uniform(-3, 3, size=(5000, 1))
+    y = np.exp(np.sin(X[:, 0])) + 0.3 * rng.normal(size=5000)
+    Phi, shares = feature_map(Gaussian(1.0), X, None)(X), rng.dirichlet(np.ones(5000))
+    noise = (Plain(Phi, 1e-3), Squares(Phi, 1e-3, 1e-3))
+    for problem in (
+        regression(Squared(), y, shares, Phi, Full()),
+        Problem(NormalNoise(y, 1e-3), shares, noise, np.eye(2)),
+    ):
+        assert problem.has_many_rows
+        few = solve(problem)
+        whole = solve(problem, problem.start())
+        for solved in (few, whole):
+            z = problem.outputs(problem.values(solved.weights))
+            assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+        assert few.iterations < whole.iterations
+
+
+def test_rows_of_zero_counts_keep_their_slopes_in_long_and_short_problems(rng):
+    for n in (60, 400):
+        X = rng.uniform(-3, 3, size=(n, 1))
+        y = rng.poisson(0.7, n).astype(float)
+        Phi = feature_map(Gaussian(1.0), X, None)(X)
+        problem = regression(Poisson(), y, np.full(n, 1 / n), Phi, Full())
+        solved = solve(problem)
+        np.testing.assert_array_equal(solved.x[y == 0.0], 1.0)
+        z = problem.outputs(problem.values(solved.weights))
+        assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+
+
+def test_the_interior_point_method_agrees_with_newtons(rng):
+    for loss in LOSSES:
+        problem, _, _ = small_problem(loss, rng)
+        sure, quick = psd._follow_path(problem, 1e-7), solve(problem)
+        for solved in (sure, quick):
+            z = problem.outputs(problem.values(solved.weights))
+            assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+
+
+def test_what_is_certified_is_what_predicts(rng):
+    problem, features, X = small_problem(Squared(), rng)
+    wrong = features.replace(root=1.05 * features.root)
+    assert learn(problem, features, X).result.status is Status.CONVERGED
+    assert learn(problem, wrong, X).result.status is Status.STALLED
+
+
+def test_small_problems_are_certified_on_one_thread(rng, monkeypatch):
+    threads = []
+
+    def eigh(*args, **kwargs):
+        threads.extend(info["num_threads"] for info in threadpool_info())
+        return linalg.eigh(*args, **kwargs)
+
+    monkeypatch.setattr(blocks_module, "eigh", eigh)
+    learn(*small_problem(Squared(), rng))
+    blas = [info for info in threadpool_info() if info["user_api"] == "blas"]
+    assert len(threads) >= 3 * len(blas)
+    with one_thread_if_small(1):
+        limited = [info["num_threads"] for info in threadpool_info()]
+    assert threads[: len(limited)] == threads[-len(limited) :] == limited
+
+
+def test_a_likelihood_on_many_features_keeps_its_measure(rng):
+    X = rng.uniform(0, 1, size=(150, 1))
+    Phi = feature_map(Gaussian(0.5) + 0.1 * Nugget(), X, None)(X)
+    T = Phi.T @ Phi / 150
+    problem = likelihood(np.full(150, 1 / 150), Phi, T, Full(1e-3, 1e-3), 1.0)
+    assert problem.has_spare_features
+    assert problem.narrowed().blocks[0].measure.shape == (37, 37)
+    solved = solve(problem)
+    z = problem.outputs(problem.values(solved.weights))
+    assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
 
 
 # Several blocks

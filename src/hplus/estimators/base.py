@@ -43,7 +43,8 @@ class Estimator(BaseEstimator):
                 part.set_params(**changes)
             else:
                 key = f"{name}__{next(iter(changes))}"
-                advice = ": start from kernel=Gaussian(1.0)" if name == "kernel" else ""
+                starts = {"kernel": "Gaussian(1.0)", "cone": "Full()"}
+                advice = f": start from {name}={starts[name]}" if name in starts else ""
                 raise ValueError(
                     f"{name} must be a value with parameters to set {key!r}, got {shown(part)}"
                     f"{advice}."

@@ -27,24 +27,26 @@ from hplus.estimators.base import (
 from hplus.features import Nystroem
 from hplus.kernels import Constant, Kernel
 from hplus.losses import Quantile
-from hplus.positivity import Cone, Full, SumOfSquares, as_cone
+from hplus.positivity import Cone, Full, as_cone
 from hplus.solvers.blocks import Block, Plain, Squares
 from hplus.solvers.psd import GAP, Problem
 from hplus.solvers.rowwise import NormalNoise, Pinballs, RowLoss
-from hplus.solvers.squares import feature_map, learn
-from hplus.space import Function
+from hplus.solvers.squares import Learned, feature_map, learn
 from hplus.storage import storable
-from hplus.tuning import leave_one_out_scale
+from hplus.tuning import learned_cone, leave_one_out_scale
+
+USUAL_PENALTY = 5e-4
+"""Of the kernel ridge by which scales are learned."""
 
 LEAST_PRECISION = 1e-3
 """1/σ² is at least this, in units of the targets' spread: far from the data σ is 32 spreads."""
 
 
-class _Spread(Estimator):
-    """What the two estimators share: one kernel, targets in units of their spread."""
+class _Several(Estimator):
+    """What estimators of several functions share: one kernel, targets of unit size."""
 
     kernel: Kernel | str
-    penalty: float
+    penalty: float | None
     cone: Cone | str
     landmarks: int | Nystroem | None
 
@@ -57,37 +59,43 @@ class _Spread(Estimator):
         weights = check_weights("sample_weight", sample_weight, len(X))
         return merge_repeated(X, y, weights / weights.sum())
 
-    def _full_cone(self) -> Full:
+    def _full_cone(self) -> Full | None:
+        """The cone, None if its penalties are to be learned."""
         cone = as_cone(self.cone)
-        if not isinstance(cone, Full):
-            raise ValueError(f"cone must be Full(trace, frobenius) or 'full', got {shown(cone)}.")
+        if not (cone is None or isinstance(cone, Full)):
+            raise ValueError(
+                f"cone must be 'auto', 'full' or Full(trace, frobenius) here, got {shown(cone)}."
+            )
         return cone
 
-    def _learned_kernel(self, X: Floats, y: Floats, shares: Floats, penalty: float) -> Kernel:
+    def _learned_kernel(self, X: Floats, y: Floats, shares: Floats) -> Kernel:
         if isinstance(self.kernel, Kernel):
             return self.kernel
-        return leave_one_out_scale(X, y, shares, 0.5 * penalty) + Constant(1.0)
+        return leave_one_out_scale(X, y, shares, USUAL_PENALTY) + Constant(1.0)
 
     def _learn(
         self, X: Floats, rows: RowLoss, shares: Floats, squares: Sequence[bool], mixing: Floats
-    ) -> tuple[Function | SumOfSquares, ...]:
+    ) -> Learned:
         """A function for each entry of `squares`: a sum of squares, or one of any sign."""
-        cone = self._full_cone()
+        plain = None if self.penalty is None else check_positive("penalty", self.penalty)
+
+        def problem(rows: RowLoss, shares: Floats, Phi: Floats, cone: Full) -> Problem:
+            blocks: list[Block] = [
+                Squares(Phi, cone.trace, cone.frobenius)
+                if positive
+                else Plain(Phi, cone.frobenius if plain is None else plain)
+                for positive in squares
+            ]
+            return Problem(rows, shares, tuple(blocks), mixing)
+
+        self.cone_ = self._full_cone() or learned_cone(self.kernel_, X, rows, shares, problem)
         features = feature_map(self.kernel_, X, as_landmarks(self.landmarks))
-        Phi = features(X)
-        blocks: list[Block] = [
-            Squares(Phi, cone.trace, cone.frobenius) if positive else Plain(Phi, self.penalty)
-            for positive in squares
-        ]
-        learned = learn(Problem(rows, shares, tuple(blocks), mixing), features, X)
-        self.solution_ = learned.result
-        warn_if_loose(self, self.solution_, GAP)
-        return learned.functions
+        return learn(problem(rows, shares, features(X), self.cone_), features, X)
 
 
 @final
 @storable
-class HeteroscedasticRegressor(RegressorMixin, _Spread):
+class HeteroscedasticRegressor(RegressorMixin, _Several):
     """Regression with a noise level that depends on x, learned together with the mean.
 
     The target is normal with mean m(x) and variance s(x)²: 1/s² is a sum of squares, so that it is
@@ -95,15 +103,19 @@ class HeteroscedasticRegressor(RegressorMixin, _Spread):
     convex in the two. It is minimised, to a certified gap, with the penalties
     (penalty/2)‖m/s²‖² + cone, for targets brought to mean 0 and variance 1.
 
+    Where the noise level varies by orders of magnitude, or the noise is not normal, use
+    `QuantilesRegressor`, which assumes less.
+
     Parameters
     ----------
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale is learned from at most 1,000 rows by leave-one-out, plus
-        a constant, so that far from the data mean and noise are those of all rows.
-    penalty : float, default=1e-3
-        Of the mean. Larger is smoother.
-    cone : Full, default="full"
-        Penalties of the noise level.
+        a constant, so that far from the data mean and noise level are constants.
+    penalty : float, default=None
+        Of the mean. Larger is smoother. None takes the frobenius penalty of the cone.
+    cone : Full or str, default="auto"
+        Penalties of the noise level: `Full(trace, frobenius)`, "full" for its defaults, or "auto"
+        to learn them by cross-validation from at most 1,000 rows.
     landmarks : int or Nystroem, default=None
         Look for functions on so many data points only.
 
@@ -116,14 +128,15 @@ class HeteroscedasticRegressor(RegressorMixin, _Spread):
     kernel_ : Kernel
     center_, spread_ : float
         Mean and standard deviation of the targets.
+    cone_ : Full
     solution_ : SolverResult
     """
 
     def __init__(
         self,
         kernel: Kernel | str = "auto",
-        penalty: float = 1e-3,
-        cone: Cone | str = "full",
+        penalty: float | None = None,
+        cone: Cone | str = "auto",
         landmarks: int | Nystroem | None = None,
     ) -> None:
         self.kernel = kernel
@@ -133,15 +146,16 @@ class HeteroscedasticRegressor(RegressorMixin, _Spread):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
-        penalty = check_positive("penalty", self.penalty)
         self._full_cone()
         X, y, shares = self._data(X, y, sample_weight)
         self.center_ = float(shares @ y)
-        self.spread_ = _spread_of(y - self.center_, shares)
+        self.spread_ = _size(y - self.center_, y, shares)
         y = (y - self.center_) / self.spread_
-        self.kernel_ = self._learned_kernel(X, y, shares, penalty)
+        self.kernel_ = self._learned_kernel(X, y, shares)
         rows = NormalNoise(y, LEAST_PRECISION)
-        self.natural_, self.precision_ = self._learn(X, rows, shares, (False, True), np.eye(2))
+        learned = self._learn(X, rows, shares, (False, True), np.eye(2))
+        (self.natural_, self.precision_), self.solution_ = learned.functions, learned.result
+        warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -169,12 +183,13 @@ class HeteroscedasticRegressor(RegressorMixin, _Spread):
         check_fitted(self)
         X = check_points(self, X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            return self.natural_(X), self.precision_(X) + LEAST_PRECISION
+            eta, theta = self.natural_(X), self.precision_(X) + LEAST_PRECISION
+        return check_prediction(self, eta), check_prediction(self, theta)
 
 
 @final
 @storable
-class QuantilesRegressor(_Spread):
+class QuantilesRegressor(_Several):
     """Several quantiles of the target that cannot cross, learned together.
 
     The lowest one is a function of the kernel's space, and each of the others lies a sum of squares
@@ -191,22 +206,26 @@ class QuantilesRegressor(_Spread):
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale is learned from at most 1,000 rows by leave-one-out, plus
         a constant.
-    penalty : float, default=1e-3
-        Of the lowest quantile, unless it is a sum of squares. Larger is smoother.
-    cone : Full, default="full"
-        Penalties of the sums of squares.
+    penalty : float, default=None
+        Of the lowest quantile, not with `positive`. Larger is smoother. None takes the frobenius
+        penalty of the cone.
+    cone : Full or str, default="auto"
+        Penalties of the sums of squares: `Full(trace, frobenius)`, "full" for its defaults, or
+        "auto" to learn them by cross-validation from at most 300 rows.
     landmarks : int or Nystroem, default=None
         Look for functions on so many data points only.
 
     Attributes
     ----------
     lowest_ : Function or SumOfSquares
-        The lowest quantile, in units of the targets' spread, less the center.
+        The lowest quantile, in units of `spread_`, less the center.
     increments_ : tuple of SumOfSquares
         How far each quantile lies above the one before it, in the same units.
     kernel_ : Kernel
     center_, spread_ : float
-        The targets' mean (0 if `positive`) and standard deviation.
+        The targets' mean (0 if `positive`), and the root mean square of what is left.
+    levels_ : tuple of float
+    cone_ : Full
     solution_ : SolverResult
     """
 
@@ -215,8 +234,8 @@ class QuantilesRegressor(_Spread):
         levels: Sequence[float] = (0.05, 0.5, 0.95),
         positive: bool = False,
         kernel: Kernel | str = "auto",
-        penalty: float = 1e-3,
-        cone: Cone | str = "full",
+        penalty: float | None = None,
+        cone: Cone | str = "auto",
         landmarks: int | Nystroem | None = None,
     ) -> None:
         self.levels = levels
@@ -228,24 +247,25 @@ class QuantilesRegressor(_Spread):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
-        levels, penalty = _check_levels(self.levels), check_positive("penalty", self.penalty)
+        levels, positive = _check_levels(self.levels), self._positive()
         self._full_cone()
         X, y, shares = self._data(X, y, sample_weight)
-        if self.positive and np.any(y < 0.0):
+        if positive and np.any(y < 0.0):
             raise ValueError(
                 f"Negative values in y: positive=True needs targets of at least 0, got "
                 f"{y.min():.6g}."
             )
-        self.center_ = 0.0 if self.positive else float(shares @ y)
-        self.spread_ = _spread_of(y - float(shares @ y), shares)
+        self.center_ = 0.0 if positive else float(shares @ y)
+        self.spread_ = _size(y - self.center_, y, shares)
         y = (y - self.center_) / self.spread_
-        self.kernel_ = self._learned_kernel(X, y, shares, penalty)
-        count = len(levels)
-        squares = (bool(self.positive), *[True] * (count - 1))
+        self.kernel_ = self._learned_kernel(X, y, shares)
+        squares = (positive, *[True] * (len(levels) - 1))
         # quantile k is the sum of the blocks up to k
-        mixing = np.triu(np.ones((count, count)))
-        functions = self._learn(X, Pinballs(levels, y), shares, squares, mixing)
-        self.lowest_, self.increments_ = functions[0], functions[1:]
+        mixing = np.triu(np.ones((len(levels), len(levels))))
+        learned = self._learn(X, Pinballs(levels, y), shares, squares, mixing)
+        self.levels_, self.solution_ = levels, learned.result
+        self.lowest_, self.increments_ = learned.functions[0], learned.functions[1:]
+        warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -259,7 +279,8 @@ class QuantilesRegressor(_Spread):
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
         """(low, high), the quantiles between which a share `level` of targets is expected."""
-        level, levels = check_fraction("level", level), _check_levels(self.levels)
+        check_fitted(self)
+        level, levels = check_fraction("level", level), self.levels_
         ends = [
             next((k for k, at in enumerate(levels) if abs(at - end) < 1e-9), None)
             for end in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
@@ -272,20 +293,34 @@ class QuantilesRegressor(_Spread):
         quantiles = self.predict(X)
         return quantiles[:, ends[0]], quantiles[:, ends[1]]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the quantile loss, averaged over rows and levels: higher is better."""
         quantiles = self.predict(X)
         y = check_targets(y, quantiles, several=False)
+        weights = check_weights("sample_weight", sample_weight, len(y))
         losses = [
-            Quantile(level).value(y, q).mean()
-            for level, q in zip(_check_levels(self.levels), quantiles.T, strict=True)
+            Quantile(level).value(y, q) for level, q in zip(self.levels_, quantiles.T, strict=True)
         ]
-        return -float(np.mean(losses))
+        return -float(np.average(np.mean(losses, axis=0), weights=weights))
+
+    def _positive(self) -> bool:
+        if not isinstance(self.positive, bool | np.bool_):
+            raise TypeError(f"positive must be True or False, got {shown(self.positive)}.")
+        if self.positive and self.penalty is not None:
+            raise ValueError(
+                f"penalty goes with positive=False only, got {self.penalty}: with positive=True "
+                "the penalties are those of the cone."
+            )
+        return bool(self.positive)
 
 
-def _spread_of(centred: Floats, shares: Floats) -> float:
-    """The standard deviation, 1 if there is none."""
-    return float(np.sqrt(shares @ centred**2)) or 1.0
+def _size(part: Floats, y: Floats, shares: Floats) -> float:
+    """The root mean square of a part of y; of y itself, or 1, where the part is rounding only."""
+    for numbers, least in ((part, 1e-12 * float(np.abs(y).max())), (y, 0.0)):
+        size = float(np.sqrt(shares @ numbers**2))
+        if size > least:
+            return size
+    return 1.0
 
 
 def _check_levels(levels: Any) -> tuple[float, ...]:

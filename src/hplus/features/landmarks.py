@@ -27,6 +27,9 @@ from hplus.kernels import Kernel
 SMALLEST_EIGENVALUE = 1e-12
 """Directions of k(Z, Z) below this share of its largest eigenvalue are rounding errors."""
 
+MOST_WORK = 5e11
+"""n m² up to which m points are chosen from n: half a minute."""
+
 BLOCK = 32
 """Rows that are looked at together when pivots are chosen."""
 
@@ -90,12 +93,16 @@ class Nystroem(Value):
 
     def __call__(self, kernel: Kernel, X: Any, sample_weight: Any = None) -> NystroemMap:
         """The feature map on landmarks among the rows of X (n, d) with a positive weight."""
-        X = weighted_rows(check_finite("X", as_points("X", X)), sample_weight)
+        rows = self.rows(weighted_rows(check_finite("X", as_points("X", X)), sample_weight))
+        return NystroemMap(kernel, rows, _inverse_root(kernel(rows)))
+
+    def rows(self, X: Floats) -> Floats:
+        """The landmarks among the rows of X (n, d)."""
         rows = np.unique(X + 0.0, axis=0)  # -0.0 becomes 0.0
         if len(rows) > self.landmarks:
             rng = check_random_state(self.random_state)
             rows = rows[np.sort(rng.choice(len(rows), self.landmarks, replace=False))]
-        return NystroemMap(kernel, rows, _inverse_root(kernel(rows)))
+        return rows
 
 
 @final
@@ -122,7 +129,7 @@ class Pivots(Value):
         """The feature map on rows of X (n, d) with a positive weight."""
         X = weighted_rows(check_finite("X", as_points("X", X)), sample_weight)
         rows = np.unique(X + 0.0, axis=0)  # -0.0 becomes 0.0
-        with one_thread_if_small(0):
+        with one_thread_if_small(len(rows)):
             pivots, L = pivoted_cholesky(kernel, rows, self.tolerance)
             # φ(x) = L⁻¹ k(z, x), L (m, m) the rows of the pivots
             root = solve_triangular(L[pivots], np.eye(len(pivots)), lower=True).T
@@ -144,11 +151,13 @@ def pivoted_cholesky(kernel: Kernel, X: Floats, tolerance: float) -> tuple[Ints,
     while len(pivots) < n and rest.max() > least:
         m = len(pivots)
         rows = np.argsort(-rest, kind="stable")[: min(BLOCK, n - m)]
-        remainder = kernel.gram(X[rows], X[rows].copy()) - L[rows, :m] @ L[rows, :m].T
+        worst = X[rows]
+        remainder = kernel.gram(worst, worst) - L[rows, :m] @ L[rows, :m].T
         C, order, rank, _ = dpstrf(remainder, tol=max(least, 0.1 * rest[rows[0]]), lower=1)
         chosen = rows[order[:rank] - 1]
         if rank == 0:
             break
+        _check_work(n, m + rank)
         L = _widened(L, m + rank)
         new = kernel.gram(X, X[chosen]) - L[:, :m] @ L[chosen, :m].T
         C = np.tril(C[:rank, :rank])
@@ -158,6 +167,15 @@ def pivoted_cholesky(kernel: Kernel, X: Floats, tolerance: float) -> tuple[Ints,
         rest -= np.einsum("ij,ij->i", L[:, m : m + rank], L[:, m : m + rank])
         rest[pivots] = 0.0
     return pivots, L[:, : len(pivots)]
+
+
+def _check_work(n: int, m: int) -> None:
+    """Refuse what would take minutes."""
+    if float(n) * m**2 > MOST_WORK:
+        raise ValueError(
+            f"kernel tells more than {m} of the {n} rows apart, too many to use all points: set "
+            "landmarks, for example landmarks=500."
+        )
 
 
 def _widened(L: Floats, width: int) -> Floats:

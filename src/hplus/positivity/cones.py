@@ -68,11 +68,13 @@ CONES: dict[str, type[Cone]] = {"full": Full, "diagonal": Diagonal, "paper": Pap
 """Every cone by its name."""
 
 
-def as_cone(cone: Any) -> Cone:
-    """A cone from its name or from a cone."""
+def as_cone(cone: Any) -> Cone | None:
+    """A cone from its name or from a cone; None for "auto", to be learned."""
     if isinstance(cone, Cone):
         return cone
     if isinstance(cone, str):
-        return CONES[check_choice("cone", cone, CONES)]()
+        name = check_choice("cone", cone, ("auto", *CONES))
+        return None if name == "auto" else CONES[name]()
     got = f"the class {cone.__name__}: call it first" if isinstance(cone, type) else shown(cone)
-    raise TypeError(f"cone must be one of {', '.join(map(repr, CONES))} or a cone, got {got}.")
+    names = ", ".join(map(repr, ("auto", *CONES)))
+    raise TypeError(f"cone must be one of {names} or a cone such as Full(1e-3, 1e-3), got {got}.")

@@ -18,6 +18,7 @@ from hplus._checks import (
     check_finite,
     check_fraction,
     check_nonnegative,
+    check_positive,
     frozen_array,
     shown,
 )
@@ -108,6 +109,14 @@ class SumOfSquares(Value):
         return SumOfSquares(self.kernel, self.centers, np.sqrt(number) * self.factor)
 
     __rmul__ = __mul__
+
+    def __radd__(self, other: int) -> SumOfSquares:
+        # the start of sum([f, g])
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __truediv__(self, number: float) -> SumOfSquares:
+        """f/α for a number α > 0."""
+        return (1.0 / check_positive("the divisor of a sum of squares", number)) * self
 
     def marginal(self, axes: Any) -> SumOfSquares:
         """f integrated over all columns but `axes`, each over the whole line (Gaussian kernels)."""

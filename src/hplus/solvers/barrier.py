@@ -6,13 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from hplus._checks import Floats
-from hplus.solvers.rowwise import RowLoss
+from hplus.solvers.rowwise import Bools, RowLoss
 
 INTERIOR = 0.02
 """Slopes start at least this share of their box away from its sides."""
+
+TINY = float(np.finfo(float).tiny)
 
 FRACTION = 0.99
 """A step goes this far of the way to the nearest side."""
@@ -26,7 +27,7 @@ class Barrier:
     every method is neutral.
     """
 
-    boxed: npt.NDArray[np.bool_]
+    boxed: Bools
     low: Floats
     high: Floats
     lower: Floats
@@ -35,7 +36,7 @@ class Barrier:
     @classmethod
     def around(cls, rows: RowLoss) -> Self:
         """The barrier of the rows' bounds, with multipliers 0."""
-        boxed = np.isfinite(rows.low) & np.isfinite(rows.high) & (rows.low < rows.high)
+        boxed = rows.boxed
         low, high = np.where(boxed, rows.low, -1.0), np.where(boxed, rows.high, 1.0)
         zero = np.zeros(boxed.shape)
         return cls(boxed, low, high, zero, zero)
@@ -64,7 +65,8 @@ class Barrier:
         if target == 0.0:
             return 0.0
         below, above = self._slacks(x)
-        return -target * float(shares @ np.log(below * above).sum(axis=1))
+        logs = np.log(np.maximum(below, TINY)) + np.log(np.maximum(above, TINY))
+        return -target * float(shares @ logs.sum(axis=1))
 
     def force(self, x: Floats, target: float) -> Floats:
         """-∇ of the barrier, per unit of share."""

@@ -17,6 +17,7 @@ from scipy.linalg import eigh
 
 from hplus._checks import Floats
 from hplus.kernels.base import BLOCK_ENTRIES
+from hplus.solvers.rowwise import Rows
 
 
 class Ease(NamedTuple):
@@ -62,6 +63,16 @@ class Block(ABC):
 
     features: Floats
 
+    @property
+    @abstractmethod
+    def stiffness(self) -> float:
+        """The factor of ½‖·‖² in the penalty of a sum of squares, ∞ if there is none."""
+
+    @cached_property
+    def norms(self) -> Floats:
+        """‖φ_i‖², shape (n,)."""
+        return np.einsum("ij,ij->i", self.features, self.features)
+
     @abstractmethod
     def answer(self, a: Floats, ease: Ease) -> Point:
         """The minimiser of Σ a_i g(φ_i) + penalty(g), with a penalty made easier by `ease`."""
@@ -74,7 +85,7 @@ class Block(ABC):
     def conjugate(self, a: Floats) -> float:
         """ψ(a), computed afresh."""
 
-    def part(self, rows: slice) -> Self:
+    def part(self, rows: Rows) -> Self:
         """The same block at some of the rows."""
         return replace(self, features=np.ascontiguousarray(self.features[rows]))
 
@@ -90,8 +101,12 @@ class Plain(Block):
 
     scale: float
 
+    @property
+    def stiffness(self) -> float:
+        return np.inf
+
     def answer(self, a: Floats, ease: Ease) -> PlainPoint:
-        return PlainPoint(self.features, -(self.features.T @ a) / self.scale, self.scale)
+        return PlainPoint(self, -(self.features.T @ a) / self.scale)
 
     def penalty_of(self, weights: Floats) -> float:
         return 0.5 * self.scale * float(weights @ weights)
@@ -105,19 +120,20 @@ class Plain(Block):
 class PlainPoint(Point):
     """w = -Φᵀa/scale."""
 
-    def __init__(self, features: Floats, weights: Floats, scale: float) -> None:
-        self.features, self.weights, self.scale = features, weights, scale
-        self.values = features @ weights
-        self.penalty = self.conjugate = self.smoothed = 0.5 * scale * float(weights @ weights)
+    def __init__(self, block: Plain, weights: Floats) -> None:
+        self.block, self.weights = block, weights
+        self.values = block.features @ weights
+        self.penalty = self.conjugate = self.smoothed = block.penalty_of(weights)
 
     def curve(self, d: Floats) -> Floats:
-        return self.features @ (self.features.T @ d) / self.scale
+        Phi = self.block.features
+        return Phi @ (Phi.T @ d) / self.block.scale
 
     def curve_diagonal(self) -> Floats:
-        return np.einsum("ij,ij->i", self.features, self.features) / self.scale
+        return self.block.norms / self.block.scale
 
     def curve_matrix(self) -> Floats:
-        return self.features @ self.features.T / self.scale
+        return self.block.features @ self.block.features.T / self.block.scale
 
 
 @final
@@ -131,6 +147,10 @@ class Squares(Block):
     trace: float
     frobenius: float
     measure: Floats | None = None
+
+    @property
+    def stiffness(self) -> float:
+        return self.frobenius
 
     def answer(self, a: Floats, ease: Ease) -> SquaresPoint | InteriorPoint:
         # A = M₊/frobenius, M = -(Φᵀ diag(a) Φ + T + trace I)
@@ -158,11 +178,6 @@ class Squares(Block):
     def narrowed(self, width: int) -> Self:
         T = None if self.measure is None else self.measure[:width, :width]
         return replace(super().narrowed(width), measure=T)
-
-    @cached_property
-    def norms(self) -> Floats:
-        """‖φ_i‖², shape (n,)."""
-        return np.einsum("ij,ij->i", self.features, self.features)
 
     def _matrix(self, a: Floats) -> Floats:
         M = -weighted_gram(self.features, a, self.features)
@@ -238,7 +253,7 @@ class InteriorPoint(Point):
         # (s + root)/(2 soft), without cancellation where s < 0
         h = np.where(s > 0.0, (s + self.root) / (2.0 * soft), 0.0)
         h = np.where(s > 0.0, h, 2.0 * smoothing / (self.root - np.minimum(s, 0.0)))
-        h = np.maximum(h, np.finfo(float).tiny)
+        h = np.maximum(h, np.finfo(float).tiny)  # its logarithm is taken
         self.U = block.features @ P
         self.values = (self.U * self.U) @ h
         self.weights = P * np.sqrt(h)

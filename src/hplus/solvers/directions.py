@@ -90,7 +90,7 @@ def _direct(problem: Problem, now: Iterate, curvature: Floats, downhill: Floats)
     for c, point in zip(problem.mixing, now.points, strict=True):
         J = root[:, None] * point.curve_matrix() * root
         H += c[:, None, None] * (J[:, None, :, None] * c)
-    free = (problem.rows.low < problem.rows.high).ravel()
+    free = problem.rows.free.ravel()
     H = H.reshape(n * K, n * K)[np.ix_(free, free)]
     r = (root[:, None] * downhill).ravel()[free]
     d = np.zeros(n * K)
@@ -103,7 +103,7 @@ def _iterative(
     problem: Problem, now: Iterate, curvature: Floats, downhill: Floats, accuracy: float
 ) -> Floats:
     """By conjugate gradients, preconditioned row by row."""
-    free, C, p = problem.rows.low < problem.rows.high, problem.mixing, problem.shares
+    free, C, p = problem.rows.free, problem.mixing, problem.shares
 
     def curve(d: Floats) -> Floats:
         parts = curves(now.points, problem.slopes(d))

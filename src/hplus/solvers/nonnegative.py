@@ -6,7 +6,7 @@ shape (n, m) and Q = k²(Z, Z), whose entries are all at least 0: so f >= 0 by c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -91,7 +91,9 @@ def certify(
     points = (u, risk.loss.slope(risk.y, f))
     D = max(lower_bound(risk, B, Q, alpha, v, least) for v in points)
     # at the optimum rounding may leave D a hair above P
-    return _judged(risk.loss, SolverResult(status, iterations, P, max(P - D, 0.0), size))
+    return SolverResult(status, iterations, P, max(P - D, 0.0), size).judged(
+        promised_gap(risk.loss)
+    )
 
 
 def lower_bound(
@@ -128,14 +130,6 @@ def _raised(Q: Floats, w: Floats, Qw: Floats, t: Floats, lack: Floats) -> float:
 def promised_gap(loss: Loss) -> float:
     """The relative gap that a fit is expected to certify."""
     return SQUARED_GAP if isinstance(loss, Squared) else CONE_GAP
-
-
-def _judged(loss: Loss, result: SolverResult) -> SolverResult:
-    """The result with the status that its certificate gives, whatever the solver said."""
-    if result.relative_gap <= promised_gap(loss):
-        return replace(result, status=Status.CONVERGED)
-    failed = result.status is not Status.CONVERGED
-    return replace(result, status=result.status if failed else Status.STALLED)
 
 
 def _require(risk: Risk, B: Floats) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.solvers.blocks import Block, Squares, values_of
-from hplus.solvers.rowwise import RowLoss
+from hplus.solvers.rowwise import RowLoss, Rows
 
 FEW_FEATURES, MANY_ROWS, SHRINK = 100, 40, 4
 """Problems with more features, or more rows a feature, start from a fourth of them."""
@@ -79,7 +79,7 @@ class Problem:
     @property
     def hardest(self) -> float:
         """The smallest frobenius penalty."""
-        return min(getattr(block, "frobenius", np.inf) for block in self.blocks)
+        return min(block.stiffness for block in self.blocks)
 
     @property
     def softness(self) -> float:
@@ -92,14 +92,20 @@ class Problem:
 
     def start(self, weights: Sequence[Floats] | None = None) -> Floats:
         """Slopes to begin with: those of some functions, or of sums of squares c‖φ(x)‖²."""
-        values = []
-        for b, block in enumerate(self.blocks):
-            if weights is not None:
-                f = values_of(block.features, weights[b])
-            else:
-                f = self.isotropic * self._norms * isinstance(block, Squares)
-            values.append(np.maximum(f, 1e-2 * self.level) if isinstance(block, Squares) else f)
+        if weights is not None:
+            values = self.values(weights)
+        else:
+            f, zero = self.isotropic * self._norms, np.zeros(len(self.shares))
+            values = [f if isinstance(block, Squares) else zero for block in self.blocks]
+        # away from zero, where slopes may be infinite
+        least = [1e-2 * self.level if isinstance(b, Squares) else -np.inf for b in self.blocks]
+        values = [np.maximum(f, floor) for f, floor in zip(values, least, strict=True)]
         return self.rows.start(self.outputs(values))
+
+    def values(self, weights: Sequence[Floats]) -> list[Floats]:
+        """The values at the rows of every block's function with these weights."""
+        pairs = zip(self.blocks, weights, strict=True)
+        return [values_of(block.features, w) for block, w in pairs]
 
     @property
     def has_many_rows(self) -> bool:
@@ -107,18 +113,24 @@ class Problem:
         return len(self.shares) > MANY_ROWS * max(self.width, FEW_FEATURES)
 
     @property
-    def has_many_features(self) -> bool:
-        return self.width > FEW_FEATURES
+    def has_spare_features(self) -> bool:
+        """Many features, of which the first fourth represents every row to some extent?"""
+        if self.width <= FEW_FEATURES:
+            return False
+        first = self.blocks[0].features[:, : self.width // SHRINK]
+        return bool(np.all(np.einsum("ij,ij->i", first, first) >= 0.1 * self._norms))
 
     @property
     def bounded(self) -> bool:
         """Are slopes bounded on both sides?"""
-        low, high = self.rows.low, self.rows.high
-        return bool(np.any(np.isfinite(low) & np.isfinite(high) & (low < high)))
+        return bool(self.rows.boxed.any())
 
     def thinned(self) -> Problem:
         """The problem at every so-many-th of its rows: its functions are near the best."""
-        rows = slice(None, None, SHRINK)
+        return self.part(slice(None, None, SHRINK))
+
+    def part(self, rows: Rows) -> Problem:
+        """The problem at some of its rows."""
         blocks = tuple(block.part(rows) for block in self.blocks)
         shares = self.shares[rows] / self.shares[rows].sum()
         return replace(self, rows=self.rows.part(rows), shares=shares, blocks=blocks)
@@ -128,7 +140,6 @@ class Problem:
         width = self.width // SHRINK
         return replace(self, blocks=tuple(block.narrowed(width) for block in self.blocks))
 
-    @cached_property
+    @property
     def _norms(self) -> Floats:
-        features = self.blocks[0].features
-        return np.einsum("ij,ij->i", features, features)
+        return self.blocks[0].norms

@@ -7,7 +7,7 @@ A basis says among which functions to look: those on all points, or those on a f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -133,7 +133,9 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
         P += risk.primal(v, 0.0, square)
         D += risk.dual(weights, square)
     return Trained(
-        c, 0.0, _judged(Squared(), SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P))
+        c,
+        0.0,
+        SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P).judged(promised_gap(Squared())),
     )
 
 
@@ -182,18 +184,12 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
     D = risk.dual(point, square, b)
     # at the optimum rounding may leave D a hair above P
     return Trained(
-        c, b, _judged(risk.loss, SolverResult(status, iterations, P, max(P - D, 0.0), size))
+        c,
+        b,
+        SolverResult(status, iterations, P, max(P - D, 0.0), size).judged(promised_gap(risk.loss)),
     )
 
 
 def promised_gap(loss: Loss) -> float:
     """The relative gap that a fit is expected to certify."""
     return KINKED_GAP if isinstance(loss, PiecewiseLinear) else SMOOTH_GAP
-
-
-def _judged(loss: Loss, result: SolverResult) -> SolverResult:
-    """The result with the status that its certificate gives, whatever the solver said."""
-    if result.relative_gap <= promised_gap(loss):
-        return replace(result, status=Status.CONVERGED)
-    failed = result.status is not Status.CONVERGED
-    return replace(result, status=result.status if failed else Status.STALLED)

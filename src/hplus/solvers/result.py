@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -35,6 +35,13 @@ class SolverResult:
     gap: float
     size: float
     """What the gap is compared with: |objective|, or more for losses of both signs."""
+
+    def judged(self, tolerance: float) -> SolverResult:
+        """The result with the status that its certificate gives, whatever the solver said."""
+        if self.relative_gap <= tolerance:
+            return replace(self, status=Status.CONVERGED)
+        failed = self.status is not Status.CONVERGED
+        return self if failed else replace(self, status=Status.STALLED)
 
     @property
     def relative_gap(self) -> float:

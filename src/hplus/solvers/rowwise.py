@@ -9,9 +9,14 @@ from abc import ABC, abstractmethod
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus.losses import Loss, Quantile
+
+Bools = npt.NDArray[np.bool_]
+Rows = slice | Bools | Ints
+"""Which rows of an array."""
 
 
 class RowLoss(ABC):
@@ -22,6 +27,16 @@ class RowLoss(ABC):
 
     low: Floats
     high: Floats
+
+    @property
+    def free(self) -> Bools:
+        """The slopes that are not fixed."""
+        return self.low < self.high
+
+    @property
+    def boxed(self) -> Bools:
+        """The slopes that are bounded on both sides, and free between."""
+        return np.isfinite(self.low) & np.isfinite(self.high) & self.free
 
     @abstractmethod
     def value(self, z: Floats) -> Floats:
@@ -44,7 +59,7 @@ class RowLoss(ABC):
         """Slopes (n, outputs) inside the domain, near those at outputs z (n, outputs)."""
 
     @abstractmethod
-    def part(self, rows: slice) -> RowLoss:
+    def part(self, rows: Rows) -> RowLoss:
         """Some of the rows."""
 
 
@@ -71,9 +86,9 @@ class OneOutput(RowLoss):
 
     def start(self, z: Floats) -> Floats:
         slopes = self.loss.slope(self.y, z[:, 0])[:, None]
-        return np.where(self.low < self.high, slopes, self.high)
+        return np.where(self.free, slopes, self.high)
 
-    def part(self, rows: slice) -> OneOutput:
+    def part(self, rows: Rows) -> OneOutput:
         return OneOutput(self.loss, self.y[rows])
 
 
@@ -101,7 +116,7 @@ class Surprise(RowLoss):
     def start(self, z: Floats) -> Floats:
         return -1.0 / z
 
-    def part(self, rows: slice) -> Surprise:
+    def part(self, rows: Rows) -> Surprise:
         return Surprise(len(self.low[rows]))
 
 
@@ -131,7 +146,7 @@ class Pinballs(RowLoss):
     def start(self, z: Floats) -> Floats:
         return 0.5 * (self.low + self.high)
 
-    def part(self, rows: slice) -> Pinballs:
+    def part(self, rows: Rows) -> Pinballs:
         return Pinballs(tuple(loss.level for loss in self.losses), self.y[rows])
 
 
@@ -174,7 +189,7 @@ class NormalNoise(RowLoss):
         mean = z[:, 0] / theta
         return np.stack([mean - self.y, 0.5 * (self.y**2 - mean**2 - 1.0 / theta)], axis=1)
 
-    def part(self, rows: slice) -> NormalNoise:
+    def part(self, rows: Rows) -> NormalNoise:
         return NormalNoise(self.y[rows], self.floor)
 
     def _slack(self, x: Floats) -> Floats:

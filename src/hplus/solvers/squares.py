@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hplus._checks import Floats, check_memory
+from hplus._threads import one_thread_if_small
 from hplus.features import Nystroem, NystroemMap, Pivots
 from hplus.kernels import Kernel
 from hplus.losses import Loss
 from hplus.positivity.cones import Full
 from hplus.positivity.sos import SumOfSquares
-from hplus.solvers.blocks import Squares, values_of
+from hplus.solvers.blocks import Squares
 from hplus.solvers.nonnegative import certify as certify_nonnegative
 from hplus.solvers.nonnegative import solve_nonnegative
 from hplus.solvers.psd import GAP, Problem, certify, solve
@@ -44,15 +45,20 @@ def feature_map(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Nystro
     if landmarks is None:
         finite = kernel.feature_count(X.shape[1]) is not None
         return Pivots(EXACT if finite else TRUNCATION)(kernel, X)
-    n, m = len(X), min(len(X), landmarks.landmarks)
-    need = 40.0 * n * m + 40.0 * m * m
-    check_memory(need, f"A fit of {n} points on {m} landmarks", "use fewer landmarks")
+    check_fit_memory(len(X), min(len(X), landmarks.landmarks), 1)
     return landmarks(kernel, X)
 
 
+def check_fit_memory(n: int, m: int, blocks: int) -> None:
+    """Refuse a fit of so many rows on so many features before it allocates."""
+    need = 8.0 * (3.0 + 2.0 * blocks) * n * m + 48.0 * blocks * m * m
+    check_memory(need, f"A fit of {n} points on {m} others", "set landmarks, or fewer of them")
+
+
 def level_of(y: Floats, shares: Floats) -> float:
-    """The size of the targets: their mean absolute value, 1 if they are all zero."""
-    return float(shares @ np.abs(y)) / float(shares.sum()) or 1.0
+    """The size of the targets: their mean absolute value, 1 if they are all next to zero."""
+    level = float(shares @ np.abs(y)) / float(shares.sum())
+    return level if level > 1e-100 else 1.0
 
 
 def regression(loss: Loss, y: Floats, shares: Floats, features: Floats, cone: Full) -> Problem:
@@ -74,21 +80,32 @@ def likelihood(
 
 def learn(problem: Problem, features: NystroemMap, X: Floats) -> Learned:
     """Solve the problem, whose blocks are on `features` of the rows X, and certify the answer."""
+    check_fit_memory(len(X), problem.width, len(problem.blocks))
     solved = solve(problem)
-    weights = thinned(problem, solved.weights)
-    functions = tuple(_function(features, w) for w in weights)
-    z = problem.outputs([f(X) for f in functions])
-    result = certify(problem, weights, z, solved.x, solved.iterations, solved.status)
-    return Learned(functions, result)
+    with one_thread_if_small(problem.width):
+        weights = with_few_columns(problem, solved.weights)
+        functions = tuple(_function(features, w) for w in weights)
+        # fresh kernel values: what is certified is what will predict
+        z = problem.outputs([f(X) for f in functions])
+        return Learned(
+            functions,
+            certify(
+                problem,
+                weights,
+                z=z,
+                x=solved.x,
+                iterations=solved.iterations,
+                status=solved.status,
+            ),
+        )
 
 
-def thinned(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Floats, ...]:
+def with_few_columns(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Floats, ...]:
     """Factors with as few columns as leave the objective within a share of the promised gap."""
 
     def objective(candidate: tuple[Floats, ...]) -> float:
-        pairs = list(zip(problem.blocks, candidate, strict=True))
-        z = problem.outputs([values_of(block.features, w) for block, w in pairs])
-        return problem.primal(z, sum(block.penalty_of(w) for block, w in pairs))
+        penalties = (b.penalty_of(w) for b, w in zip(problem.blocks, candidate, strict=True))
+        return problem.primal(problem.outputs(problem.values(candidate)), sum(penalties))
 
     best, bound = weights, objective(weights)
     bound += 0.2 * GAP * abs(bound)
