@@ -38,8 +38,7 @@ def noisy(n, seed=0):
 
 @parametrize_with_checks(
     [
-        HeteroscedasticRegressor(Gaussian(1.0), cone="full"),
-        HeteroscedasticRegressor(),
+        HeteroscedasticRegressor(cone="full"),
         QuantilesRegressor(cone="full"),
     ]
 )
