@@ -406,3 +406,12 @@ def test_a_product_that_would_not_fit_in_memory_is_refused_before_it_is_made():
     f = SumOfSquares(Gaussian(1.0), np.zeros((3000, 1)), np.ones((3000, 50)))
     with pytest.raises(MemoryError, match=r"compressed\(\)"):
         f * f
+
+
+def test_sums_and_fractions_are_written_as_usual(rng):
+    f = SumOfSquares(Gaussian(1.0), [[0.0], [1.0]], rng.normal(size=(2, 2)))
+    X = rng.normal(size=(5, 1))
+    np.testing.assert_allclose((f / 2)(X), 0.5 * f(X))
+    np.testing.assert_allclose(sum([f, f, f])(X), 3.0 * f(X))
+    with pytest.raises(ValueError, match="the divisor of a sum of squares must be a positive"):
+        f / 0
