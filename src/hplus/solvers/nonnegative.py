@@ -262,7 +262,9 @@ def _longest(slopes: Slopes, now: State, step: State) -> float:
     values = np.concatenate([now.alpha, now.nu, slopes.room(now.V).ravel()])
     changes = np.concatenate([step.alpha, step.nu, slopes.room(step.V).ravel()])
     falling = changes < 0.0
-    return min(1.0, float(np.min(-values[falling] / changes[falling], initial=1.0)))
+    with np.errstate(over="ignore"):  # an infinite reach is no limit
+        reach = -values[falling] / changes[falling]
+    return min(1.0, float(np.min(reach, initial=1.0)))
 
 
 def _pruned(risk: Risk, B: Floats, Q: Floats, alpha: Floats, u: Floats) -> Floats:
