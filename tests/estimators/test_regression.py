@@ -253,6 +253,28 @@ def test_what_is_given_is_not_learned():
     assert any(np.isclose(learned.trace, cone.trace) for cone in path)
 
 
+def test_penalties_learned_from_some_rows_are_smaller_for_all_of_them(rng):
+    X, y = counts(2000)
+    shares, loss = np.full(2000, 1 / 2000), regression.Squared()
+    _, cone = cross_validated_squares(X, y, shares, loss, G, None)
+    some = np.random.default_rng(0).permutation(2000)[:1000]
+    path = penalty_path(G, X[some], y[some], np.full(1000, 1e-3), loss)
+    assert any(np.isclose(2.0 * cone.trace, other.trace, rtol=1e-9) for other in path)
+
+
+def test_a_scale_for_a_smaller_cone_is_that_of_the_full_one_with_the_same_penalty():
+    X, y = counts(60)
+    small, full = (SoSRegressor(cone=cone).fit(X, y) for cone in (Diagonal(0.3), Full(0.0, 0.6)))
+    assert small.kernel_ == full.kernel_
+    other = SoSRegressor(cone=Full(0.0, 1e-4)).fit(X, y)
+    assert other.kernel_ != full.kernel_
+
+
+def test_a_gradient_beyond_floating_point_is_one_sentence():
+    with pytest.raises(OverflowError, match=r"^SoSRegressor predicts values beyond 1e308"):
+        fitted(k.Polynomial(2, 1.0), Full(), "squared").gradient([[1e120]])
+
+
 def test_a_grid_search_reaches_into_kernel_and_cone():
     X, y = counts(40)
     grid = {"kernel__scale": [0.5, 2.0], "cone__trace": [1e-3, 1.0]}

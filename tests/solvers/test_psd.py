@@ -1,5 +1,7 @@
 """Sums of squares by their dual: blocks, rows, Newton's method, the certificate."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,12 +16,13 @@ from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
 from hplus.positivity import Full
 from hplus.solvers import blocks as blocks_module
 from hplus.solvers import psd
-from hplus.solvers.blocks import Ease, Plain, Squares, curves, values_of
-from hplus.solvers.psd import GAP, Problem, certify, solve
+from hplus.solvers.blocks import Ease, Plain, Squares, curves
+from hplus.solvers.psd import GAP, Problem, Solved, certify, solve
 from hplus.solvers.reference import full_cone_reference
 from hplus.solvers.result import Status
 from hplus.solvers.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
 from hplus.solvers.squares import feature_map, learn, likelihood, regression
+from hplus.solvers.sweeps import values_of
 
 LOSSES = [Squared(), Poisson(), Quantile(0.8), Absolute(), Huber(0.3)]
 
@@ -46,10 +49,8 @@ def rows_of(name, rng, n=12):
 ROWS = [*LOSSES, "normal noise", "pinballs", "surprise"]
 
 
-def judged(problem, weights, solved, z):
-    return certify(
-        problem, weights, z=z, x=solved.x, iterations=solved.iterations, status=solved.status
-    )
+def judged(problem, solved):
+    return certify(problem, solved, problem.outputs(problem.values(solved.weights)))
 
 
 # Rows
@@ -167,8 +168,7 @@ def test_thirty_random_problems_agree_with_interior_points_and_splitting(seed, s
     Phi, y, shares, cone = random_problem(seed, loss)
     problem = regression(loss, y, shares, Phi, cone)
     solved = solve(problem)
-    z = problem.outputs([values_of(Phi, w) for w in solved.weights])
-    result = judged(problem, solved.weights, solved, z)
+    result = judged(problem, solved)
     assert result.relative_gap <= 1e-6
     _, objective = full_cone_reference(
         Phi, y, shares, loss, cone.trace, cone.frobenius, solver, 1e-9
@@ -204,8 +204,7 @@ def test_no_slopes_certify_more_than_there_is(seed):
     low, high = rows.low.clip(-3.0), rows.high.clip(None, 3.0)
     x = low + (high - low) * rng.uniform(0.01, 0.99, low.shape)
     R = rng.normal(size=(features.shape[1], 2))
-    z = problem.outputs([values_of(problem.blocks[0].features, R)])
-    other = certify(problem, (R,), z=z, x=x, iterations=0, status=Status.CONVERGED)
+    other = judged(problem, Solved(x, (R,), 0, Status.CONVERGED))
     assert other.objective >= best.objective - best.gap
     assert other.objective - other.gap <= best.objective + 1e-9
 
@@ -213,11 +212,18 @@ def test_no_slopes_certify_more_than_there_is(seed):
 def test_a_certificate_notices_a_function_that_is_not_the_best(rng):
     problem, _, _ = small_problem(Squared(), rng)
     solved = solve(problem)
-    worse = (1.05 * solved.weights[0],)
-    z = problem.outputs([values_of(problem.blocks[0].features, worse[0])])
-    result = judged(problem, worse, solved, z)
+    result = judged(problem, replace(solved, weights=(1.05 * solved.weights[0],)))
     assert result.status is Status.STALLED
     assert result.relative_gap > 1e-4
+
+
+@pytest.mark.parametrize("loss", [Quantile(0.8), Huber(0.3)], ids=repr)
+def test_slopes_a_hair_outside_their_bounds_are_certified_as_those_on_them(loss, rng):
+    problem, _, _ = small_problem(loss, rng)
+    solved = solve(problem)
+    outside = replace(solved, x=np.where(solved.x > 0.0, problem.rows.high + 1e-12, solved.x))
+    inside = replace(solved, x=np.where(solved.x > 0.0, problem.rows.high, solved.x))
+    assert judged(problem, outside).gap == judged(problem, inside).gap < np.inf
 
 
 def test_the_first_features_give_a_good_start(rng):
@@ -253,8 +259,7 @@ def test_many_rows_start_from_few_and_end_at_the_same_optimum(rng):
         few = solve(problem)
         whole = solve(problem, problem.start())
         for solved in (few, whole):
-            z = problem.outputs(problem.values(solved.weights))
-            assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+            assert judged(problem, solved).status is Status.CONVERGED
         assert few.iterations < whole.iterations
 
 
@@ -266,8 +271,7 @@ def test_rows_of_zero_counts_keep_their_slopes_in_long_and_short_problems(rng):
         problem = regression(Poisson(), y, np.full(n, 1 / n), Phi, Full())
         solved = solve(problem)
         np.testing.assert_array_equal(solved.x[y == 0.0], 1.0)
-        z = problem.outputs(problem.values(solved.weights))
-        assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+        assert judged(problem, solved).status is Status.CONVERGED
 
 
 def test_the_interior_point_method_agrees_with_newtons(rng):
@@ -275,8 +279,7 @@ def test_the_interior_point_method_agrees_with_newtons(rng):
         problem, _, _ = small_problem(loss, rng)
         sure, quick = psd._follow_path(problem, 1e-7), solve(problem)
         for solved in (sure, quick):
-            z = problem.outputs(problem.values(solved.weights))
-            assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+            assert judged(problem, solved).status is Status.CONVERGED
 
 
 def test_what_is_certified_is_what_predicts(rng):
@@ -310,8 +313,7 @@ def test_a_likelihood_on_many_features_keeps_its_measure(rng):
     assert problem.has_spare_features
     assert problem.narrowed().blocks[0].measure.shape == (37, 37)
     solved = solve(problem)
-    z = problem.outputs(problem.values(solved.weights))
-    assert judged(problem, solved.weights, solved, z).status is Status.CONVERGED
+    assert judged(problem, solved).status is Status.CONVERGED
 
 
 # Several blocks

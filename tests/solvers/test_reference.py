@@ -7,7 +7,6 @@ import pytest
 
 from hplus.losses import Absolute, Huber, Logistic, Poisson, Quantile, Squared
 from hplus.positivity import Full
-from hplus.solvers.blocks import values_of
 from hplus.solvers.nonnegative import certify, solve_nonnegative
 from hplus.solvers.psd import certify as certify_full
 from hplus.solvers.psd import solve
@@ -62,10 +61,7 @@ def test_the_three_cones_have_the_known_objectives(paper_fit):
     values, vectors = np.linalg.eigh(G)
     problem = regression(Squared(), y, shares, vectors * np.sqrt(values), Full(0.0, 2 * penalty))
     solved = solve(problem)
-    z = problem.outputs([values_of(problem.blocks[0].features, solved.weights[0])])
-    full = certify_full(
-        problem, solved.weights, z=z, x=solved.x, iterations=1, status=solved.status
-    ).objective
+    full = certify_full(problem, solved, problem.outputs(problem.values(solved.weights))).objective
     found = 50.0 * np.array([full, diagonal(G, y, shares, penalty), paper.objective])
     np.testing.assert_allclose(found, [91.4495, 98.1398, 120.4976], rtol=1e-5)
 

@@ -173,6 +173,18 @@ def merge_repeated(X: Floats, y: Floats, shares: Floats) -> tuple[Floats, Floats
     return np.ascontiguousarray(rows[:, :d]), np.ascontiguousarray(targets), total
 
 
+def training_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[Floats, Floats, Floats]:
+    """Distinct rows X (n, d), one target each (n,) and shares (n,), for an estimator's kernel."""
+    check_kernel(estimator.kernel)
+    X = check_points(estimator, X, reset=True)
+    y = check_targets(y, X, several=False)
+    check_diagonal(estimator.kernel, X)
+    weights = check_weights("sample_weight", sample_weight, len(X))
+    return merge_repeated(X, y, weights / weights.sum())
+
+
 def warn_if_loose(estimator: Estimator, result: SolverResult, tolerance: float) -> None:
     """Warn, with the solver's advice, when the certified gap is wider than promised."""
     if result.relative_gap > tolerance:

@@ -14,14 +14,12 @@ from hplus._checks import Floats, as_floats, check_fraction, check_positive, sho
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
-    check_diagonal,
     check_fitted,
-    check_kernel,
     check_points,
     check_prediction,
     check_targets,
     check_weights,
-    merge_repeated,
+    training_data,
     warn_if_loose,
 )
 from hplus.features import Nystroem
@@ -49,15 +47,6 @@ class _Several(Estimator):
     penalty: float | None
     cone: Cone | str
     landmarks: int | Nystroem | None
-
-    def _data(self, X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Floats]:
-        """Distinct rows, their targets and shares."""
-        check_kernel(self.kernel)
-        X = check_points(self, X, reset=True)
-        y = check_targets(y, X, several=False)
-        check_diagonal(self.kernel, X)
-        weights = check_weights("sample_weight", sample_weight, len(X))
-        return merge_repeated(X, y, weights / weights.sum())
 
     def _full_cone(self) -> Full | None:
         """The cone, None if its penalties are to be learned."""
@@ -147,7 +136,7 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
         self._full_cone()
-        X, y, shares = self._data(X, y, sample_weight)
+        X, y, shares = training_data(self, X, y, sample_weight)
         self.center_ = float(shares @ y)
         self.spread_ = _size(y - self.center_, y, shares)
         y = (y - self.center_) / self.spread_
@@ -195,8 +184,8 @@ class QuantilesRegressor(_Several):
     The lowest one is a function of the kernel's space, and each of the others lies a sum of squares
     above the one before it, in floating point too. With `positive` the lowest is a sum of squares
     as well, so that a target that is never negative gets quantiles that never are. Their quantile
-    losses are added and minimised, to a certified gap, with penalties, for targets in units of
-    their spread.
+    losses are added and minimised, to a certified gap, with penalties, for targets brought to unit
+    size.
 
     Parameters
     ----------
@@ -249,7 +238,7 @@ class QuantilesRegressor(_Several):
         """Learn from rows X (n, d) and targets y (n,)."""
         levels, positive = _check_levels(self.levels), self._positive()
         self._full_cone()
-        X, y, shares = self._data(X, y, sample_weight)
+        X, y, shares = training_data(self, X, y, sample_weight)
         if positive and np.any(y < 0.0):
             raise ValueError(
                 f"Negative values in y: positive=True needs targets of at least 0, got "

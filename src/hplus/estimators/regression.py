@@ -11,14 +11,10 @@ from hplus._checks import Floats, check_choice, shown
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
-    check_diagonal,
     check_fitted,
-    check_kernel,
     check_points,
     check_prediction,
-    check_targets,
-    check_weights,
-    merge_repeated,
+    training_data,
     warn_if_loose,
 )
 from hplus.features import Nystroem
@@ -49,8 +45,8 @@ class SoSRegressor(RegressorMixin, Estimator):
     """Regression with a function that is never negative: a sum of squares of kernel functions.
 
     Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + the cone's penalty  over f >= 0 in the cone; the
-    optimum is found to a certified gap. f is a square sum in floating point too: no prediction is
-    ever negative, and none is clipped.
+    optimum is found to a certified gap. f is a sum of squares in floating point too: no prediction
+    is ever negative, and none is clipped.
 
     Parameters
     ----------
@@ -98,14 +94,9 @@ class SoSRegressor(RegressorMixin, Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
         loss, cone = self._loss(), self._cone()
-        check_kernel(self.kernel)
         landmarks = as_landmarks(self.landmarks)
-        X = check_points(self, X, reset=True)
-        y = check_targets(y, X, several=False)
+        X, y, shares = training_data(self, X, y, sample_weight)
         loss.require(y)
-        check_diagonal(self.kernel, X)
-        weights = check_weights("sample_weight", sample_weight, len(X))
-        X, y, shares = merge_repeated(X, y, weights / weights.sum())
         self.kernel_, self.cone_ = cross_validated_squares(X, y, shares, loss, self.kernel, cone)
         self.function_, self.solution_ = self._learned(X, y, shares, loss, landmarks)
         warn_if_loose(self, self.solution_, GAP)
@@ -122,7 +113,10 @@ class SoSRegressor(RegressorMixin, Estimator):
     def gradient(self, X: Any) -> Floats:
         """∇f(X[i]), shape (n, d)."""
         check_fitted(self)
-        return self.function_.gradient(check_points(self, X, reset=False))
+        X = check_points(self, X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = self.function_.gradient(X)
+        return check_prediction(self, slopes)
 
     def integral(self, window: Window) -> float:
         """∫_W f, in closed form where the kernel has one."""

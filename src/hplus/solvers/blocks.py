@@ -7,7 +7,7 @@ A block is a family of functions g(x) = g(φ(x)) with a penalty. For slopes a (n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self, final
@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hplus._checks import Floats
-from hplus.kernels.base import BLOCK_ENTRIES
 from hplus.solvers.rowwise import Rows
+from hplus.solvers.sweeps import products_gram, row_products, weighted_gram
 
 
 class Ease(NamedTuple):
@@ -180,7 +180,7 @@ class Squares(Block):
         return replace(super().narrowed(width), measure=T)
 
     def _matrix(self, a: Floats) -> Floats:
-        M = -weighted_gram(self.features, a, self.features)
+        M = -weighted_gram(self.features, a[:, None], self.features)
         if self.measure is not None:
             M -= self.measure
         M[np.diag_indices(len(M))] -= self.trace
@@ -210,9 +210,7 @@ class SquaresPoint(Point):
         return ratios
 
     def curve(self, d: Floats) -> Floats:
-        # diag(U₊ (Ω ∘ (U₊ᵀ diag(d) U)) Uᵀ)/soft, U = ΦP [math, Eq. 3.8]
-        V = self.swept
-        return row_products(self.U, V, self.turned(weighted_gram(self.U, d, V)))
+        return _swept([self], d[:, None])[0]
 
     def turned(self, W: Floats) -> Floats:
         """(Ω ∘ W)/soft in the axes of `swept`, for W = U₊ᵀ diag(d) V in these axes."""
@@ -250,9 +248,9 @@ class InteriorPoint(Point):
     def __init__(self, block: Squares, s: Floats, P: Floats, soft: float, smoothing: float) -> None:
         self.block, self.s, self.P, self.soft = block, s, P, soft
         self.root = np.sqrt(s**2 + 4.0 * soft * smoothing)
-        # (s + root)/(2 soft), without cancellation where s < 0
-        h = np.where(s > 0.0, (s + self.root) / (2.0 * soft), 0.0)
-        h = np.where(s > 0.0, h, 2.0 * smoothing / (self.root - np.minimum(s, 0.0)))
+        # the two roots of soft·h² - s·h - smoothing multiply to -smoothing/soft: no cancellation
+        larger = (np.abs(s) + self.root) / (2.0 * soft)
+        h = np.where(s > 0.0, larger, smoothing / (soft * larger))
         h = np.maximum(h, np.finfo(float).tiny)  # its logarithm is taken
         self.U = block.features @ P
         self.values = (self.U * self.U) @ h
@@ -272,66 +270,32 @@ class InteriorPoint(Point):
         return (1.0 + sums / roots) / (2.0 * self.soft)
 
     def curve(self, d: Floats) -> Floats:
-        return row_products(self.U, self.U, self._ratios * weighted_gram(self.U, d, self.U))
+        W = self._ratios * weighted_gram(self.U, d[:, None], self.U)
+        return row_products(self.U, self.U, W)[:, 0]
 
     def curve_diagonal(self) -> Floats:
         squares = self.U * self.U
-        return row_products(squares, squares, self._ratios)
+        return row_products(squares, squares, self._ratios)[:, 0]
 
     def curve_matrix(self) -> Floats:
         return products_gram(self.U, self.U, self._ratios)
 
 
-def values_of(features: Floats, weights: Floats) -> Floats:
-    """Φw (n,) for weights (m,), the squared norms of the rows of ΦR for a factor R (m, rank)."""
-    values = features @ weights
-    return values if weights.ndim == 1 else np.einsum("ij,ij->i", values, values)
-
-
 def curves(points: Sequence[Point], a: Floats) -> list[Floats]:
     """∇²ψ_b a_b of every point, for a (n, B); points on the same features are swept together."""
-    squares = [point for point in points if isinstance(point, SquaresPoint)]
-    if len(squares) < 2 or any(point.swept is not squares[0].swept for point in squares):
+    squares = {b: p for b, p in enumerate(points) if isinstance(p, SquaresPoint)}
+    if len({id(point.swept) for point in squares.values()}) != 1:
         return [point.curve(a[:, b]) for b, point in enumerate(points)]
-    V, U = squares[0].swept, np.hstack([point.U for point in squares])
-    columns = [b for b, point in enumerate(points) if isinstance(point, SquaresPoint)]
-    ranks = [point.rank for point in squares]
-    owner = np.repeat(columns, ranks)
-    W = np.zeros((U.shape[1], V.shape[1]))
-    for rows in _blocks(V):
-        W += (U[rows] * a[rows][:, owner]).T @ V[rows]
-    parts = np.split(W, np.cumsum(ranks)[:-1])
-    W = np.vstack([point.turned(part) for point, part in zip(squares, parts, strict=True)])
-    out = np.zeros_like(a)
-    for rows in _blocks(V):
-        products = (V[rows] @ W.T) * U[rows]
-        for b, part in zip(columns, np.split(products, np.cumsum(ranks)[:-1], axis=1), strict=True):
-            out[rows, b] = part.sum(axis=1)
-    return [out[:, b] if b in columns else point.curve(a[:, b]) for b, point in enumerate(points)]
+    together = dict(zip(squares, _swept(list(squares.values()), a[:, list(squares)]), strict=True))
+    return [together[b] if b in together else p.curve(a[:, b]) for b, p in enumerate(points)]
 
 
-def weighted_gram(U: Floats, a: Floats, V: Floats) -> Floats:
-    """Uᵀ diag(a) V, for U (n, r) and V (n, m), in blocks of rows that stay in cache."""
-    total = np.zeros((U.shape[1], V.shape[1]))
-    for rows in _blocks(V):
-        total += (U[rows] * a[rows, None]).T @ V[rows]
-    return total
-
-
-def row_products(U: Floats, V: Floats, W: Floats) -> Floats:
-    """diag(U W Vᵀ), for U (n, r), V (n, m) and W (r, m), in blocks of rows that stay in cache."""
-    out = np.empty(len(U))
-    for rows in _blocks(V):
-        np.einsum("ij,ij->i", V[rows] @ W.T, U[rows], out=out[rows])
-    return out
-
-
-def products_gram(U: Floats, V: Floats, weights: Floats) -> Floats:
-    """Σ_kl weights_kl (u_k∘v_l)(u_k∘v_l)ᵀ over the columns of U (n, r) and V (n, m)."""
-    N = (U[:, :, None] * V[:, None, :]).reshape(len(U), -1)
-    return (N * weights.ravel()) @ N.T
-
-
-def _blocks(V: Floats) -> Iterator[slice]:
-    height = max(256, BLOCK_ENTRIES // max(1, V.shape[1]))
-    return (slice(start, start + height) for start in range(0, len(V), height))
+def _swept(points: Sequence[SquaresPoint], a: Floats) -> Floats:
+    """∇²ψ_b a_b, shape (B, n), of points that share V, in two passes over V."""
+    # diag(U₊ (Ω ∘ (U₊ᵀ diag(a_b) U)) Uᵀ)/soft, U = ΦP [math, Eq. 3.8]
+    V, U = points[0].swept, np.hstack([point.U for point in points])
+    ranks = [point.rank for point in points]
+    W = weighted_gram(U, np.repeat(a, ranks, axis=1), V)
+    parts = zip(points, np.split(W, np.cumsum(ranks)[:-1]), strict=True)
+    W = np.vstack([point.turned(part) for point, part in parts])
+    return row_products(U, V, W, np.repeat(np.eye(len(points)), ranks, axis=0)).T

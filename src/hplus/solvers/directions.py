@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve
 
 from hplus._checks import Floats
 from hplus.solvers.barrier import Barrier
-from hplus.solvers.blocks import InteriorPoint, Point, curves
+from hplus.solvers.blocks import InteriorPoint, curves
 from hplus.solvers.gram import cholesky
+from hplus.solvers.iterates import Iterate
 from hplus.solvers.problem import TINY, Problem
-from hplus.solvers.result import Status
 
 CG_LIMIT = 500
 
@@ -22,45 +21,6 @@ DENSE, DENSE_SMOOTH, DENSE_PRODUCTS = 1000, 150, 2**24
 features at all rows, are solved directly."""
 
 Operator = Callable[[Floats], Floats]
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The slopes of the last iterate and the weights of every block there."""
-
-    x: Floats
-    weights: tuple[Floats, ...]
-    iterations: int
-    status: Status
-
-
-@dataclass(frozen=True)
-class Iterate:
-    """Slopes x, the blocks' answers, outputs z, G(x), a smooth stand-in for G, and P."""
-
-    x: Floats
-    points: tuple[Point, ...]
-    z: Floats
-    dual: float
-    smoothed: float
-    primal: float
-    size: float
-
-    @property
-    def gap(self) -> float:
-        """P + G."""
-        gap = self.primal + self.dual
-        return gap if np.isfinite(gap) else np.inf
-
-    @property
-    def relative_gap(self) -> float:
-        """The gap in units of the size of P."""
-        return self.gap / max(self.size, TINY) if np.isfinite(self.gap) else np.inf
-
-    def solved(self, iterations: int, status: Status) -> Solved:
-        """This iterate as the answer."""
-        weights = tuple(point.weights for point in self.points)
-        return Solved(self.x, weights, iterations, status)
 
 
 def direction(

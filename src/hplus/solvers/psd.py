@@ -7,7 +7,6 @@ and -G(x) <= min <= P(g) for every x and g, so that each iterate carries a certi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,8 +14,9 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.solvers.barrier import Barrier
-from hplus.solvers.blocks import Ease, InteriorPoint, Point
-from hplus.solvers.directions import Iterate, Solved, direction
+from hplus.solvers.blocks import Ease
+from hplus.solvers.directions import direction
+from hplus.solvers.iterates import Iterate, Solved, eased, evaluate
 from hplus.solvers.problem import Problem
 from hplus.solvers.result import SolverResult, Status
 
@@ -57,27 +57,20 @@ def solve(
         return replace(sure, iterations=solved.iterations + sure.iterations)
 
 
-def certify(
-    problem: Problem,
-    weights: tuple[Floats, ...],
-    *,
-    z: Floats,
-    x: Floats,
-    iterations: int,
-    status: Status,
-) -> SolverResult:
-    """P and -G from the functions' weights, their outputs z at the rows and the slopes x alone."""
-    penalty = sum(block.penalty_of(w) for block, w in zip(problem.blocks, weights, strict=True))
+def certify(problem: Problem, solved: Solved, z: Floats) -> SolverResult:
+    """P and -G from the weights of the functions, their outputs z at the rows, and the slopes."""
+    pairs = zip(problem.blocks, solved.weights, strict=True)
+    penalty = sum(block.penalty_of(w) for block, w in pairs)
     P, size = problem.primal(z, penalty), problem.size(z, penalty)
-    inside = np.clip(x, problem.rows.low, problem.rows.high)
-    a = problem.slopes(inside)
-    D = -float(problem.shares @ problem.rows.conjugate(inside)) - sum(
+    x = np.clip(solved.x, problem.rows.low, problem.rows.high)
+    a = problem.slopes(x)
+    D = -float(problem.shares @ problem.rows.conjugate(x)) - sum(
         block.conjugate(a[:, b]) for b, block in enumerate(problem.blocks)
     )
     # at the optimum rounding may leave D a hair above P; more would be a wrong bound
     sound = np.isfinite(P - D) and P - D >= -1e-9 * size
     gap = max(P - D, 0.0) if sound else np.inf
-    return SolverResult(status, iterations, P, gap, size).judged(GAP)
+    return SolverResult(solved.status, solved.iterations, P, gap, size).judged(GAP)
 
 
 def _descend(problem: Problem, start: Floats, softness: float, tolerance: float) -> Solved:
@@ -85,7 +78,7 @@ def _descend(problem: Problem, start: Floats, softness: float, tolerance: float)
     barrier = Barrier.around(problem.rows)
     hardest = problem.hardest
     ease = Ease(softness=max(softness, hardest))
-    now = _evaluate(problem, barrier.pulled_in(start), ease)
+    now = evaluate(problem, barrier.pulled_in(start), ease)
     barrier = barrier.balanced(problem.rows.conjugate_slope(now.x) - now.z)
     step, iterations = Step(1.0, cut=False), 0
     while iterations < (LIMIT if tolerance <= GAP else ROUGH_LIMIT) and step.length > 0.0:
@@ -94,7 +87,7 @@ def _descend(problem: Problem, start: Floats, softness: float, tolerance: float)
             return now.solved(iterations, Status.CONVERGED)
         if not true and not step.cut and now.relative_gap < 0.5:
             ease = Ease(softness=max(hardest, 0.2 * ease.softness))
-            now = _evaluate(problem, now.x, ease)
+            now = evaluate(problem, now.x, ease)
         iterations += 1
         together = barrier.complementarity(now.x, problem.shares)
         target = step.centring * max(together, 0.03 * now.gap)
@@ -111,7 +104,7 @@ def _follow_path(problem: Problem, tolerance: float) -> Solved:
     sides = 2.0 * float(problem.shares @ barrier.boxed.sum(axis=1))
     weight = sides + sum(block.features.shape[1] for block in problem.blocks)
     target = problem.usual_loss / weight
-    now = _evaluate(problem, barrier.pulled_in(problem.start()), Ease(smoothing=target))
+    now = evaluate(problem, barrier.pulled_in(problem.start()), Ease(smoothing=target))
     barrier = barrier.balanced(problem.rows.conjugate_slope(now.x) - now.z)
     step, iterations = Step(1.0, cut=False), 0
     while iterations < LIMIT and step.length > 0.0:
@@ -119,36 +112,10 @@ def _follow_path(problem: Problem, tolerance: float) -> Solved:
             return now.solved(iterations, Status.CONVERGED)
         iterations += 1
         target = min(target, step.centring * now.gap / weight)
-        now = _eased(problem, now, target)
+        now = eased(problem, now, target)
         ease = Ease(smoothing=target)
         now, barrier, step = _newton_step(problem, now, barrier, target, ease, tolerance)
     return now.solved(iterations, Status.MAX_ITER if step.length > 0.0 else Status.STALLED)
-
-
-def _evaluate(problem: Problem, x: Floats, ease: Ease) -> Iterate:
-    a = problem.slopes(x)
-    return _iterate(problem, x, [b.answer(a[:, i], ease) for i, b in enumerate(problem.blocks)])
-
-
-def _eased(problem: Problem, now: Iterate, smoothing: float) -> Iterate:
-    """The same slopes with another barrier."""
-    points = [p.eased(smoothing) if isinstance(p, InteriorPoint) else p for p in now.points]
-    return _iterate(problem, now.x, points)
-
-
-def _iterate(problem: Problem, x: Floats, points: Sequence[Point]) -> Iterate:
-    z = problem.outputs([point.values for point in points])
-    penalty = sum(point.penalty for point in points)
-    conjugate = float(problem.shares @ problem.rows.conjugate(x))
-    return Iterate(
-        x,
-        tuple(points),
-        z,
-        conjugate + sum(point.conjugate for point in points),
-        conjugate + sum(point.smoothed for point in points),
-        problem.primal(z, penalty),
-        problem.size(z, penalty),
-    )
 
 
 @dataclass(frozen=True)
@@ -179,7 +146,7 @@ def _newton_step(
     while length > 1e-10:
         x = now.x + length * d
         if np.isfinite(rows.conjugate(x)).all():
-            there = _evaluate(problem, x, ease)
+            there = evaluate(problem, x, ease)
             bound = merit - 1e-4 * length * promise + 1e-12 * abs(merit)
             if there.smoothed + barrier.value(x, target, p) <= bound:
                 return there, barrier.moved(now.x, d, target), Step(length, cut)

@@ -87,17 +87,7 @@ def learn(problem: Problem, features: NystroemMap, X: Floats) -> Learned:
         functions = tuple(_function(features, w) for w in weights)
         # fresh kernel values: what is certified is what will predict
         z = problem.outputs([f(X) for f in functions])
-        return Learned(
-            functions,
-            certify(
-                problem,
-                weights,
-                z=z,
-                x=solved.x,
-                iterations=solved.iterations,
-                status=solved.status,
-            ),
-        )
+        return Learned(functions, certify(problem, replace(solved, weights=weights), z))
 
 
 def with_few_columns(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Floats, ...]:
