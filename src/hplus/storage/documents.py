@@ -17,9 +17,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from hplus.features import FEATURES
+from hplus.grids import TensorGrid
 from hplus.kernels import KERNELS
 from hplus.losses import LOSS_CLASSES
 from hplus.positivity import CONES, SumOfSquares
+from hplus.positivity.exp import GridFunction
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 from hplus.storage.files import CODES, LARGEST_HEADER, SCHEMA, Array, Json
@@ -46,7 +48,8 @@ VALUES: dict[str, type] = {
 """The frozen values by the name that a document gives them."""
 
 STORABLE: dict[str, type] = {
-    cls.__name__: cls for cls in (Function, SumOfSquares, SolverResult, Status)
+    cls.__name__: cls
+    for cls in (Function, SumOfSquares, TensorGrid, GridFunction, SolverResult, Status)
 }
 """Estimators and other classes registered with `@storable`, by name."""
 

@@ -1,0 +1,179 @@
+"""Goodness of fit of a rate, in one object that says in words whether the rate fits."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, as_floats, check_count, check_finite, shown
+from hplus._values import Value, value
+from hplus.evaluation.residuals import (
+    Calibration,
+    Cells,
+    Predicted,
+    Quadrats,
+    Rescaling,
+    Thinned,
+    calibration,
+    lattice,
+    quadrat_shape,
+    rescale_time,
+    thin_to_level,
+)
+from hplus.evaluation.scores import Rate
+from hplus.windows import Interval
+
+SIGNIFICANCE = 0.05
+"""Chance that some check finds fault with a rate that is right, at most."""
+
+
+@final
+@value
+class Check(Value):
+    """What the checks of a rate found; `print` it for a table in words.
+
+    `count` events were seen and `expected` were expected; the checks scale the rate to the count.
+    `rescaling` is None unless the window is one of time, or any other line.
+    """
+
+    count: int
+    expected: float
+    quadrats: Quadrats
+    thinned: Thinned
+    calibration: Calibration
+    rescaling: Rescaling | None = None
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """The p-value of each check, by its name."""
+        return {name: part.p_value for name, part in self._parts().items()}
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The checks that find fault: p-value times their number below 0.05."""
+        p_values = self.p_values
+        return tuple(name for name, p in p_values.items() if len(p_values) * p < SIGNIFICANCE)
+
+    def __str__(self) -> str:
+        return "\n".join([self._verdict(), "", *self._tests(), "", *self._bins()])
+
+    def _parts(self) -> dict[str, Quadrats | Calibration | Rescaling]:
+        line = {} if self.rescaling is None else {"time rescaling": self.rescaling}
+        places = {"quadrats": self.quadrats, "thinning": self.thinned.quadrats}
+        return {**line, **places, "calibration": self.calibration}
+
+    def _verdict(self) -> str:
+        found = f"{self.count} events, the rate scaled to them from {self.expected:.6g}"
+        if self.faults:
+            return f"The rate does not fit, says {' and '.join(self.faults)} ({found})."
+        return f"The rate fits: no check finds fault with its shape ({found})."
+
+    def _tests(self) -> list[str]:
+        rows = [
+            f"{name:<16}{part.statistic:>10.4g}{part.p_value:>10.3g}"
+            for name, part in self._parts().items()
+        ]
+        return [f"{'check':<16}{'statistic':>10}{'p-value':>10}", *rows]
+
+    def _bins(self) -> list[str]:
+        bins = self.calibration
+        columns = (bins.rates, bins.expected, bins.observed, bins.low, bins.high)
+        rows = [
+            f"{rate:<16.4g}{expected:>10.1f}{observed:>10.0f}   {low:.0f} to {high:.0f}"
+            f"{'' if low <= observed <= high else ' *'}"
+            for rate, expected, observed, low, high in zip(*columns, strict=True)
+        ]
+        return [f"{'where rate is':<16}{'expected':>10}{'observed':>10}   90 % of counts", *rows]
+
+
+def check(model: Rate, X: Any, *, quadrats: Any = None, random_state: Any = 0) -> Check:
+    """Does a fitted rate fit the events X (n, d)? Four checks on a line, three in space.
+
+    Time rescaling: ∫λ up to an event is uniform. Quadrats: events and expected events in boxes.
+    Thinning: kept with probability level/λ(x), events are uniform where λ >= level. Calibration:
+    events and expected events where the rate is low, and so on to where it is high.
+
+    The p-values are right for events that were not used in the fit. Of those that were, they are
+    too large: what is found at fault is, but a rate that follows every event passes.
+
+    Parameters
+    ----------
+    model : Rate
+        Fitted, with `window`, `predict` and `expected_count`.
+    X : array (n, d)
+        Events in the model's window.
+    quadrats : int or tuple of int, default=None
+        Boxes on each axis; None makes 2√n of them or, for fewer than 100 events, n/5.
+    random_state : int, RandomState or None, default=0
+        Decides which events the thinning keeps.
+    """
+    window = model.window
+    X, rng = window.require("X", X), check_random_state(random_state)
+    if len(X) == 0:
+        raise ValueError("X must hold at least one event, got none.")
+    cells = Cells(window, _shape(quadrats, len(X), window.dimension))
+    seen = _predicted(model, X, lattice(window, cells.shape))
+    return Check(
+        count=len(X),
+        expected=float(model.expected_count(window)),
+        quadrats=cells.quadrats(X, seen.nodes, seen.node_rates),
+        thinned=_thinned(cells, seen, quadrats, rng),
+        calibration=calibration(seen),
+        rescaling=_rescaling(model, X) if window.dimension == 1 else None,
+    )
+
+
+def _predicted(model: Rate, X: Floats, nodes: Floats) -> Predicted:
+    """The rate at events and nodes, refused unless it is above 0 at some node."""
+    seen = Predicted(X, _rates(model, X), nodes, _rates(model, nodes))
+    if not np.any(seen.node_rates > 0.0):
+        raise ValueError("model must predict a rate above 0 somewhere, got 0 everywhere.")
+    return seen
+
+
+def _shape(quadrats: Any, count: float, dimension: int) -> tuple[int, ...]:
+    """Quadrats on each axis, as given or as many as the events allow."""
+    if quadrats is None:
+        return quadrat_shape(count, dimension)
+    given = np.atleast_1d(np.asarray(quadrats, dtype=object)).tolist()
+    sizes = tuple(check_count("quadrats", size) for size in given)
+    if len(sizes) not in (1, dimension):
+        raise ValueError(
+            f"quadrats must be one number or {dimension}, one for each axis, got {shown(quadrats)}."
+        )
+    return sizes * (dimension if len(sizes) == 1 else 1)
+
+
+def _rates(model: Rate, X: Floats) -> Floats:
+    """λ(X[i]), shape (n,), refused unless finite and at least 0."""
+    rates = check_finite("the predicted rate", as_floats("the predicted rate", model.predict(X)))
+    if np.any(rates < 0.0):
+        raise ValueError(f"the predicted rate must be at least 0, got {rates.min():.6g}.")
+    return rates
+
+
+def _thinned(cells: Cells, seen: Predicted, quadrats: Any, rng: Any) -> Thinned:
+    """The events that thinning keeps, in quadrats: fewer of them for fewer events, if not given."""
+    points, level, high = thin_to_level(seen, rng)
+    expected = len(seen.X) * level * high.sum() / seen.node_rates.sum()
+    coarser = cells.replace(shape=_shape(quadrats, expected, len(cells.shape)))
+    uniform = coarser.quadrats(points, seen.nodes[high], np.ones(high.sum()))
+    return Thinned(points, level, uniform)
+
+
+def _rescaling(model: Rate, X: Floats) -> Rescaling:
+    """Time rescaling of events on a line, by ∫λ over the intervals between them."""
+    times, inverse = np.unique(X[:, 0], return_inverse=True)
+    low, high = model.window.bounds()
+    edges = np.concatenate([low, times, high])
+    gaps = np.diff(edges) > 0.0
+    pieces = [Interval(a, b) for a, b in zip(edges[:-1][gaps], edges[1:][gaps], strict=True)]
+    integrals = np.zeros(len(edges) - 1)
+    integrals[gaps] = model.expected_count(pieces)
+    # events at the same time have nothing between them
+    before = np.concatenate([np.flatnonzero(np.diff(np.sort(inverse), prepend=-1)), [len(X)]])
+    increments = np.zeros(len(X) + 1)
+    increments[before] = integrals
+    return rescale_time(increments)

@@ -1,0 +1,88 @@
+"""Scores of rates: gain over a constant one, paired differences, coverage, squared error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, as_floats, as_points, check_finite, check_fraction
+from hplus.windows import Window
+
+
+class Rate(Protocol):
+    """A fitted rate λ >= 0 on a window, such as an `Intensity` or an `EdgeCorrectedKDE`."""
+
+    window: Window
+
+    def predict(self, X: Any) -> Floats:
+        """λ(X[i]), shape (n,)."""
+        ...
+
+    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
+        """∫λ over each region within the window, shape (r,); of a single window a float."""
+        ...
+
+    def score(self, X: Any) -> float:
+        """The mean of log(λ(X[i])/∫λ)."""
+        ...
+
+
+def gain(model: Rate, X: Any) -> float:
+    """What a model knows beyond a constant rate, in nats per event: mean of log(λ(x) |W| / ∫λ).
+
+    X are events that were not used in the fit, shape (n, d), such as the rest of `thin`.
+    """
+    return float(model.score(X)) + float(np.log(model.window.volume))
+
+
+def thin(X: Any, share: float, random_state: Any = None) -> tuple[Floats, Floats]:
+    """Events kept, each with probability `share` whatever its place in the file, and the rest.
+
+    Of a Poisson pattern (n, d) both are Poisson patterns, independent of each other.
+    """
+    X, share = as_points("X", X), check_fraction("share", share)
+    kept = check_random_state(random_state).random_sample(len(X)) < share
+    return X[kept], X[~kept]
+
+
+def paired(a: Any, b: Any) -> tuple[float, float]:
+    """The mean of a - b, scores (n,) of two models on the same splits, and its standard error."""
+    a, b = check_finite("a", as_floats("a", a)), check_finite("b", as_floats("b", b))
+    if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
+        raise ValueError(
+            f"a and b must have one score each for the same 2 or more splits, got shapes {a.shape} "
+            f"and {b.shape}."
+        )
+    return float(np.mean(a - b)), float(np.std(a - b, ddof=1) / np.sqrt(len(a)))
+
+
+def coverage(low: Any, high: Any, truth: Any) -> float:
+    """The share of places where low <= truth <= high, each of shape (n,) or one number."""
+    low, high, truth = (
+        check_finite(name, as_floats(name, given))
+        for name, given in (("low", low), ("high", high), ("truth", truth))
+    )
+    try:
+        return float(np.mean((low <= truth) & (truth <= high)))
+    except ValueError:
+        raise ValueError(
+            f"low, high and truth must have the same shape, got {low.shape}, {high.shape} and "
+            f"{truth.shape}."
+        ) from None
+
+
+def mean_squared_error(
+    rate: Callable[[Floats], Floats],
+    truth: Callable[[Floats], Floats],
+    window: Window,
+    order: int = 200,
+) -> float:
+    """∫_W (rate - truth)² / |W|, by the window's quadrature of this order.
+
+    Both are called on points (q, d); pass `model.predict` and `LAMBDA1.rate`.
+    """
+    nodes, weights = window.quadrature(order)
+    return float(weights @ (rate(nodes) - truth(nodes)) ** 2 / window.volume)

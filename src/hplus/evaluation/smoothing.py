@@ -1,0 +1,147 @@
+"""Gaussian smoothing on a tensor grid, corrected at the edges of a window, on arrays.
+
+Kernels are not normalised, exp(-Σ_j (x_j - z_j)²/2h_j²), as the constant cancels in every ratio.
+Products of matrices without a negative entry keep rates from being negative, which an FFT would
+not: it rounds to either side of zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+from scipy.linalg import toeplitz
+from scipy.spatial import KDTree
+
+from hplus._checks import Floats, Ints
+from hplus._values import Value, value
+from hplus.grids import TensorGrid
+from hplus.windows import Window
+
+CANCELLED = 1e-10
+"""Share of a sum below which what is left of it, less its largest term, is rounding."""
+
+
+def smooth(values: Floats, widths: Floats) -> Floats:
+    """Σ_g' exp(-Σ_j (g_j - g'_j)² / 2 widths[j]²) values[g'] at every node g, widths in cells."""
+    out = values
+    for n, width in zip(values.shape, widths, strict=True):
+        K = toeplitz(np.exp(-0.5 * (np.arange(n) / width) ** 2))
+        # the first axis becomes the last, so that in the end all stand as before
+        out = out.reshape(n, -1).T @ K
+    return out.reshape(values.shape)
+
+
+def widths_in_cells(grid: TensorGrid, bandwidth: Floats) -> Floats:
+    """The kernel's width between nodes that makes it `bandwidth` between points, in cells, (d,).
+
+    Binning and interpolation each spread a point over its cell, by a variance of 1/6 on average.
+    """
+    return np.sqrt((bandwidth / grid.spacing) ** 2 - 1.0 / 3.0)
+
+
+def corrected(sums: Floats, masses: Floats, areas: Floats) -> Floats:
+    """sums / masses at the nodes whose hat meets the window, 0 at the others."""
+    return np.divide(sums, masses, out=np.zeros_like(sums), where=areas > 0.0)
+
+
+def edge_corrected_rates(
+    grid: TensorGrid, binned: Floats, areas: Floats, bandwidth: Floats
+) -> Floats:
+    """λ(g) ∝ Σ_i w_i k(g, x_i) / ∫_W k(g, u) du at every node g, with ∫_W λ = Σ_i w_i.
+
+    `binned` is Σ_i w_i φ_g(x_i) and `areas` ∫_W φ_g, arrays of the grid's shape.
+    """
+    widths = widths_in_cells(grid, bandwidth)
+    rates = corrected(smooth(binned, widths), smooth(areas, widths), areas)
+    return rates * (binned.sum() / (rates * areas).sum())
+
+
+@final
+@value
+class LeaveOneOut(Value):
+    """What a bandwidth is judged by: log λ(x) of events left out of λ, with ∫λ = 1.
+
+    X (s, d) and weights (s,) are the events that are left out in turn, `binned` and `areas` are
+    those of `edge_corrected_rates`, `away` (s, d) is the way from an event to a near one and
+    `near` (s,) the weight of that one.
+    """
+
+    grid: TensorGrid
+    binned: Floats
+    areas: Floats
+    X: Floats
+    weights: Floats
+    away: Floats
+    near: Floats
+
+    def score(self, bandwidth: Floats) -> float:
+        """Σ_i w_i log λ₋ᵢ(x_i) / Σ_i w_i, exact for the binned kernel; -inf where it fails.
+
+        λ₋ᵢ(x_i) = (Σ_j w_j k(x_i, x_j) - w_i k(x_i, x_i)) / m(x_i) / (R - w_i r_i), where
+        m(x) = ∫_W k(x, u) du, r_i = ∫_W k(u, x_i)/m(u) du and R = Σ_j w_j r_j.
+        """
+        widths, at = widths_in_cells(self.grid, bandwidth), self._at_events
+        masses = smooth(self.areas, widths)
+        r = smooth(corrected(self.areas, masses, self.areas), widths)
+        others = (self.binned * r).sum() - self.weights * at(r)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_rates = self._log_sums(bandwidth) - np.log(at(masses)) - np.log(others)
+        score = float(self.weights @ log_rates / self.weights.sum())
+        return score if np.isfinite(score) else -np.inf
+
+    def _log_sums(self, bandwidth: Floats) -> Floats:
+        """log Σ_{j ≠ i} w_j k(x_i, x_j), shape (s,)."""
+        widths = widths_in_cells(self.grid, bandwidth)
+        sums = self._at_events(smooth(self.binned, widths))
+        left = sums - self.weights * self._own(widths)
+        # a sum is at least one of its terms: all there is of it where the subtraction cancels
+        near = np.log(self.near) - 0.5 * ((self.away / bandwidth) ** 2).sum(axis=1)
+        return np.maximum(np.log(np.where(left > CANCELLED * sums, left, 0.0)), near)
+
+    def _own(self, widths: Floats) -> Floats:
+        """Σ_g Σ_g' φ_g(x_i) k(g, g') φ_g'(x_i), shape (s,)."""
+        u = (self.X - self.grid.low) / self.grid.spacing
+        t = u - np.floor(u)
+        # (1 - t)² + t² + 2t(1 - t) k(cell)
+        return np.prod(1.0 - 2.0 * t * (1.0 - t) * -np.expm1(-0.5 / widths**2), axis=1)
+
+    def _at_events(self, values: Floats) -> Floats:
+        return self.grid.interpolate(values, self.X)
+
+
+def leave_one_out(
+    grid: TensorGrid, X: Floats, weights: Floats, window: Window, scored: Ints, sides: Floats
+) -> LeaveOneOut:
+    """All about events X (n, d) that their leave-one-out score needs; those in `scored` count.
+
+    Which event is near is decided in units of `sides`, shape (d,).
+    """
+    _, neighbours = KDTree(X / sides).query(X[scored] / sides, k=2)
+    # of events at the same place, an event may be its own second neighbour
+    other = np.where(neighbours[:, 0] == scored, neighbours[:, 1], neighbours[:, 0])
+    return LeaveOneOut(
+        grid=grid,
+        binned=grid.bin(X, weights),
+        areas=grid.integrals(window),
+        X=X[scored],
+        weights=weights[scored],
+        away=X[scored] - X[other],
+        near=weights[other],
+    )
+
+
+def best_factor(score: Callable[[float], float], factors: Floats) -> float:
+    """The factor of the largest score, between the best of a geometric row by a parabola.
+
+    Of equal ones the first.
+    """
+    scores = np.array([score(factor) for factor in factors])
+    i = int(np.argmax(scores))
+    if i in (0, len(factors) - 1) or not np.isfinite(scores[i - 1 : i + 2]).all():
+        return float(factors[i])
+    before, best, after = scores[i - 1 : i + 2]
+    bend = before - 2.0 * best + after
+    step = 0.5 * (before - after) / bend if bend < 0.0 else 0.0
+    return float(factors[i] * (factors[i + 1] / factors[i]) ** step)
