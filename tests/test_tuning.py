@@ -7,7 +7,7 @@ from hplus.kernels import Gaussian
 from hplus.losses import Hinge, Quantile, Squared
 from hplus.solvers.representer import Points, ridge
 from hplus.solvers.risk import Risk
-from hplus.tuning import (
+from hplus.tuning.scales import (
     cross_validated_scale,
     held_out_loss,
     leave_one_out_error,

@@ -16,7 +16,7 @@ from hplus import Diagonal, Full, Gaussian, KernelRegressor, Nugget, Paper, SoSR
 from hplus.kernels import Kernel
 from hplus.losses import Squared
 from hplus.positivity import Cone
-from hplus.tuning import held_out_squares
+from hplus.tuning.scales import held_out_squares
 
 Floats = NDArray[np.float64]
 

@@ -79,6 +79,19 @@ class Window(Value, ABC):
         powers = Counter(unit for unit in self.axis_units if unit)
         return " ".join(_power(unit, n, alone=len(powers) == 1) for unit, n in powers.items())
 
+    def axis_groups(self) -> tuple[str, ...]:
+        """A name for each axis, the same for axes that can be measured with one ruler.
+
+        Those are the axes of one unit; without units, the axes of one factor of a product.
+        """
+        return tuple(unit or "0" for unit in self.axis_units)
+
+    def longest_sides(self) -> Floats:
+        """For each axis the longest side of W among the axes of its group, shape (d,)."""
+        low, high = self.bounds()
+        groups = np.array(self.axis_groups())
+        return np.array([np.max((high - low)[groups == group]) for group in groups])
+
     def require(self, name: str, X: Any) -> Floats:
         """X as points, shape (n, d), refused if some are not finite or lie outside W."""
         X = check_finite(name, as_points(name, X, self.dimension))
@@ -242,6 +255,12 @@ class Product(Window):
     @property
     def volume(self) -> float:
         return self.left.volume * self.right.volume
+
+    def axis_groups(self) -> tuple[str, ...]:
+        left, right = self.left.axis_groups(), self.right.axis_groups()
+        shift = 1 + max((int(group) for group in left if group.isdigit()), default=-1)
+        moved = (str(int(group) + shift) if group.isdigit() else group for group in right)
+        return left + tuple(moved)
 
     def bounds(self) -> Bounds:
         return _join(self.left.bounds(), self.right.bounds())

@@ -23,7 +23,7 @@ from hplus.features import Nystroem, landmarks
 from hplus.losses import Huber, Logistic
 from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
-from hplus.tuning import cross_validated_squares, held_out_squares, penalty_path
+from hplus.tuning.scales import cross_validated_squares, held_out_squares, penalty_path
 
 G = k.Gaussian(1.0)
 LOSSES = ["squared", "poisson", "quantile", "huber", "absolute"]

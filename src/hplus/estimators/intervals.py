@@ -31,7 +31,7 @@ from hplus.solvers.psd import GAP, Problem
 from hplus.solvers.rowwise import NormalNoise, Pinballs, RowLoss
 from hplus.solvers.squares import Learned, feature_map, learn
 from hplus.storage import storable
-from hplus.tuning import learned_cone, leave_one_out_scale
+from hplus.tuning.scales import learned_cone, leave_one_out_scale
 
 USUAL_PENALTY = 5e-4
 """Of the kernel ridge by which scales are learned."""

@@ -52,7 +52,7 @@ from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.risk import Risk
 from hplus.space import Function
 from hplus.storage import storable
-from hplus.tuning import cross_validated_scale, leave_one_out_scale
+from hplus.tuning.scales import cross_validated_scale, leave_one_out_scale
 
 REGRESSION_LOSSES = (
     "squared", "absolute", "quantile", "huber", "epsilon_insensitive", "poisson_log",

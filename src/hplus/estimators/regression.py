@@ -32,7 +32,7 @@ from hplus.solvers.squares import (
     regression,
 )
 from hplus.storage import storable
-from hplus.tuning import cross_validated_squares
+from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
 
 SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")

@@ -1,0 +1,115 @@
+"""Priors of a log rate: Gaussian fields, given as sums of Matérn fields or by a kernel."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus._values import Value, value
+from hplus.grids import TensorGrid
+from hplus.kernels import Kernel
+from hplus.solvers.lattice import Prior
+from hplus.solvers.torus import Circulant, Matrix, Torus, kernel_spectrum, matern_spectrum
+
+MOST_NODES = 2500
+"""Nodes of a grid on which a kernel that is not stationary may be used."""
+
+
+@final
+@value
+class Field(Value):
+    """A Matérn field: how much a log rate varies (`deviation`), and over which `scales`.
+
+    `product` says that its covariance is a product over the axes, which suits street grids and
+    courts, and not a function of the distance.
+    """
+
+    smoothness: float
+    scales: tuple[float, ...]
+    deviation: float
+    product: bool = False
+
+    def spectrum(self, torus: Torus) -> Floats:
+        """The eigenvalues of its covariance on a torus."""
+        unit = matern_spectrum(torus, self.smoothness, np.array(self.scales), product=self.product)
+        return self.deviation**2 * unit
+
+
+@final
+@value
+class Texture(Value):
+    """A sum of independent fields, from the coarsest to the finest."""
+
+    fields: tuple[Field, ...]
+
+    def prior(self, grid: TensorGrid, columns: Floats | None = None) -> Prior:
+        """Its covariance on the nodes of a grid."""
+        torus = _open_torus(grid)
+        spectrum = np.sum([field.spectrum(torus) for field in self.fields], axis=0)
+        return Prior(Circulant(torus, spectrum), columns)
+
+    @property
+    def finest(self) -> Floats:
+        """The smallest scale on each axis, shape (d,)."""
+        return np.min([field.scales for field in self.fields], axis=0)
+
+
+@final
+@value
+class Given(Value):
+    """A user's kernel divided by a penalty."""
+
+    kernel: Kernel
+    penalty: float
+
+    def prior(self, grid: TensorGrid, columns: Floats | None = None) -> Prior:
+        """Its covariance on the nodes of a grid, by FFT if that can be, else as a matrix."""
+        circulant = self._circulant(grid)
+        return Prior(circulant or _matrix(self.kernel, self.penalty, grid), columns)
+
+    def is_matrix(self, grid: TensorGrid) -> bool:
+        """Must the covariance be a matrix, so that the grid must have few nodes?"""
+        return self._circulant(grid) is None
+
+    def _circulant(self, grid: TensorGrid) -> Circulant | None:
+        if not self._stationary(grid):
+            return None
+        torus = Torus(grid.shape, _sides(grid), self._closed(grid))
+        spectrum = kernel_spectrum(torus, self.kernel)
+        return None if spectrum is None else Circulant(torus, spectrum / self.penalty)
+
+    def _closed(self, grid: TensorGrid) -> tuple[bool, ...]:
+        """Is an axis a ring, the kernel being itself again at its far end?"""
+        start, d = np.array([grid.low]), grid.dimension
+        ends = start + np.diag(_sides(grid))
+        peak = self.kernel.diag(start)[0]
+        back = self.kernel(ends, start)[:, 0] >= peak * (1.0 - 1e-9)
+        middle = self.kernel(start + 0.37 * np.diag(_sides(grid)), start)[:, 0] < peak * (1 - 1e-6)
+        return tuple(bool(back[j] and middle[j]) for j in range(d))
+
+    def _stationary(self, grid: TensorGrid) -> bool:
+        """Does k(x, z) depend on z - x alone, and not on its signs? Tried on some points."""
+        rng = np.random.RandomState(0)
+        low, sides = np.array(grid.low), np.array(_sides(grid))
+        X, Z = (low + sides * rng.random_sample((40, grid.dimension)) for _ in range(2))
+        signs = rng.choice([-1.0, 1.0], X.shape)
+        direct = np.diagonal(self.kernel(X, Z))
+        moved = np.diagonal(self.kernel(np.zeros_like(X), signs * (Z - X)))
+        return bool(np.allclose(direct, moved, rtol=1e-9, atol=1e-12 * np.abs(direct).max()))
+
+
+def _matrix(kernel: Kernel, penalty: float, grid: TensorGrid) -> Matrix:
+    """kernel/penalty at the nodes of a grid."""
+    K = kernel(grid.nodes()) / penalty
+    values, vectors = np.linalg.eigh(K)
+    return Matrix(K, vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def _open_torus(grid: TensorGrid) -> Torus:
+    return Torus(grid.shape, _sides(grid), (False,) * grid.dimension)
+
+
+def _sides(grid: TensorGrid) -> tuple[float, ...]:
+    return tuple(np.subtract(grid.high, grid.low).tolist())

@@ -1,0 +1,65 @@
+"""A rate on a grid and how sure it is: what a fit of binned events gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri, pdtr
+
+from hplus._checks import Floats
+from hplus.grids import TensorGrid, integrals_within
+from hplus.positivity.exp import GridFunction
+from hplus.solvers.fields import Given, Texture
+from hplus.solvers.result import SolverResult
+from hplus.windows import Window
+
+
+@dataclass(frozen=True)
+class GridRate:
+    """The rate, and on a coarser grid the distribution of log(true rate / rate).
+
+    There it has the mean `shift` and the standard deviation `spread` at each node, and `draws`
+    (k, *grid) are draws of it. `mixture` holds the priors with their weights.
+    """
+
+    function: GridFunction
+    coarse: TensorGrid
+    shift: Floats
+    spread: Floats
+    draws: Any
+    mixture: tuple[tuple[float, Texture | Given], ...]
+    result: SolverResult
+    log_evidence: float
+    quadrature_error: float
+    coefficients: Floats | None = None
+    coefficient_covariance: Floats | None = None
+
+    def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
+        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        rate = self.function(X)
+        shift, spread = (self.coarse.interpolate(v, X) for v in (self.shift, self.spread))
+        reach = float(ndtri(0.5 + 0.5 * level)) * spread
+        return rate * np.exp(shift - reach), rate * np.exp(shift + reach)
+
+    def count_draws(self, region: Window) -> Floats:
+        """Draws of the expected count of a region, shape (k,)."""
+        grid = self.function.grid
+        mass = integrals_within(grid, region, self.function.window) * self.function.values
+        while grid.shape != self.coarse.shape:
+            grid, mass = grid.coarser(), grid.restrict(mass)
+        k = len(self.draws)
+        return np.exp(self.draws.reshape(k, -1).astype(float)) @ mass.ravel()
+
+
+def mixed_poisson_quantile(means: Floats, p: float) -> float:
+    """The smallest count k with P(N <= k) >= p for N Poisson with one of the means (s,)."""
+    low, high = -1.0, float(np.ceil(np.max(means) + 12.0 * np.sqrt(np.max(means)) + 30.0))
+    while high - low > 1.0:
+        middle = np.floor((low + high) / 2.0)
+        if np.mean(pdtr(middle, means)) >= p:
+            high = middle
+        else:
+            low = middle
+    return high

@@ -1,0 +1,279 @@
+"""Poisson counts on the nodes of a grid with a Gaussian prior on the log rate.
+
+With weights s_g binned on the nodes, ν_g the exposure of each node's hat function and K the prior
+covariance, z = Ka + b minimises [math, Eq. 4.3]
+
+    Σ_g (ν_g e^{z_g} - s_g z_g) + ½ aᵀKa .
+
+b is free and profiled out: it makes Σ ν e^z = Σ s, which leaves the Hessian diag(W) - WWᵀ/n =
+R Q R with W = ν e^z, R = √W, Q = I - uuᵀ, u = R/√n. All functions work on a batch of problems,
+shape (k, *grid), and touch K by products alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.torus import Circulant, Matrix
+
+LONGEST_STEP = 5.0
+"""Largest change of a log rate in one step."""
+
+
+VARIANCE = 100.0
+"""Prior variance of the coefficient of a covariate with standard deviation 1: next to none."""
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The covariance of log rates on the nodes: of a field, and of covariates C, (p, *grid)."""
+
+    covariance: Circulant | Matrix
+    columns: Any = None
+
+    def apply(self, x: Any) -> Any:
+        """(K + VARIANCE · CᵀC) x, shape (k, *grid)."""
+        smooth = self.covariance.apply(x)
+        if self.columns is None:
+            return smooth
+        return smooth + np.tensordot(self.coefficients(x), self.columns, axes=1)
+
+    def coefficients(self, a: Any) -> Any:
+        """Coefficients of the covariates for charges a, VARIANCE · Ca, shape (k, p)."""
+        C = self.columns.reshape(len(self.columns), -1)
+        return VARIANCE * (a.reshape(len(a), -1) @ C.T)
+
+    def draw(self, shape: tuple[int, ...], rng: np.random.RandomState) -> Any:
+        """Draws of log rates, shape (k, *grid)."""
+        smooth = self.covariance.draw(shape[0], rng).reshape(shape)
+        if self.columns is None:
+            return smooth
+        beta = np.sqrt(VARIANCE) * rng.standard_normal((shape[0], len(self.columns)))
+        return smooth + np.tensordot(beta.astype(smooth.dtype), self.columns, axes=1)
+
+    def single(self) -> Prior:
+        """The same in single precision, twice as fast."""
+        columns = None if self.columns is None else self.columns.astype(np.float32)
+        return Prior(self.covariance.single(), columns)
+
+    def without_columns(self) -> Prior:
+        """The field alone."""
+        return Prior(self.covariance)
+
+
+class Mode(NamedTuple):
+    """Log rates z (k, *grid), normalised, and charges a with z = Ka + b."""
+
+    z: Any
+    a: Any
+    iterations: int
+    converged: bool
+
+
+def newton(
+    prior: Prior,
+    s: Any,
+    nu: Any,
+    z: Any,
+    *,
+    tolerance: float,
+    accuracy: float = 0.1,
+    max_iter: int = 30,
+) -> Mode:
+    """The most probable log rates, from a start z; `tolerance` is in nats, of the Newton decrement.
+
+    `accuracy` is that of the linear systems, relative. Steps after the first are shortened until
+    the objective falls.
+    """
+    z = normalised(z, s, nu)
+    a, value = np.zeros_like(z), np.full(len(s), np.inf)
+    for k in range(max_iter):
+        system = System(prior, nu * np.exp(z))
+        rhs = system.project(system.R * z + system.inverse * (s - system.W))
+        # at the optimum R x = a: what is left to solve shrinks from step to step
+        x = conjugate_gradients(system.apply, rhs, system.project(system.inverse * a), accuracy)
+        charges = system.R * system.project(x)
+        step, drift = charges - a, prior.apply(charges) - z
+        decrement = _sum(system.W * (drift - _mean(system.W, drift)) ** 2)
+        z, a, value = _descend(s, nu, (z, a, value), (drift, step), first=k == 0)
+        if np.all(decrement <= tolerance):
+            return Mode(z, a, k + 1, True)
+    return Mode(z, a, max_iter, False)
+
+
+def _descend(
+    s: Any, nu: Any, at: tuple[Any, Any, Any], to: tuple[Any, Any], *, first: bool
+) -> tuple[Any, Any, Any]:
+    """z + t dz and a + t da with the largest t of 1, ½, ¼, ... that lowers the objective.
+
+    The first step ends on z = Ka + b: from there on objectives can be compared.
+    """
+    (z, a, value), (dz, da) = at, to
+    moves = dz - _mean(nu * np.exp(z), dz)
+    largest = np.abs(moves).reshape(len(z), -1).max(axis=1)
+    t = np.minimum(1.0, LONGEST_STEP / np.maximum(largest, 1e-30)).astype(z.dtype)
+    if first and np.any(t < 1.0):
+        return normalised(z + np.clip(moves, -LONGEST_STEP, LONGEST_STEP), s, nu), a, value
+    for _ in range(12):
+        share = t.reshape((-1,) + (1,) * (z.ndim - 1))
+        new, charges = normalised(z + share * dz, s, nu), a + share * da
+        trial = objective(s, nu, new, charges)
+        worse = ~(trial <= value + 1e-6 * np.abs(value))
+        if first or not np.any(worse):
+            break
+        t[worse] *= 0.5
+    return new, charges, trial
+
+
+def objective(s: Any, nu: Any, z: Any, a: Any) -> Any:
+    """Σ (ν e^z - s z) + ½ aᵀz for z = Ka + b with Σa = 0, shape (k,)."""
+    return _sum(nu * np.exp(z)) - _sum(s * z) + 0.5 * _sum(a * z)
+
+
+def normalised(z: Any, s: Any, nu: Any) -> Any:
+    """z + b with Σ ν e^{z + b} = Σ s, in each problem."""
+    axes = tuple(range(1, z.ndim))
+    top = z.max(axis=axes, keepdims=True)
+    mass = np.sum(nu * np.exp(z - top), axis=axes, keepdims=True)
+    return z - top + np.log(s.sum(axis=axes, keepdims=True) / mass)
+
+
+class System:
+    """B = I + Q R K R Q at expected counts W, the matrix of every Newton step."""
+
+    def __init__(self, prior: Prior, W: Any) -> None:
+        self.prior, self.W, self.R = prior, W, np.sqrt(W)
+        self.u = self.R / np.sqrt(_sum(W)).reshape((-1,) + (1,) * (W.ndim - 1))
+        seen = self.R > 1e-18  # a node that nobody watched has no say
+        self.inverse = np.where(seen, 1.0 / np.where(seen, self.R, 1.0), 0.0).astype(W.dtype)
+
+    def project(self, x: Any) -> Any:
+        """Q x = x - u uᵀx."""
+        return x - self.u * _sum(self.u * x).reshape((-1,) + (1,) * (x.ndim - 1))
+
+    def apply(self, x: Any) -> Any:
+        """B x for x in the range of Q."""
+        return x + self.project(self.R * self.prior.apply(self.R * x))
+
+
+def conjugate_gradients(
+    apply: Callable[[Any], Any], b: Any, x: Any, accuracy: float, max_iter: int = 400
+) -> Any:
+    """B x = b for each of k systems at once, the residual of the start x lowered to a share."""
+    shape = (len(b),) + (1,) * (b.ndim - 1)
+    r = b - apply(x)
+    p, rr = r.copy(), _sum(r * r)
+    goal = accuracy**2 * rr
+    tiny = np.finfo(b.dtype).tiny
+    for _ in range(max_iter):
+        if np.all(rr <= goal):
+            break
+        q = apply(p)
+        alpha = (rr / np.maximum(_sum(p * q), tiny)).reshape(shape)
+        x = x + alpha * p
+        r -= alpha * q
+        new = _sum(r * r)
+        p *= (new / np.maximum(rr, tiny)).reshape(shape)
+        p += r
+        rr = new
+    return x
+
+
+def certify(prior: Prior, s: Floats, nu: Floats, mode: Mode) -> SolverResult:
+    """The objective at Ka + b and the dual value of the charges s - W [math, Eq. 4.4].
+
+    D(c) = -Σ ℓ*(-c) - ½ cᵀKc with ℓ*(-c) = W log(W/ν) - W at W = s - c, for Σc = 0.
+    """
+    z = normalised(prior.apply(mode.a), s, nu)
+    W = nu * np.exp(z)
+    P = float(objective(s, nu, z, mode.a)[0])
+    c = s - W
+    entropy = np.sum(np.where(W > 0.0, W * z - W, 0.0))
+    D = float(-entropy - 0.5 * np.sum(c * prior.apply(c)))
+    status = Status.CONVERGED if mode.converged else Status.MAX_ITER
+    size = max(abs(P), float(np.sum(s)))
+    return SolverResult(status, mode.iterations, P, max(P - D, 0.0), size)
+
+
+def log_determinant(
+    prior: Prior, W: Any, rng: np.random.RandomState, probes: int = 8, steps: int = 30
+) -> float:
+    """log det(I + QRKRQ) by stochastic Lanczos quadrature, W of shape (1, *grid).
+
+    Equal `rng` states give equal probes, so that differences between priors are far more exact.
+    """
+    system = System(prior, np.broadcast_to(W, (probes, *W.shape[1:])))
+    v = system.project(rng.choice([-1.0, 1.0], size=system.W.shape).astype(W.dtype))
+    lengths = _sum(v * v)
+    shape = (probes,) + (1,) * (W.ndim - 1)
+    q, before, beta = v / np.sqrt(lengths).reshape(shape), np.zeros_like(v), np.zeros(probes)
+    T = np.zeros((probes, steps, steps))
+    for j in range(steps):
+        w = system.apply(q) - beta.reshape(shape).astype(W.dtype) * before
+        alpha = _sum(w * q)
+        w -= alpha.reshape(shape) * q
+        beta = np.sqrt(_sum(w * w))
+        T[:, j, j] = alpha
+        if j + 1 < steps:
+            T[:, j, j + 1] = T[:, j + 1, j] = beta
+        before, q = q, w / np.maximum(beta, 1e-30).reshape(shape)
+    nodes, vectors = np.linalg.eigh(T)
+    estimates = np.sum(vectors[:, 0] ** 2 * np.log(np.maximum(nodes, 1.0)), axis=1)
+    return float(np.mean(lengths * estimates))
+
+
+def deviations(
+    prior: Prior, W: Any, k: int, rng: np.random.RandomState, accuracy: float = 0.05
+) -> Any:
+    """k draws of the log rate around its mode, N(0, (K⁻¹ + RQR)⁻¹), shape (k, *grid).
+
+    A draw y of the prior and noise e: y - KRQ B⁻¹ Q(Ry + e) [math, Eq. 4.6]; its mean under W is
+    a draw of the constant, of variance 1/n.
+    """
+    y = prior.draw((k, *W.shape[1:]), rng)
+    system = System(prior, np.broadcast_to(W, y.shape))
+    e = rng.standard_normal(y.shape).astype(y.dtype)
+    x = conjugate_gradients(system.apply, system.project(system.R * y + e), 0.0 * e, accuracy)
+    y = y - prior.apply(system.R * system.project(x))
+    n = float(np.sum(W))
+    noise = rng.standard_normal((k,) + (1,) * (y.ndim - 1)).astype(y.dtype) / np.sqrt(n)
+    return y - _mean(system.W, y) + noise
+
+
+def shifted_means(prior: Prior, W: Any, variances: Any) -> Any:
+    """How far the mean of log rates lies from their mode, -½ (K⁻¹ + RQR)⁻¹(W∘v), (1, *grid).
+
+    Counts pull less on the low side of a log rate than on the high side [math, Eq. 4.9].
+    """
+    system = System(prior, W)
+    rhs = system.project(0.5 * system.R * variances)
+    x = conjugate_gradients(system.apply, rhs, 0.0 * rhs, 1e-2)
+    y = -prior.apply(system.R * system.project(x))
+    return y - _mean(W, y + 0.5 * variances)
+
+
+def covariate_errors(prior: Prior, W: Floats) -> Floats:
+    """Covariance of the coefficients, (Cᵀ(K + (RQR)⁻¹)⁻¹C + I/variance)⁻¹, shape (p, p)."""
+    C = np.asarray(prior.columns)
+    p = len(C)
+    system = System(prior.without_columns(), np.broadcast_to(W, C.shape))
+    rhs = system.project(system.R * C)
+    x = conjugate_gradients(system.apply, rhs, 0.0 * rhs, 1e-6)
+    M = rhs.reshape(p, -1) @ x.reshape(p, -1).T
+    return np.linalg.inv((M + M.T) / 2.0 + np.eye(p) / VARIANCE)
+
+
+def _sum(x: Any) -> Any:
+    """The sum over the grid, shape (k,)."""
+    return x.reshape(len(x), -1).sum(axis=1)
+
+
+def _mean(W: Any, x: Any) -> Any:
+    """The mean of x under W, shape (k, 1, ...)."""
+    return (_sum(W * x) / _sum(W)).reshape((-1,) + (1,) * (x.ndim - 1))

@@ -1,0 +1,67 @@
+"""Binned events on nested grids, each with half the cells of the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.grids import TensorGrid
+from hplus.solvers.torus import Torus
+
+START, LEAST = 0.05, 0.05
+"""Blur of the first guess, as a share of the sides, and its least rate as a share of the mean."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Counts by fold (f, *grid), exposure ν of each node's hat function, covariates (p, *grid)."""
+
+    grid: TensorGrid
+    folds: Floats
+    measure: Floats
+    columns: Floats | None = None
+
+    @property
+    def counts(self) -> Floats:
+        """All events, shape (1, *grid)."""
+        return self.folds.sum(axis=0, keepdims=True)
+
+    @property
+    def nu(self) -> Floats:
+        """The exposure, shape (1, *grid)."""
+        return self.measure[None]
+
+    def coarser(self) -> Level:
+        """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""
+        folds = np.stack([self.grid.restrict(fold) for fold in self.folds])
+        every = tuple(
+            slice(None, None, 1 if n == m else 2)
+            for n, m in zip(self.grid.shape, self.grid.coarser().shape, strict=True)
+        )
+        columns = None if self.columns is None else self.columns[(slice(None), *every)]
+        measure = self.grid.restrict(self.measure)
+        return Level(self.grid.coarser(), folds, measure, columns)
+
+    def start(self) -> Floats:
+        """A first guess of the log rate: blurred counts over blurred exposure, (1, *grid)."""
+        sides = tuple(np.subtract(self.grid.high, self.grid.low).tolist())
+        torus = Torus(self.grid.shape, sides, (False,) * self.grid.dimension)
+        exponents: Any = 0.0
+        for side, omega in zip(sides, torus.frequencies, strict=True):
+            exponents = exponents + 0.5 * (START * side * omega) ** 2
+        blur = np.exp(-exponents)
+        events, exposure = (np.maximum(torus.apply(blur, x), 0.0) for x in (self.counts, self.nu))
+        mean = self.counts.sum() / self.measure.sum()
+        tiny = 1e-12 * float(self.measure.max())
+        return np.log(events / (exposure + tiny) + LEAST * mean)
+
+
+def descend(level: Level, times: int) -> list[Level]:
+    """A level and those below it, the coarsest last."""
+    levels = [level]
+    for _ in range(times):
+        levels.append(levels[-1].coarser())
+    return levels

@@ -1,0 +1,1 @@
+"""Scales, penalties and priors learned from data."""

@@ -1,0 +1,328 @@
+"""From binned events to a rate on a grid with its uncertainty.
+
+A prior is learned on a coarse grid, by the evidence of many where dense matrices are small, else by
+the search of `textures`. The rates under the best priors are averaged, and grids are refined until
+the answer does not change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus._threads import one_thread_if_small
+from hplus.positivity.exp import GridFunction
+from hplus.solvers.evidence import Posteriors, posteriors, shifts
+from hplus.solvers.fields import MOST_NODES, Field, Given, Texture
+from hplus.solvers.grid_rate import GridRate
+from hplus.solvers.lattice import (
+    VARIANCE,
+    Mode,
+    certify,
+    covariate_errors,
+    deviations,
+    newton,
+    shifted_means,
+)
+from hplus.solvers.pyramid import Level, descend
+from hplus.statistic import DOUBLINGS
+from hplus.tuning.textures import (
+    PRODUCT_ODDS,
+    Judge,
+    Shape,
+    Tried,
+    by_evidence,
+    by_thinning,
+    finalists,
+    log_evidence,
+    search,
+    weighted,
+)
+from hplus.windows import Window
+
+SCALES, DEVIATIONS = np.geomspace(0.03, 1.0, 7), np.sqrt([0.1, 0.4, 1.6, 6.4])
+"""The lattice of priors on a line: scales as shares of its length, and standard deviations."""
+
+CURVED = (1.5, 2.5)
+"""Their smoothness."""
+
+TEMPER = 0.8
+"""Power of the evidence in the weights: the priors are a sample of those that could have been."""
+
+ROUGHEST = 0.25
+"""Weight of the smallest scale beyond which a line needs a finer grid."""
+
+FEW = 50
+"""Events below which parts of them say too little to compare priors by prediction."""
+
+MANY = 10_000
+"""Events from which on priors are compared on a finer grid."""
+
+DRAWS = 64
+"""Draws of the log rate that are kept."""
+
+SETTLED = 0.01
+"""Share of the events by which the rate may still move when a grid is refined."""
+
+FINAL = 1e-7
+"""Accuracy of the mode that is certified, in nats for one event."""
+
+PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
+"""What a kernel without a penalty is divided by: its log rates vary with 1/√penalty."""
+
+
+@dataclass(frozen=True)
+class Component:
+    """A prior with its weight, the log rates under it (1, *grid), and what is added to them."""
+
+    weight: float
+    prior: Shape
+    z: Any
+    lift: Any
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What is known about log rates on the coarse grid: means, deviations and draws of them."""
+
+    center: Floats
+    spread: Floats
+    draws: Any
+
+
+def learn_rate(
+    window: Window, finest: Level, prior: Shape | None, criterion: str, seed: Any
+) -> GridRate:
+    """The rate of binned events under a prior, or under those that suit them.
+
+    `prior` may be a kernel with penalty NaN: then the penalty is learned. `criterion` is "auto",
+    "evidence" or "thinning".
+    """
+    d = window.dimension
+    levels = descend(finest, DOUBLINGS[d])
+    if prior is None and d == 1 and criterion != "thinning":
+        found = _by_dense_evidence(levels[-1], window.longest_sides())
+        if found is not None:
+            return _assembled(window, levels, *found)
+    levels = _tuning_levels(levels, prior)
+    tried = _tried(window, levels[-1], prior, criterion)
+    if prior is None and len(levels) > 1:
+        tried = _judged_again(levels[-2], tried, criterion)
+    return _assembled(window, levels, *_averaged(levels[-1], tried, seed))
+
+
+def _tuning_levels(levels: list[Level], prior: Shape | None) -> list[Level]:
+    """The levels to work on, down to the one on which priors are compared."""
+    events = float(levels[0].counts.sum())
+    if isinstance(prior, Given) and prior.replace(penalty=1.0).is_matrix(levels[-1].grid):
+        while levels[-1].grid.size > MOST_NODES:
+            levels = [*levels, levels[-1].coarser()]
+        return levels[-1:]
+    spare = {1: 3, 2: int(events >= MANY), 3: 0}[levels[0].grid.dimension]
+    return levels[: len(levels) - spare]
+
+
+def _tried(window: Window, level: Level, prior: Shape | None, criterion: str) -> list[Tried]:
+    """Priors and their scores, one if there is no choice."""
+    judge = _judge(level, criterion)
+    start = level.start().astype(np.float32)
+    if prior is None:
+        sides = window.longest_sides()
+        smallest = float(np.min(level.grid.spacing / sides))
+        return search(judge, sides, start, max(smallest, 0.005))
+    if isinstance(prior, Given) and np.isnan(prior.penalty):
+        candidates = [prior.replace(penalty=float(p)) for p in PENALTIES]
+        return [judge(candidate, start) for candidate in candidates]
+    return [Tried(0.0, prior, start)]
+
+
+def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Tried]:
+    """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
+    judge = _judge(level, criterion)
+    again = []
+    for trial in finalists(tried):
+        z = np.stack([level.grid.prolong(part.astype(float)) for part in trial.z])
+        score = judge(trial.prior, z.astype(np.float32)).score
+        again.append(trial._replace(score=score - PRODUCT_ODDS * trial.prior.fields[-1].product))
+    return again
+
+
+def _judge(level: Level, criterion: str) -> Judge:
+    events = float(level.counts.sum())
+    if criterion == "evidence" or (criterion == "auto" and events < FEW):
+        return by_evidence(level)
+    parts = next(p for p, most in ((5, 1000), (3, 3000), (2, MANY), (1, np.inf)) if events < most)
+    return by_thinning(level, parts)
+
+
+def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Component], Uncertainty]:
+    """The modes under the best priors on one level, and draws around them."""
+    s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
+    rng = np.random.RandomState(seed)
+    components, clouds = [], []
+    for weight, trial in weighted(tried):
+        matrix = trial.prior.prior(level.grid, level.columns).single()
+        mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=0.05)
+        components.append(Component(weight, trial.prior, mode.z, np.float32(0.0)))
+        W = nu * np.exp(mode.z)
+        clouds.append(deviations(matrix, W, max(round(DRAWS * weight), 1), rng))
+    variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
+    means = []
+    for part in components:
+        matrix = part.prior.prior(level.grid, level.columns).single()
+        means.append(part.z + shifted_means(matrix, nu * np.exp(part.z), variance))
+    weights = np.array([part.weight for part in components])
+    center = np.tensordot(weights, np.concatenate(means), axes=1)
+    between = np.tensordot(weights, (np.concatenate(means) - center) ** 2, axes=1)
+    draws = [mean + cloud for mean, cloud in zip(means, clouds, strict=True)]
+    spread = np.sqrt(variance[0] + between)
+    return components, Uncertainty(center, spread.astype(float), np.concatenate(draws))
+
+
+def _by_dense_evidence(
+    level: Level, sides: Floats
+) -> tuple[list[Component], Uncertainty] | None:
+    """All priors of the lattice on a line; None if the events ask for smaller scales.
+
+    Weights are evidence^TEMPER times a prior deviation²/scale, which leaves room for surprises.
+    """
+    lattice = [
+        Texture((Field(smoothness, (float(scale * sides[0]),), float(deviation)),))
+        for smoothness in CURVED
+        for scale in SCALES
+        for deviation in DEVIATIONS
+    ]
+    with one_thread_if_small(level.grid.size):
+        K = np.stack([_dense(prior, level) for prior in lattice])
+        found = posteriors(K, level.counts[0], level.measure)
+        first = np.array([t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice])
+        scores = TEMPER * found.log_evidence + np.log(first)
+        weights = np.exp(scores - scores.max())
+        weights = np.where(weights >= 1e-3, weights, 0.0)
+        weights /= weights.sum()
+        finest = [t.fields[0].scales[0] <= 1.01 * SCALES[0] * sides[0] for t in lattice]
+        if weights[finest].sum() > ROUGHEST and level.counts.sum() >= FEW:
+            return None
+        kept = np.flatnonzero(weights)
+        found = Posteriors(*(part[kept] for part in found))
+        return _dense_parts([lattice[i] for i in kept], weights[kept], found, level)
+
+
+def _dense(prior: Texture, level: Level) -> Floats:
+    """The covariance of a prior on a line as a matrix."""
+    n = level.grid.size
+    matrix = prior.prior(level.grid)
+    row = matrix.covariance.apply(np.eye(1, n))[0]
+    index = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+    K = row[index]
+    return K if level.columns is None else K + VARIANCE * level.columns.T @ level.columns
+
+
+def _dense_parts(
+    priors: list[Texture], weights: Floats, found: Posteriors, level: Level
+) -> tuple[list[Component], Uncertainty]:
+    means = found.z + shifts(found, level.measure)
+    center = weights @ means
+    spread = np.sqrt(weights @ (found.variance + (means - center) ** 2))
+    components = [
+        Component(float(w), prior, z[None], 0.5 * v[None])
+        for w, prior, z, v in zip(weights, priors, found.z, found.variance, strict=True)
+    ]
+    rng = np.random.RandomState(0)
+    draws = []
+    for w, mean, C in zip(weights, means, found.covariance, strict=True):
+        values, vectors = np.linalg.eigh(C)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        noise = rng.standard_normal((round(2 * DRAWS * float(w)), len(C)))
+        draws.append(mean + noise @ root.T)
+    return components, Uncertainty(center, spread, np.concatenate(draws))
+
+
+def _assembled(
+    window: Window, levels: list[Level], components: list[Component], known: Uncertainty
+) -> GridRate:
+    """Refine the grid, certify the leading mode, and put the answer together."""
+    coarse = levels[-1]
+    rate = _rate(components, coarse)
+    evidence = _evidence(coarse, max(components, key=lambda part: part.weight))
+    level, components, values, error = _refined(levels, components, rate)
+    leader = max(components, key=lambda part: part.weight)
+    prior = leader.prior.prior(level.grid, level.columns)
+    total = float(level.counts.sum())
+    mode = newton(
+        prior,
+        level.counts,
+        level.nu,
+        leader.z.astype(float),
+        tolerance=FINAL * total,
+        accuracy=1e-2,
+    )
+    result = certify(prior, level.counts, level.nu, mode)
+    function = GridFunction(window, level.grid, values)
+    log_rate = np.log(rate)
+    beta, errors = _coefficients(level, prior, mode)
+    return GridRate(
+        function,
+        coarse.grid,
+        known.center - log_rate,
+        known.spread,
+        (known.draws - log_rate).astype(np.float32),
+        tuple((part.weight, part.prior) for part in components),
+        result,
+        evidence,
+        error,
+        beta,
+        errors,
+    )
+
+
+def _evidence(level: Level, leader: Component) -> float:
+    """The log evidence of the leading prior on the coarse grid."""
+    prior = leader.prior.prior(level.grid, level.columns)
+    z = leader.z.astype(float)
+    mode = newton(prior, level.counts, level.nu, z, tolerance=1e-3)
+    return log_evidence(level, leader.prior, mode.z, mode.a)
+
+
+def _refined(
+    levels: list[Level], components: list[Component], values: Floats
+) -> tuple[Level, list[Component], Floats, float]:
+    """Finer and finer grids, until the rate moves by less than SETTLED of the events."""
+    error, total = np.inf, float(levels[-1].counts.sum())
+    level = levels[-1]
+    for level in levels[-2::-1]:
+        components = [_prolonged(part, level) for part in components]
+        new = _rate(components, level)
+        error = float(np.sum(level.measure * np.abs(new - level.grid.prolong(values)))) / total
+        values = new
+        if error < SETTLED:
+            break
+    return level, components, values, error
+
+
+def _prolonged(part: Component, level: Level) -> Component:
+    """The mode under a prior on the next finer grid."""
+    z = level.grid.prolong(part.z[0].astype(float))[None]
+    lift = part.lift if np.ndim(part.lift) == 0 else level.grid.prolong(part.lift[0])[None]
+    dtype = np.float64 if level.grid.dimension == 1 else np.float32
+    prior = part.prior.prior(level.grid, level.columns)
+    prior = prior if dtype is np.float64 else prior.single()
+    s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
+    return replace(part, z=newton(prior, s, nu, z.astype(dtype), tolerance=0.05).z, lift=lift)
+
+
+def _rate(components: list[Component], level: Level) -> Floats:
+    """Σ weights · e^{z + lift}, with as many events as were seen."""
+    logs = [np.log(part.weight) + part.z[0].astype(float) + part.lift for part in components]
+    rate = np.exp(np.logaddexp.reduce([np.reshape(x, level.measure.shape) for x in logs]))
+    return rate * (float(level.counts.sum()) / np.sum(level.measure * rate))
+
+
+def _coefficients(level: Level, prior: Any, mode: Mode) -> tuple[Floats | None, Floats | None]:
+    """Coefficients of the covariates and their covariance."""
+    if level.columns is None:
+        return None, None
+    return prior.coefficients(mode.a)[0], covariate_errors(prior, level.nu * np.exp(mode.z))
