@@ -1,5 +1,6 @@
 """hplus: learn functions that cannot be negative."""
 
+from hplus.estimators.intensity import Intensity
 from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
 from hplus.estimators.regression import SoSRegressor
@@ -24,6 +25,7 @@ from hplus.kernels.integrals import double_integral, mean_embedding, product_int
 from hplus.losses import Huber, Poisson, PoissonLog, Quantile
 from hplus.positivity import Diagonal, Full, Paper, SumOfSquares
 from hplus.space import Function
+from hplus.statistic import Statistic
 from hplus.storage import load, save
 from hplus.windows import Box, Interval, Polygon
 
@@ -40,6 +42,7 @@ __all__ = [
     "Gaussian",
     "HeteroscedasticRegressor",
     "Huber",
+    "Intensity",
     "Interval",
     "KernelClassifier",
     "KernelRegressor",
@@ -61,6 +64,7 @@ __all__ = [
     "RationalQuadratic",
     "Scalar",
     "SoSRegressor",
+    "Statistic",
     "SumOfSquares",
     "double_integral",
     "is_psd",

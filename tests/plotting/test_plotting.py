@@ -281,7 +281,7 @@ def test_boxes_of_three_axes_are_pooled_over_the_last():
 
 def test_a_staircase_leaves_its_band_exactly_where_the_test_finds_fault():
     model = Linear(TIME)
-    for base in np.linspace(0.3, 4.0, 8):
+    for base in (0.3, 1.0, 3.0, 9.0, 30.0):
         data = residual_data(check(model, events(Linear(TIME, base))))
         assert isinstance(data, RescaledTimes)
         assert data.fits == (data.p_value >= 0.05)
@@ -306,6 +306,8 @@ def test_a_staircase_says_whether_it_stays_in_the_band(base, verdict):
     x, y = drawn.ax_.lines[1].get_data()
     np.testing.assert_array_equal([[x[0], y[0]], [x[-1], y[-1]]], [[0, 0], [1, 1]])
     np.testing.assert_array_equal(x[1:-1], drawn.data.times)
+    band, reach = drawn.ax_.collections[0].get_datalim(drawn.ax_.transData), drawn.data.reach
+    np.testing.assert_allclose(band.intervaly, [-reach, 1.0 + reach])
 
 
 def test_a_map_of_residuals_has_units_numbers_and_a_scale_that_is_even_around_0():
@@ -318,6 +320,16 @@ def test_a_map_of_residuals_has_units_numbers_and_a_scale_that_is_even_around_0(
     assert image.norm.vmin == -image.norm.vmax == -colour_scale(data.residuals)
     assert {text.get_text() for text in drawn.ax_.texts} == set(map(residual_words, data.residuals))
     assert TRIANGLE.contains([text.get_position() for text in drawn.ax_.texts]).all()
+
+
+def test_a_map_of_residuals_is_white_outside_the_window_and_in_its_holes():
+    backwards = Linear(TRIANGLE, 16.0, (-2.0, -3.0))
+    drawn = ResidualDisplay.from_estimator(backwards, events(Linear(TRIANGLE)), quadrats=3)
+    drawn.figure_.canvas.draw()
+    places = [[1.9, 1.9], [0.6, 0.6], [0.2, 0.2], [2.7, 0.1]]
+    columns, rows = drawn.ax_.transData.transform(places).astype(int).T
+    pixels = np.asarray(drawn.figure_.canvas.buffer_rgba())[::-1][rows, columns]
+    np.testing.assert_array_equal((pixels == 255).all(axis=1), [True, True, False, False])
 
 
 def test_colours_of_residuals_reach_from_3_to_6():
@@ -388,7 +400,7 @@ def test_axes_are_logarithmic_for_rates_that_differ_much_unless_one_is_0(power, 
 # all
 
 
-@pytest.mark.parametrize("window", [TIME, *PLANES.values(), *SOLIDS.values()], ids=repr)
+@pytest.mark.parametrize("window", [TIME, TRIANGLE, MIXED, SOLIDS["city"]], ids=repr)
 def test_every_picture_can_be_drawn_on_given_axes(window, tmp_path):
     figure, axes = plt.subplots(1, 3)
     model = Linear(window)
@@ -398,8 +410,14 @@ def test_every_picture_can_be_drawn_on_given_axes(window, tmp_path):
         drawn = kind.from_estimator(model, X, ax=ax)
         assert drawn.ax_ is ax
         assert drawn.figure_ is figure
-        assert drawn.plot().figure_ is not figure
     figure.savefig(tmp_path / "all.png")
+
+
+def test_a_picture_can_be_drawn_a_second_time_on_a_figure_of_its_own():
+    drawn = IntensityCurveDisplay.from_estimator(Linear(TIME))
+    first = drawn.figure_
+    assert drawn.plot() is drawn
+    assert drawn.figure_ is not first
 
 
 @pytest.mark.parametrize(

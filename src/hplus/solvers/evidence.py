@@ -5,7 +5,7 @@ The same problem as in `lattice`, for a batch of covariances K (c, G, G) that sh
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def posteriors(K: Floats, s: Floats, nu: Floats) -> Posteriors:
     return Posteriors(z, evidence, _covariance(K, R, L, ones))
 
 
-def _newton(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, ...]:
+def _newton(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Any, Any, Any, Any, Any]:
     """R = √W, the Cholesky factor of I + RKR, its solution for R·1, charges a and constants b."""
     W = nu * np.exp(z)
     R = np.sqrt(W)

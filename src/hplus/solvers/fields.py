@@ -51,9 +51,9 @@ class Texture(Value):
         return Prior(Circulant(torus, spectrum), columns)
 
     @property
-    def finest(self) -> Floats:
-        """The smallest scale on each axis, shape (d,)."""
-        return np.min([field.scales for field in self.fields], axis=0)
+    def kind(self) -> tuple[float, bool]:
+        """Smoothness of the finest field, and is it a product over axes?"""
+        return self.fields[-1].smoothness, self.fields[-1].product
 
 
 @final
@@ -68,6 +68,11 @@ class Given(Value):
         """Its covariance on the nodes of a grid, by FFT if that can be, else as a matrix."""
         circulant = self._circulant(grid)
         return Prior(circulant or _matrix(self.kernel, self.penalty, grid), columns)
+
+    @property
+    def kind(self) -> tuple[float, bool]:
+        """Of a user's kernel nothing is said."""
+        return np.nan, False
 
     def is_matrix(self, grid: TensorGrid) -> bool:
         """Must the covariance be a matrix, so that the grid must have few nodes?"""

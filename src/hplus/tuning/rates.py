@@ -146,7 +146,7 @@ def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Trie
     for trial in finalists(tried):
         z = np.stack([level.grid.prolong(part.astype(float)) for part in trial.z])
         score = judge(trial.prior, z.astype(np.float32)).score
-        again.append(trial._replace(score=score - PRODUCT_ODDS * trial.prior.fields[-1].product))
+        again.append(trial._replace(score=score - PRODUCT_ODDS * trial.prior.kind[1]))
     return again
 
 
@@ -182,9 +182,7 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
     return components, Uncertainty(center, spread.astype(float), np.concatenate(draws))
 
 
-def _by_dense_evidence(
-    level: Level, sides: Floats
-) -> tuple[list[Component], Uncertainty] | None:
+def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Uncertainty] | None:
     """All priors of the lattice on a line; None if the events ask for smaller scales.
 
     Weights are evidence^TEMPER times a prior deviation²/scale, which leaves room for surprises.

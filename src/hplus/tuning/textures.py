@@ -193,8 +193,7 @@ def finalists(trials: list[Tried]) -> list[Tried]:
     close = [t for t in ranked if t.score > ranked[0].score - CLOSE]
     kinds: dict[Any, Tried] = {}
     for trial in close:
-        field = trial.prior.fields[-1]
-        kinds.setdefault((field.smoothness, field.product), trial)
+        kinds.setdefault(trial.prior.kind, trial)
     chosen = list(kinds.values())[:FINALISTS]
     chosen += [t for t in close if not any(t is c for c in chosen)][: FINALISTS - len(chosen)]
     return chosen

@@ -1,0 +1,174 @@
+"""What `Intensity` and `Density` learn: a rate by the road that `model` names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, as_floats, check_finite, check_memory
+from hplus.grids import TensorGrid, integrals_within
+from hplus.kernels import Kernel
+from hplus.positivity import SumOfSquares
+from hplus.positivity.exp import GridFunction
+from hplus.solvers.fields import Field, Given, Texture
+from hplus.solvers.grid_rate import GridRate
+from hplus.solvers.pyramid import Level
+from hplus.solvers.rates import FactorPosterior
+from hplus.solvers.result import SolverResult
+from hplus.solvers.square import learn_sos_rate, learn_square_rate, mean_square
+from hplus.statistic import DOUBLINGS, Statistic, finest_grid
+from hplus.storage import storable
+from hplus.tuning.rates import learn_rate
+from hplus.windows import Box, Window
+
+MODELS = ("exp", "sos", "square")
+
+CRITERIA = ("auto", "evidence", "thinning")
+
+QUANTILES = ndtri((np.arange(101) + 0.5) / 101.0)
+"""A normal variable as equally likely numbers."""
+
+WORK_ARRAYS = 40.0
+"""Arrays of the size of the finest grid that a fit holds at once, at most."""
+
+for registered in (Field, Texture, Given, GridRate, FactorPosterior, Statistic):
+    storable(registered)
+
+
+@storable
+@dataclass(frozen=True)
+class SquaresRate:
+    """A rate by squares on a window, scaled by `factor` to the events that were seen."""
+
+    window: Window
+    squares: SumOfSquares
+    posterior: FactorPosterior
+    factor: float
+    result: SolverResult
+    log_evidence: float
+    kernel: Kernel
+    penalty: float
+
+    @cached_property
+    def function(self) -> SumOfSquares:
+        """The rate."""
+        return self.squares * self.factor
+
+    @cached_property
+    def on_grid(self) -> GridFunction:
+        """The rate at the nodes of a grid."""
+        return _on_grid(self.function, self.window)
+
+    def integral(self, region: Window | None) -> float:
+        """∫ of the rate over the part of a region in the window."""
+        return _integral(self.function, self.window, region or self.window)
+
+    def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
+        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        low, high = self.posterior.interval(X, level)
+        return self.factor * low, self.factor * high
+
+    def count_draws(self, region: Window) -> Floats:
+        """Equally likely values of the expected count of a region, shape (k,)."""
+        mean, sd = self.integral(region), self.posterior.log_count_sd(region)
+        return mean * np.exp(min(sd, 5.0) * QUANTILES) if mean > 0.0 else np.zeros(len(QUANTILES))
+
+
+def integral(rate: GridRate | SquaresRate, region: Window | None) -> float:
+    """The expected count of a region, or of the whole window."""
+    return rate.function.integral(region) if isinstance(rate, GridRate) else rate.integral(region)
+
+
+def grid_function(rate: GridRate | SquaresRate) -> GridFunction:
+    """The rate at the nodes of a grid: for samples and the highest point."""
+    return rate.function if isinstance(rate, GridRate) else rate.on_grid
+
+
+def learn_exp(
+    statistic: Statistic, exposure: Floats, columns: Floats | None, prior: Any, seed: Any
+) -> GridRate:
+    """The rate e^z on a grid; `exposure` and `columns` (p, *nodes) are values at its nodes.
+
+    `prior` is a criterion to learn one by, or a kernel divided by a penalty.
+    """
+    grid, window = statistic.grid, statistic.window
+    need = 8.0 * WORK_ARRAYS * grid.size * {1: 2.0, 2: 2.25, 3: 2.75}[grid.dimension]
+    check_memory(need, f"A fit on {grid.size} nodes", "fit fewer axes at a time")
+    hats = grid.integrals(window)
+    level = Level(grid, statistic.counts, hats * exposure, columns)
+    given, criterion = (prior, "auto") if isinstance(prior, Given) else (None, prior)
+    state = check_random_state(seed).randint(2**31 - 1)
+    return learn_rate(window, level, given, criterion, state)
+
+
+def learn_squares(
+    model: str,
+    X: Floats,
+    weights: Floats,
+    window: Window,
+    exposure: float,
+    kernel: Kernel | None,
+    penalty: float | None,
+    seed: Any,
+) -> SquaresRate:
+    """The rate by a sum of squares, or by the mean of one square."""
+    if model == "square":
+        found = learn_square_rate(X, weights, window, exposure, kernel, penalty)
+        squares = mean_square(found.posterior)
+    else:
+        found = learn_sos_rate(X, weights, window, exposure, kernel, penalty, seed)
+        squares = found.function
+    factor = float(weights.sum()) / exposure / _integral(squares, window, window)
+    return SquaresRate(
+        window,
+        squares,
+        found.posterior,
+        factor,
+        found.result,
+        found.log_evidence,
+        found.kernel,
+        found.penalty,
+    )
+
+
+def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
+    """∫f over two windows' common part: exact for boxes, on the nodes of a grid elsewhere."""
+    a, b = window.box_bounds(), region.box_bounds()
+    if a is None or b is None:
+        g = _on_grid(f, window)
+        return float(np.sum(integrals_within(g.grid, region, window) * g.values))
+    low, high = np.maximum(a[0], b[0]), np.minimum(a[1], b[1])
+    common = np.all(low < high)
+    return f.integral(Box(tuple(low.tolist()), tuple(high.tolist()))) if common else 0.0
+
+
+def _on_grid(f: SumOfSquares, window: Window) -> GridFunction:
+    grid = finest_grid(window)
+    for _ in range(DOUBLINGS[window.dimension] - 1):
+        grid = grid.coarser()
+    return GridFunction(window, grid, f(grid.nodes()).reshape(grid.shape))
+
+
+def on_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
+    """A function, or an array of values on a regular grid over the box, at the nodes of `grid`."""
+    if callable(given):
+        values = as_floats(name, given(grid.nodes()))
+        if values.shape != (grid.size,):
+            raise ValueError(
+                f"{name} must give one number for each of the {grid.size} points it is called "
+                f"with, got shape {values.shape}."
+            )
+        return check_finite(name, values).reshape(grid.shape)
+    values = check_finite(name, as_floats(name, given))
+    if values.ndim != grid.dimension or min(values.shape) < 2:
+        raise ValueError(
+            f"{name} must be an array with {grid.dimension} axes of at least 2 values, the first "
+            f"and last on the edges of the window, got shape {values.shape}."
+        )
+    own = TensorGrid(grid.low, grid.high, values.shape)
+    return own.interpolate(values, grid.nodes()).reshape(grid.shape)
