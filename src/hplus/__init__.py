@@ -1,5 +1,6 @@
 """hplus: learn functions that cannot be negative."""
 
+from hplus.estimators.density import Density
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
@@ -35,6 +36,7 @@ __all__ = [
     "Box",
     "Constant",
     "Custom",
+    "Density",
     "Diagonal",
     "Finite",
     "Full",

@@ -272,8 +272,8 @@ class Intensity(Estimator):
         seed = 0 if self.random_state is None else self.random_state
         rate = learn_exp(statistic, watched, columns, prior, seed)
         self.rate_: GridRate | SquaresRate = rate
+        self.kernel_: Any = rate.mixture
         self.quadrature_error_ = rate.quadrature_error
-        self.kernel_ = rate.mixture
         self.penalty_ = self.penalty
         if columns is not None:
             self._set_coefficients(rate, names, units)
