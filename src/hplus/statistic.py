@@ -30,6 +30,12 @@ def finest_grid(window: Window) -> TensorGrid:
     low, high = window.bounds()
     shares = (high - low) / window.longest_sides()
     cells = np.maximum(np.round(CELLS[d] * shares).astype(int), 4) * 2 ** DOUBLINGS[d]
+    if np.any((high - low) / cells <= np.spacing(np.maximum(np.abs(low), np.abs(high)))):
+        raise ValueError(
+            f"window must be wide enough for double precision to tell {cells.max()} points of a "
+            f"side apart, got sides {shown((high - low).tolist())} at {shown(low.tolist())}: move "
+            "its origin to 0."
+        )
     return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), tuple((cells + 1).tolist()))
 
 

@@ -1,13 +1,16 @@
-"""Many priors on few nodes at once, with dense matrices: modes, evidence, covariances.
+"""Many priors on few nodes, with dense matrices: modes, evidence, covariances.
 
-The same problem as in `lattice`, for a batch of covariances K (c, G, G) that share the counts.
+The same problem as in `lattice`, for covariances K (c, G, G) that share the counts.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.linalg.lapack import dposv, dtrtrs
 
 from hplus._checks import Floats
 from hplus.solvers.lattice import normalised
@@ -18,12 +21,23 @@ STEPS, NEAR = 40, 1e-5
 LONGEST_STEP = 2.0
 
 
-class Posteriors(NamedTuple):
-    """For every prior: modes z (c, G), log evidence (c,), covariances (c, G, G)."""
+@dataclass(frozen=True)
+class Posteriors:
+    """For every prior K (c, G, G): modes z (c, G), log evidence (c,), R = √W there (c, G)."""
 
     z: Floats
     log_evidence: Floats
-    covariance: Floats
+    K: Floats
+    R: Floats
+
+    def chosen(self, which: Any) -> Posteriors:
+        """Those of some of the priors."""
+        return Posteriors(self.z[which], self.log_evidence[which], self.K[which], self.R[which])
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Of the log rates under each prior, shape (c, G, G)."""
+        return np.stack([_covariance(K, R) for K, R in zip(self.K, self.R, strict=True)])
 
     @property
     def variance(self) -> Floats:
@@ -37,49 +51,55 @@ def posteriors(K: Floats, s: Floats, nu: Floats) -> Posteriors:
     log evidence = Σ(sz - νe^z) - ½aᵀKa - ½ log det(I + RKR) - ½ log(1ᵀ(K + W⁻¹)⁻¹1), with a flat
     prior on the constant [math, Eq. 4.5].
     """
-    s, nu = np.broadcast_to(s, K.shape[:2]), np.broadcast_to(nu, K.shape[:2])
-    z = normalised(np.zeros(K.shape[:2]), s, nu)
+    z, evidence = np.empty(K.shape[:2]), np.empty(len(K))
+    start = normalised(np.zeros((1, len(s))), s[None], nu[None])[0]
+    for i, prior in enumerate(K):
+        # the mode under one prior is a good guess for the next
+        start, evidence[i] = _mode(prior, s, nu, start)
+        z[i] = start
+    return Posteriors(z, evidence, K, np.sqrt(nu * np.exp(z)))
+
+
+def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
+    """The most probable log rates under one prior by Newton's method, and the log evidence."""
     for _ in range(STEPS):
-        R, L, ones, a, b = _newton(K, s, nu, z)
-        dz = _times(K, a) + b - z
+        W = nu * np.exp(z)
+        R = np.sqrt(W)
+        seen = R > 1e-150
+        pull = np.where(seen, (s - W) / np.where(seen, R, 1.0), 0.0)
+        L, x = _solved(K, R, np.stack([R * z + pull, R], axis=1))
+        p, ones = R * x[:, 0], R * x[:, 1]
+        b = p.sum() / ones.sum()
+        a = p - b * ones
+        Ka = K @ a
+        dz = Ka + b - z
         largest = np.abs(dz).max()
-        z = z + dz * np.minimum(1.0, LONGEST_STEP / np.maximum(np.abs(dz).max(1), 1e-300))[:, None]
+        z = z + dz * min(1.0, LONGEST_STEP / max(largest, LONGEST_STEP))
         if largest < NEAR:
             break
-    z = normalised(z, s, nu)
-    spread = (R * ones).sum(axis=1)
-    log_det = 2.0 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum(axis=1)
-    fit = (s * z).sum(axis=1) - s.sum(axis=1) - 0.5 * (a * _times(K, a)).sum(axis=1)
-    evidence = fit - 0.5 * log_det - 0.5 * np.log(spread)
-    return Posteriors(z, evidence, _covariance(K, R, L, ones))
+    z = normalised(z[None], s[None], nu[None])[0]
+    fit = s @ z - s.sum() - 0.5 * (a @ Ka)
+    return z, float(fit - np.log(np.diagonal(L)).sum() - 0.5 * np.log(ones.sum()))
 
 
-def _newton(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Any, Any, Any, Any, Any]:
-    """R = √W, the Cholesky factor of I + RKR, its solution for R·1, charges a and constants b."""
-    W = nu * np.exp(z)
-    R = np.sqrt(W)
-    B = R[:, :, None] * K * R[:, None, :]
-    B[:, np.arange(K.shape[1]), np.arange(K.shape[1])] += 1.0
-    L = np.linalg.cholesky(B)
-    seen = R > 1e-150
-    pull = np.where(seen, (s - W) / np.where(seen, R, 1.0), 0.0)
-    x = np.linalg.solve(B, np.stack([R * z + pull, R], axis=-1))
-    p, ones = R * x[..., 0], x[..., 1]
-    b = p.sum(axis=1) / (R * ones).sum(axis=1)
-    return R, L, ones, p - b[:, None] * R * ones, b[:, None]
+def _solved(K: Floats, R: Floats, rhs: Floats) -> tuple[Floats, Floats]:
+    """The Cholesky factor L of I + RKR, and (I + RKR)⁻¹ rhs."""
+    B = R[:, None] * K * R
+    B.flat[:: len(R) + 1] += 1.0
+    L, x, _ = dposv(B.T, rhs, lower=True, overwrite_a=True)
+    return L, x
 
 
-def _covariance(K: Floats, R: Floats, L: Floats, ones: Floats) -> Floats:
+def _covariance(K: Floats, R: Floats) -> Floats:
     """K - KR(I + RKR)⁻¹RK + uuᵀ, u = (1 - KRx)/√(1ᵀRx) for the constant, x = (I + RKR)⁻¹R1."""
-    V = np.linalg.solve(L, R[:, :, None] * K)
-    u = (1.0 - _times(K, R * ones)) / np.sqrt((R * ones).sum(axis=1))[:, None]
-    return K - np.swapaxes(V, 1, 2) @ V + u[:, :, None] * u[:, None, :]
+    L, x = _solved(K, R, R[:, None])
+    ones = R * x[:, 0]
+    V, _ = dtrtrs(L, R[:, None] * K, lower=True)
+    u = (1.0 - K @ ones) / np.sqrt(ones.sum())
+    return K - V.T @ V + np.outer(u, u)
 
 
 def shifts(found: Posteriors, nu: Floats) -> Floats:
     """How far means lie from modes, -½ C(W∘v), shape (c, G) [math, Eq. 4.9]."""
-    return -0.5 * _times(found.covariance, nu * np.exp(found.z) * found.variance)
-
-
-def _times(M: Floats, x: Floats) -> Floats:
-    return np.matmul(M, x[..., None])[..., 0]
+    pull = nu * np.exp(found.z) * found.variance
+    return -0.5 * np.matmul(found.covariance, pull[..., None])[..., 0]

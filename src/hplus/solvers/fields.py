@@ -67,7 +67,7 @@ class Given(Value):
     def prior(self, grid: TensorGrid, columns: Floats | None = None) -> Prior:
         """Its covariance on the nodes of a grid, by FFT if that can be, else as a matrix."""
         circulant = self._circulant(grid)
-        return Prior(circulant or _matrix(self.kernel, self.penalty, grid), columns)
+        return Prior(circulant or Matrix(self.kernel(grid.nodes()) / self.penalty), columns)
 
     @property
     def kind(self) -> tuple[float, bool]:
@@ -103,13 +103,6 @@ class Given(Value):
         direct = np.diagonal(self.kernel(X, Z))
         moved = np.diagonal(self.kernel(np.zeros_like(X), signs * (Z - X)))
         return bool(np.allclose(direct, moved, rtol=1e-9, atol=1e-12 * np.abs(direct).max()))
-
-
-def _matrix(kernel: Kernel, penalty: float, grid: TensorGrid) -> Matrix:
-    """kernel/penalty at the nodes of a grid."""
-    K = kernel(grid.nodes()) / penalty
-    values, vectors = np.linalg.eigh(K)
-    return Matrix(K, vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _open_torus(grid: TensorGrid) -> Torus:

@@ -15,6 +15,9 @@ from hplus.solvers.fields import Given, Texture
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window
 
+FARTHEST = 100.0
+"""Log of the factor by which a rate may be off: where it is more, nothing is known."""
+
 
 @dataclass(frozen=True)
 class GridRate:
@@ -41,7 +44,8 @@ class GridRate:
         rate = self.function(X)
         shift, spread = (self.coarse.interpolate(v, X) for v in (self.shift, self.spread))
         reach = float(ndtri(0.5 + 0.5 * level)) * spread
-        return rate * np.exp(shift - reach), rate * np.exp(shift + reach)
+        low, high = (np.clip(shift + x, -FARTHEST, FARTHEST) for x in (-reach, reach))
+        return rate * np.exp(low), rate * np.exp(high)
 
     def count_draws(self, region: Window) -> Floats:
         """Draws of the expected count of a region, shape (k,)."""
@@ -50,7 +54,8 @@ class GridRate:
         while grid.shape != self.coarse.shape:
             grid, mass = grid.coarser(), grid.restrict(mass)
         k = len(self.draws)
-        return np.exp(self.draws.reshape(k, -1).astype(float)) @ mass.ravel()
+        draws = np.clip(self.draws.reshape(k, -1).astype(float), -FARTHEST, FARTHEST)
+        return np.exp(draws) @ mass.ravel()
 
 
 def mixed_poisson_quantile(means: Floats, p: float) -> float:

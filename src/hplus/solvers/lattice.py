@@ -12,7 +12,7 @@ shape (k, *grid), and touch K by products alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,16 @@ from hplus.solvers.torus import Circulant, Matrix
 LONGEST_STEP = 5.0
 """Largest change of a log rate in one step."""
 
+STALLED = 10.0
+"""Roundings of the objective by which it must fall for the search to go on."""
+
+PATIENCE = 4
+"""Steps after which a start that led nowhere is given up for a constant rate."""
+FAINTEST = 1e-7
+"""Least share of the largest √W that is told from 0."""
+
+DIVERGED = 1e14
+"""Share of the largest number that a squared residual may reach: a product with B must not."""
 
 VARIANCE = 100.0
 """Prior variance of the coefficient of a covariate with standard deviation 1: next to none."""
@@ -62,9 +72,20 @@ class Prior:
         columns = None if self.columns is None else self.columns.astype(np.float32)
         return Prior(self.covariance.single(), columns)
 
+    def centered(self) -> Prior:
+        """The same without the constant part of the field."""
+        return Prior(self.covariance.centered(), self.columns)
+
     def without_columns(self) -> Prior:
         """The field alone."""
         return Prior(self.covariance)
+
+
+def stacked(priors: Sequence[Prior]) -> Prior:
+    """Priors with circulant covariances, each for one problem, as one for a batch of problems."""
+    parts = [p.covariance for p in priors if isinstance(p.covariance, Circulant)]
+    spectra = np.stack([part.spectrum for part in parts])
+    return Prior(Circulant(parts[0].torus, spectra), priors[0].columns)
 
 
 class Mode(NamedTuple):
@@ -92,29 +113,37 @@ def newton(
     the objective falls.
     """
     z = normalised(z, s, nu)
-    a, value = np.zeros_like(z), np.full(len(s), np.inf)
+    a, value = np.zeros_like(z), np.full(len(z), np.inf)
     for k in range(max_iter):
+        if k == PATIENCE and np.isinf(value).any():
+            z = normalised(a, s, nu)
+            value = objective(s, nu, z, a)
         system = System(prior, nu * np.exp(z))
         rhs = system.project(system.R * z + system.inverse * (s - system.W))
         # at the optimum R x = a: what is left to solve shrinks from step to step
-        x = conjugate_gradients(system.apply, rhs, system.project(system.inverse * a), accuracy)
+        start = system.project(system.inverse * a)
+        x = conjugate_gradients(system.apply, rhs, start, accuracy, 0.1 * tolerance)
         charges = system.R * system.project(x)
         step, drift = charges - a, prior.apply(charges) - z
         decrement = _sum(system.W * (drift - _mean(system.W, drift)) ** 2)
-        z, a, value = _descend(s, nu, (z, a, value), (drift, step), first=k == 0)
+        before = value
+        z, a, value = _descend(s, nu, (z, a, value), (drift, step))
         if np.all(decrement <= tolerance):
             return Mode(z, a, k + 1, True)
+        if k > PATIENCE and np.all(value >= before - STALLED * np.finfo(z.dtype).eps * abs(before)):
+            return Mode(z, a, k + 1, False)
     return Mode(z, a, max_iter, False)
 
 
 def _descend(
-    s: Any, nu: Any, at: tuple[Any, Any, Any], to: tuple[Any, Any], *, first: bool
+    s: Any, nu: Any, at: tuple[Any, Any, Any], to: tuple[Any, Any]
 ) -> tuple[Any, Any, Any]:
     """z + t dz and a + t da with the largest t of 1, ½, ¼, ... that lowers the objective.
 
-    The first step ends on z = Ka + b: from there on objectives can be compared.
+    The first whole step ends on z = Ka + b: from there on objectives can be compared.
     """
     (z, a, value), (dz, da) = at, to
+    first = bool(np.isinf(value).all())
     moves = dz - _mean(nu * np.exp(z), dz)
     largest = np.abs(moves).reshape(len(z), -1).max(axis=1)
     t = np.minimum(1.0, LONGEST_STEP / np.maximum(largest, 1e-30)).astype(z.dtype)
@@ -148,10 +177,12 @@ class System:
     """B = I + Q R K R Q at expected counts W, the matrix of every Newton step."""
 
     def __init__(self, prior: Prior, W: Any) -> None:
-        self.prior, self.W, self.R = prior, W, np.sqrt(W)
+        # Q takes constants away: what they are multiplied with would only cost digits
+        self.prior, self.W, self.R = prior.centered(), W, np.sqrt(W)
         self.u = self.R / np.sqrt(_sum(W)).reshape((-1,) + (1,) * (W.ndim - 1))
-        seen = self.R > 1e-18  # a node that nobody watched has no say
-        self.inverse = np.where(seen, 1.0 / np.where(seen, self.R, 1.0), 0.0).astype(W.dtype)
+        # a node that nobody watched has no say, and squares must not overflow
+        top = self.R.max(axis=tuple(range(1, W.ndim)), keepdims=True)
+        self.inverse = 1.0 / np.maximum(self.R, FAINTEST * top)
 
     def project(self, x: Any) -> Any:
         """Q x = x - u uᵀx."""
@@ -163,19 +194,28 @@ class System:
 
 
 def conjugate_gradients(
-    apply: Callable[[Any], Any], b: Any, x: Any, accuracy: float, max_iter: int = 400
+    apply: Callable[[Any], Any],
+    b: Any,
+    x: Any,
+    accuracy: float,
+    enough: float = 0.0,
+    max_iter: int = 400,
 ) -> Any:
-    """B x = b for each of k systems at once, the residual of the start x lowered to a share."""
+    """B x = b for each of k systems at once, the residual r of the start x lowered to a share.
+
+    It also ends where |r|² <= `enough`: in a Newton step |r|² is what log rates are off, in nats.
+    """
     shape = (len(b),) + (1,) * (b.ndim - 1)
     r = b - apply(x)
     p, rr = r.copy(), _sum(r * r)
-    goal = accuracy**2 * rr
-    tiny = np.finfo(b.dtype).tiny
+    goal = np.maximum(accuracy**2 * rr, enough)
+    tiny, most = np.finfo(b.dtype).tiny, np.finfo(b.dtype).max / DIVERGED
     for _ in range(max_iter):
-        if np.all(rr <= goal):
+        if np.all(rr <= goal) or np.any(rr > most):
             break
         q = apply(p)
-        alpha = (rr / np.maximum(_sum(p * q), tiny)).reshape(shape)
+        # pᵀBp >= pᵀp, which rounding may forget
+        alpha = (rr / np.maximum(np.maximum(_sum(p * q), _sum(p * p)), tiny)).reshape(shape)
         x = x + alpha * p
         r -= alpha * q
         new = _sum(r * r)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Bools, Floats
 from hplus.grids import TensorGrid
 from hplus.solvers.torus import Torus
 
@@ -33,6 +33,10 @@ class Level:
     def nu(self) -> Floats:
         """The exposure, shape (1, *grid)."""
         return self.measure[None]
+
+    def filled(self) -> Bools:
+        """Which folds have any events? Shape (f,)."""
+        return self.folds.reshape(len(self.folds), -1).sum(axis=1) > 0.0
 
     def coarser(self) -> Level:
         """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""

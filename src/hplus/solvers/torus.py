@@ -99,12 +99,10 @@ class Torus:
 
     def _unfolded(self, y: Any) -> Any:
         """The grid's corner of the torus; on a closed axis the first node comes again."""
-        for axis, (n, closed) in enumerate(
-            zip(self.shape, self.closed, strict=True), start=-len(self.shape)
-        ):
-            y = np.moveaxis(y, axis, 0)
-            y = np.concatenate([y, y[:1]]) if closed else y[:n]
-            y = np.moveaxis(y, 0, axis)
+        y = y[(..., *(slice(n) for n in self.shape))]
+        for axis, closed in enumerate(self.closed, start=-len(self.shape)):
+            if closed:
+                y = np.concatenate([y, y.take([0], axis)], axis)
         return y
 
 
@@ -127,13 +125,18 @@ class Circulant:
         """The same in single precision, twice as fast."""
         return Circulant(self.torus, self.spectrum.astype(np.float32))
 
+    def centered(self) -> Circulant:
+        """The same without its constant part, for use where constants are free."""
+        spectrum = self.spectrum.copy()
+        spectrum[(..., *(0,) * len(self.torus.shape))] = 0.0
+        return Circulant(self.torus, spectrum)
+
 
 @dataclass(frozen=True)
 class Matrix:
-    """A covariance K = LLᵀ on few nodes, for kernels that are not stationary."""
+    """A covariance K on few nodes, for kernels that are not stationary."""
 
     K: Any
-    L: Any
 
     def apply(self, x: Any) -> Any:
         """K x, shape (k, *grid)."""
@@ -141,11 +144,22 @@ class Matrix:
 
     def draw(self, k: int, rng: np.random.RandomState) -> Any:
         """k draws of N(0, K), shape (k, G)."""
-        return rng.standard_normal((k, self.L.shape[1])).astype(self.L.dtype) @ self.L.T
+        return rng.standard_normal((k, len(self.K))).astype(self.K.dtype) @ self.root.T
 
     def single(self) -> Matrix:
         """The same in single precision."""
-        return Matrix(self.K.astype(np.float32), self.L.astype(np.float32))
+        return Matrix(self.K.astype(np.float32))
+
+    def centered(self) -> Matrix:
+        """The same without its constant part, for use where constants are free."""
+        rows = self.K - self.K.mean(axis=0)
+        return Matrix(rows - rows.mean(axis=1, keepdims=True))
+
+    @cached_property
+    def root(self) -> Any:
+        """L with LLᵀ = K, shape (G, G)."""
+        values, vectors = np.linalg.eigh(self.K)
+        return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def matern_spectrum(torus: Torus, smoothness: float, scales: Floats, *, product: bool) -> Floats:

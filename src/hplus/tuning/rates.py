@@ -26,6 +26,7 @@ from hplus.solvers.lattice import (
     deviations,
     newton,
     shifted_means,
+    stacked,
 )
 from hplus.solvers.pyramid import Level, descend
 from hplus.statistic import DOUBLINGS
@@ -60,6 +61,9 @@ FEW = 50
 
 MANY = 10_000
 """Events from which on priors are compared on a finer grid."""
+
+FARTHEST = 2.0
+"""Standard deviations that the mean of a log rate may lie from its mode."""
 
 DRAWS = 64
 """Draws of the log rate that are kept."""
@@ -117,12 +121,17 @@ def learn_rate(
 def _tuning_levels(levels: list[Level], prior: Shape | None) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
     events = float(levels[0].counts.sum())
-    if isinstance(prior, Given) and prior.replace(penalty=1.0).is_matrix(levels[-1].grid):
+    if isinstance(prior, Given) and _is_matrix(prior, levels):
         while levels[-1].grid.size > MOST_NODES:
             levels = [*levels, levels[-1].coarser()]
         return levels[-1:]
     spare = {1: 3, 2: int(events >= MANY), 3: 0}[levels[0].grid.dimension]
     return levels[: len(levels) - spare]
+
+
+def _is_matrix(prior: Given, levels: list[Level]) -> bool:
+    """Does a kernel need a matrix on some level, and so on all?"""
+    return any(prior.replace(penalty=1.0).is_matrix(level.grid) for level in levels)
 
 
 def _tried(window: Window, level: Level, prior: Shape | None, criterion: str) -> list[Tried]:
@@ -152,7 +161,8 @@ def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Trie
 
 def _judge(level: Level, criterion: str) -> Judge:
     events = float(level.counts.sum())
-    if criterion == "evidence" or (criterion == "auto" and events < FEW):
+    lone = level.filled().sum() < 2  # held out, it would leave nothing to learn from
+    if criterion == "evidence" or (criterion == "auto" and events < FEW) or lone:
         return by_evidence(level)
     parts = next(p for p, most in ((5, 1000), (3, 3000), (2, MANY), (1, np.inf)) if events < most)
     return by_thinning(level, parts)
@@ -173,7 +183,10 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
     means = []
     for part in components:
         matrix = part.prior.prior(level.grid, level.columns).single()
-        means.append(part.z + shifted_means(matrix, nu * np.exp(part.z), variance))
+        shift = shifted_means(matrix, nu * np.exp(part.z), variance)
+        # an expansion: beyond a few deviations it says nothing
+        reach = FARTHEST * np.sqrt(variance)
+        means.append(part.z + np.clip(shift, -reach, reach))
     weights = np.array([part.weight for part in components])
     center = np.tensordot(weights, np.concatenate(means), axes=1)
     between = np.tensordot(weights, (np.concatenate(means) - center) ** 2, axes=1)
@@ -194,7 +207,7 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
         for deviation in DEVIATIONS
     ]
     with one_thread_if_small(level.grid.size):
-        K = np.stack([_dense(prior, level) for prior in lattice])
+        K = _dense(lattice, level)
         found = posteriors(K, level.counts[0], level.measure)
         first = np.array([t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice])
         scores = TEMPER * found.log_evidence + np.log(first)
@@ -205,17 +218,15 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
         if weights[finest].sum() > ROUGHEST and level.counts.sum() >= FEW:
             return None
         kept = np.flatnonzero(weights)
-        found = Posteriors(*(part[kept] for part in found))
-        return _dense_parts([lattice[i] for i in kept], weights[kept], found, level)
+        return _dense_parts([lattice[i] for i in kept], weights[kept], found.chosen(kept), level)
 
 
-def _dense(prior: Texture, level: Level) -> Floats:
-    """The covariance of a prior on a line as a matrix."""
+def _dense(priors: list[Texture], level: Level) -> Floats:
+    """The covariances of priors on a line as matrices, shape (c, G, G)."""
     n = level.grid.size
-    matrix = prior.prior(level.grid)
-    row = matrix.covariance.apply(np.eye(1, n))[0]
-    index = np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
-    K = row[index]
+    unit = np.repeat(np.eye(1, n), len(priors), axis=0)
+    first = stacked([prior.prior(level.grid) for prior in priors]).apply(unit)
+    K = first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
     return K if level.columns is None else K + VARIANCE * level.columns.T @ level.columns
 
 
@@ -292,7 +303,7 @@ def _refined(
     error, total = np.inf, float(levels[-1].counts.sum())
     level = levels[-1]
     for level in levels[-2::-1]:
-        components = [_prolonged(part, level) for part in components]
+        components = _prolonged(components, level)
         new = _rate(components, level)
         error = float(np.sum(level.measure * np.abs(new - level.grid.prolong(values)))) / total
         values = new
@@ -301,21 +312,27 @@ def _refined(
     return level, components, values, error
 
 
-def _prolonged(part: Component, level: Level) -> Component:
-    """The mode under a prior on the next finer grid."""
-    z = level.grid.prolong(part.z[0].astype(float))[None]
-    lift = part.lift if np.ndim(part.lift) == 0 else level.grid.prolong(part.lift[0])[None]
+def _prolonged(components: list[Component], level: Level) -> list[Component]:
+    """The modes under all priors on the next finer grid."""
     dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    prior = part.prior.prior(level.grid, level.columns)
+    finer = level.grid.prolong
+    z = np.stack([finer(part.z[0].astype(float)) for part in components]).astype(dtype)
+    lifts = [x if np.ndim(x) == 0 else finer(x[0])[None] for x in (c.lift for c in components)]
+    prior = stacked([part.prior.prior(level.grid, level.columns) for part in components])
     prior = prior if dtype is np.float64 else prior.single()
     s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
-    return replace(part, z=newton(prior, s, nu, z.astype(dtype), tolerance=0.05).z, lift=lift)
+    modes = newton(prior, s, nu, z, tolerance=0.05).z[:, None]
+    return [
+        replace(part, z=mode, lift=lift)
+        for part, mode, lift in zip(components, modes, lifts, strict=True)
+    ]
 
 
 def _rate(components: list[Component], level: Level) -> Floats:
     """Σ weights · e^{z + lift}, with as many events as were seen."""
     logs = [np.log(part.weight) + part.z[0].astype(float) + part.lift for part in components]
-    rate = np.exp(np.logaddexp.reduce([np.reshape(x, level.measure.shape) for x in logs]))
+    log_rate = np.logaddexp.reduce([np.reshape(x, level.measure.shape) for x in logs])
+    rate = np.exp(log_rate - log_rate.max())
     return rate * (float(level.counts.sum()) / np.sum(level.measure * rate))
 
 

@@ -80,8 +80,7 @@ Judge = Callable[[Shape, Any], Tried]
 def by_thinning(level: Level, parts: int) -> Judge:
     """The log-likelihood of held-out parts under the rates learned from the others."""
     dtype = np.float32
-    out = level.folds[:parts]
-    out = out[out.reshape(len(out), -1).sum(axis=1) > 0.0]
+    out = level.folds[level.filled()][:parts]
     kept = (level.counts - out).astype(dtype)
     nu = level.nu.astype(dtype)
     logs = np.log(kept.reshape(len(out), -1).sum(axis=1, dtype=float))

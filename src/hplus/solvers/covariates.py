@@ -1,0 +1,56 @@
+"""What log rates depend on linearly: a Poisson regression on the nodes of a grid."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats
+
+STEPS, NEAR = 100, 1e-10
+"""Newton steps at most, and the size of the last one."""
+
+LONGEST_STEP = 2.0
+
+
+class Regression(NamedTuple):
+    """Coefficients β (p,) of covariates C (p, G), and the log rate's part βᵀC (G,)."""
+
+    coefficients: Floats
+    C: Floats
+    linear: Floats
+
+
+def poisson_regression(C: Floats, s: Floats, nu: Floats) -> Regression:
+    """β and b with the smallest Σ ν e^{b + βᵀC} - s(b + βᵀC), for C of mean 0 and size 1.
+
+    C has shape (p, *grid), counts s and exposures ν the grid's.
+    """
+    C = C.reshape(len(C), -1)
+    X = np.vstack([np.ones(C.shape[1]), C])
+    s, nu = s.ravel(), nu.ravel()
+    beta = np.zeros(len(X))
+    beta[0] = np.log(s.sum() / nu.sum())
+    for _ in range(STEPS):
+        W = nu * np.exp(beta @ X)
+        step = np.linalg.lstsq((X * W) @ X.T, X @ (s - W), rcond=1e-12)[0]
+        step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
+        beta = beta + step
+        if np.abs(step).max() < NEAR:
+            break
+    return Regression(beta[1:], C, beta[1:] @ C)
+
+
+def coefficient_covariance(C: Floats, W: Floats, covariance: Any) -> Floats:
+    """The covariance of β where counts W (*grid) vary with a field: A⁻¹(A + CᵀWKWC)A⁻¹, (p, p).
+
+    `covariance` multiplies by K; A = CᵀWC, C with a column of ones [math, Eq. 4.10].
+    """
+    X = np.concatenate([np.ones((1, *W.shape)), C.reshape(len(C), *W.shape)])
+    flat = X.reshape(len(X), -1)
+    WX = (X * W).reshape(len(X), -1)
+    A = WX @ flat.T
+    spread = covariance.apply(X * W).reshape(len(X), -1)
+    inverse = np.linalg.pinv(A)
+    return (inverse @ (A + WX @ spread.T) @ inverse)[1:, 1:]

@@ -1,0 +1,116 @@
+"""Density: it integrates to one, in a window and on whole space."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from hplus import Box, Density, Gaussian, Interval, load, save
+from hplus.estimators.rate_models import MODELS
+
+RNG = np.random.RandomState(0)
+TWO = np.where(RNG.random_sample(80) < 0.5, -1.0, 1.0)[:, None] + 0.3 * RNG.standard_normal((80, 1))
+
+
+def truth(x):
+    return 0.5 * norm.pdf(x, -1, 0.3) + 0.5 * norm.pdf(x, 1, 0.3)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    return Density(model=request.param).fit(TWO)
+
+
+def test_the_density_integrates_to_one_on_whole_space(model):
+    x = np.linspace(-30, 30, 60001)
+    assert np.trapezoid(model.predict(x[:, None]), x) == pytest.approx(1.0, abs=2e-3)
+    assert model.probability(Interval(-1e3, 1e3)) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_probabilities_are_integrals(model):
+    x = np.linspace(-0.7, 1.3, 20001)
+    area = np.trapezoid(model.predict(x[:, None]), x)
+    assert model.probability(Interval(-0.7, 1.3)) == pytest.approx(area, rel=1e-3)
+    parts = model.probability([Interval(-9, 0), Interval(0, 9)])
+    assert parts.sum() == pytest.approx(model.probability(Interval(-9, 9)), rel=1e-6)
+
+
+def test_the_density_is_finite_and_not_negative_anywhere(model):
+    f = model.predict(np.array([-1e12, -1e3, 0.0, 1e3, 1e12])[:, None])
+    assert np.all(np.isfinite(f) & (f >= 0.0))
+
+
+def test_both_modes_are_found_and_the_valley_between_them(model):
+    left, valley, right = model.predict([[-1.0], [0.0], [1.0]])
+    assert min(left, right) > 3.0 * valley
+    point, value = model.peak()
+    assert abs(abs(point[0]) - 1.0) < 0.3
+    assert value >= 0.999 * max(left, right)
+
+
+def test_gradients_are_slopes(model):
+    x = np.array([[-1.3], [-0.4], [0.3], [2.0]])
+    slope = (model.predict(x + 1e-6) - model.predict(x - 1e-6)) / 2e-6
+    assert np.allclose(model.gradient(x)[:, 0], slope, rtol=1e-2, atol=1e-3)
+
+
+def test_samples_follow_the_density(model):
+    draws = model.sample(4000, random_state=0)
+    share = np.mean((draws > -1.0) & (draws < 0.5))
+    assert share == pytest.approx(model.probability(Interval(-1.0, 0.5)), abs=0.03)
+
+
+def test_intervals_hold_the_density(model):
+    low, high = model.predict_interval(TWO, 0.9)
+    assert np.all((low >= 0.0) & (low <= high))
+
+
+def test_a_saved_density_predicts_the_same(model, tmp_path):
+    save(model, tmp_path / "density.hplus")
+    assert np.array_equal(load(tmp_path / "density.hplus").predict(TWO), model.predict(TWO))
+
+
+def test_held_out_values_are_nearly_as_likely_as_under_the_truth():
+    """Two normal densities fitted by maximum likelihood lose 5/2n = 0.03 themselves."""
+    x = np.where(RNG.random_sample(4000) < 0.5, -1.0, 1.0) + 0.3 * RNG.standard_normal(4000)
+    losses = []
+    for s in range(8):
+        rng = np.random.RandomState(s)
+        own = np.where(rng.random_sample(80) < 0.5, -1.0, 1.0) + 0.3 * rng.standard_normal(80)
+        losses.append(np.log(truth(x)).mean() - Density().fit(own[:, None]).score(x[:, None]))
+    assert np.mean(losses) < 0.06
+
+
+def test_a_window_bounds_the_density():
+    X = np.abs(TWO)
+    model = Density(Interval(0, 3)).fit(X)
+    assert model.probability(Interval(0, 3)) == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(ValueError, match="outside"):
+        model.predict([[-0.1]])
+
+
+def test_weights_are_repetitions():
+    twice = Density().fit(np.vstack([TWO, TWO]))
+    weighted = Density().fit(TWO, sample_weight=np.full(80, 2.0))
+    assert np.allclose(twice.predict(TWO), weighted.predict(TWO), rtol=1e-6)
+
+
+BAD = {
+    "one value": (lambda: Density().fit(np.ones((5, 1))), "must vary in every column"),
+    "kernel without a window": (lambda: Density(kernel=Gaussian(1.0)).fit(TWO), "give a window"),
+    "region of other axes": (
+        lambda: Density().fit(TWO).probability(Box((0, 0), (1, 1))),
+        "regions must be boxes with 1 axes",
+    ),
+    "not a table": (lambda: Density().fit(TWO[:, 0]), "X must have two dimensions"),
+    "nan": (lambda: Density().fit([[np.nan], [1.0]]), "finite"),
+    "four columns": (lambda: Density().fit(RNG.random_sample((9, 4))), "1, 2 or 3 axes"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_sentence(name):
+    call, words = BAD[name]
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        call()

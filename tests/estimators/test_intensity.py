@@ -1,0 +1,371 @@
+"""Intensity: laws that hold for every model and window, and answers that are known."""
+
+import re
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hplus import (
+    Box,
+    Gaussian,
+    Intensity,
+    Interval,
+    Linear,
+    Matern32,
+    Periodic,
+    Polygon,
+    Statistic,
+    load,
+    save,
+)
+from hplus.estimators.rate_models import MODELS
+from hplus.simulate import poisson
+
+SQUARE = Polygon([(0, 0), (4, 0), (4, 4), (0, 4)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
+WINDOWS = {
+    "interval": Interval(-2, 10, unit="s"),
+    "box": Box((0, 10), (4, 12), unit="km"),
+    "polygon": SQUARE,
+    "cylinder": SQUARE * Interval(0, 24, unit="h"),
+}
+FIXED = {"kernel": Gaussian(1.5), "penalty": 1.0}
+
+
+def events(window, n=60):
+    X = window.sample(3 * n, random_state=0)
+    low, high = window.bounds()
+    keep = np.random.RandomState(1).random_sample(len(X)) < ((X - low) / (high - low))[:, 0]
+    return X[keep][:n]
+
+
+@cache
+def fitted(name, model):
+    window = WINDOWS[name]
+    X = events(window)
+    return Intensity(window, model=model, **FIXED).fit(X, exposure=2.0), X
+
+
+CASES = [
+    (name, model)
+    for name in WINDOWS
+    for model in MODELS
+    if model == "exp" or name in ("interval", "box")
+]
+each = pytest.mark.parametrize(("name", "model"), CASES)
+
+
+@each
+def test_the_expected_total_is_the_number_of_events_over_the_exposure(name, model):
+    rate, X = fitted(name, model)
+    assert rate.expected_count(rate.window) == pytest.approx(len(X) / 2.0, rel=1e-6)
+
+
+@each
+def test_the_parts_of_a_partition_add_up_to_the_whole(name, model):
+    rate, _ = fitted(name, model)
+    low, high = rate.window.bounds()
+    cut = low + 0.37 * (high - low)
+    parts = [Box(low, [cut[0], *high[1:]]), Box([cut[0], *low[1:]], high)]
+    whole = rate.expected_count(rate.window)
+    assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-8)
+
+
+@each
+def test_rates_are_finite_and_not_negative_and_inside_their_interval(name, model):
+    rate, _ = fitted(name, model)
+    Z = rate.window.sample(500, random_state=3)
+    low, high = rate.predict_interval(Z, 0.95)
+    f = rate.predict(Z)
+    assert np.all(f >= 0.0)
+    assert np.all(np.isfinite(f))
+    assert np.all(low >= 0.0)
+    assert np.mean((low <= f) & (f <= high)) > 0.95
+
+
+@each
+def test_a_higher_level_gives_wider_intervals(name, model):
+    rate, _ = fitted(name, model)
+    Z = rate.window.sample(50, random_state=3)
+    (a, b), (c, d) = rate.predict_interval(Z, 0.5), rate.predict_interval(Z, 0.99)
+    assert np.all(c <= a)
+    assert np.all(b <= d)
+    low, high = rate.count_interval(rate.window, 0.9)
+    wide_low, wide_high = rate.count_interval(rate.window, 0.99)
+    assert wide_low <= low < high <= wide_high
+
+
+@each
+def test_more_events_are_expected_where_there_were_more(name, model):
+    rate, _ = fitted(name, model)
+    low, high = rate.window.bounds()
+    middle = 0.5 * (low[0] + high[0])
+    few, many = rate.expected_count([Box(low, [middle, *high[1:]]), Box([middle, *low[1:]], high)])
+    assert many > few
+
+
+@each
+def test_the_fit_is_certified(name, model):
+    rate, _ = fitted(name, model)
+    assert rate.solution_.relative_gap <= 1e-6
+
+
+@each
+def test_score_is_free_of_exposure_and_the_likelihood_is_not(name, model):
+    rate, X = fitted(name, model)
+    total = rate.expected_count(rate.window)
+    expected = len(X) * (rate.score(X) + np.log(2.0 * total)) - 2.0 * total
+    assert rate.log_likelihood(X, exposure=2.0) == pytest.approx(expected)
+
+
+@each
+def test_gradients_are_those_of_the_rate(name, model):
+    rate, _ = fitted(name, model)
+    Z = rate.window.sample(40, random_state=4)
+    low, high = rate.window.bounds()
+    Z = low + 0.02 * (high - low) + 0.96 * (Z - low)
+    Z = Z[rate.window.contains(Z)]
+    gradient = rate.gradient(Z)
+    for j in range(Z.shape[1]):
+        h = 1e-6 * (high - low)[j]
+        step = h * np.eye(Z.shape[1])[j]
+        inside = rate.window.contains(Z + step) & rate.window.contains(Z - step)
+        slope = (rate.predict((Z + step)[inside]) - rate.predict((Z - step)[inside])) / (2 * h)
+        size = np.abs(gradient).max()
+        # a step may cross a line of the grid
+        assert np.mean(np.abs(slope - gradient[inside, j]) < 1e-3 * size) > 0.9
+
+
+@each
+def test_samples_lie_in_the_window_and_follow_the_rate(name, model):
+    rate, X = fitted(name, model)
+    paths = rate.sample(40, random_state=0)
+    assert len(paths) == 40
+    assert all(rate.window.contains(path).all() for path in paths)
+    counts = [len(path) for path in paths]
+    assert np.mean(counts) == pytest.approx(len(X) / 2.0, abs=4.0 * np.sqrt(len(X) / 2.0 / 40))
+
+
+@each
+def test_the_peak_is_the_highest_rate(name, model):
+    rate, _ = fitted(name, model)
+    point, value = rate.peak()
+    assert rate.predict(point[None])[0] == pytest.approx(value, rel=1e-9)
+    # the grid of a sum of squares may miss its very top
+    assert value >= (1 - 1e-3) * rate.predict(rate.window.sample(2000, random_state=5)).max()
+
+
+@each
+def test_a_saved_model_predicts_the_same(name, model, tmp_path):
+    rate, X = fitted(name, model)
+    save(rate, tmp_path / "rate.hplus")
+    again = load(tmp_path / "rate.hplus")
+    assert np.array_equal(again.predict(X), rate.predict(X))
+    assert again.count_interval(rate.window) == rate.count_interval(rate.window)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    places=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
+    low=st.floats(-1e6, 1e6),
+    size=st.sampled_from([1e-3, 1.0, 1e5]),
+    weight=st.sampled_from([1e-3, 1.0, 1e4]),
+)
+def test_any_events_on_any_line_give_a_finite_rate_with_their_total(places, low, size, weight):
+    window = Interval(low, low + size)
+    X = np.clip(low + size * np.array(places), *np.ravel(window.bounds()))[:, None]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        rate = Intensity(window).fit(X, sample_weight=np.full(len(X), weight))
+    Z = window.sample(200, random_state=0)
+    assert np.all(np.isfinite(rate.predict(Z)) & (rate.predict(Z) >= 0.0))
+    assert rate.expected_count(window) == pytest.approx(weight * len(X), rel=1e-6)
+
+
+def test_twice_the_exposure_is_half_the_rate():
+    X = events(WINDOWS["interval"])
+    once, twice = (
+        Intensity(WINDOWS["interval"]).fit(X, exposure=exposure) for exposure in (1.0, 2.0)
+    )
+    assert np.allclose(once.predict(X), 2.0 * twice.predict(X), rtol=1e-6)
+
+
+def test_an_exposure_that_varies_is_divided_out():
+    window, watched = Interval(0, 10), np.repeat([1.0, 0.2], 200)
+    X = poisson(lambda x: np.where(x[:, 0] < 5, 50.0, 10.0), window, random_state=0)
+    rate = Intensity(window).fit(X, exposure=watched)
+    naive = Intensity(window).fit(X)
+    left, right = rate.expected_count([Interval(0, 4.9), Interval(5.1, 10)])
+    assert left / 4.9 == pytest.approx(50.0, rel=0.15)
+    assert right / 4.9 == pytest.approx(50.0, rel=0.3)
+    assert naive.predict([[8.0]])[0] < 20.0
+
+
+def test_a_function_and_an_array_say_the_same_exposure():
+    window = Interval(0, 10)
+    X = events(window)
+    by_function = Intensity(window).fit(X, exposure=lambda x: 1.0 + x[:, 0])
+    by_array = Intensity(window).fit(X, exposure=1.0 + np.linspace(0, 10, 11))
+    assert np.allclose(by_function.predict(X), by_array.predict(X))
+
+
+def test_place_and_hour_of_the_day_with_a_periodic_kernel():
+    window = Box((0, 0), (4, 4)) * Interval(0, 24, unit="h")
+
+    def truth(x):
+        return 4.0 * (1 + x[:, 0] / 4) * (1.1 + np.cos(2 * np.pi * (x[:, 2] - 1) / 24))
+
+    X = poisson(truth, window, random_state=0)
+    kernel = Gaussian(2.0, columns=[0, 1]) * Periodic(24.0, 1.0, columns=[2])
+    rate = Intensity(window, kernel, 1.0).fit(X)
+    evening, morning = rate.predict([[2, 2, 23.999], [2, 2, 0.0]])
+    assert evening == pytest.approx(morning, rel=1e-2)
+    Z = window.sample(300, random_state=1)
+    assert np.corrcoef(np.log(rate.predict(Z)), np.log(truth(Z)))[0, 1] > 0.95
+
+
+def test_covariates_have_the_coefficients_that_made_the_events():
+    window = Box((0, 0), (10, 10))
+    height = np.linspace(0, 3, 41)[:, None] + np.sin(np.linspace(0, 6, 41))[None, :]
+
+    def truth(x):
+        return np.exp(1.0 + 0.7 * (0.3 * x[:, 0] + np.sin(0.6 * x[:, 1])))
+
+    X = poisson(truth, window, random_state=0)
+    rate = Intensity(window, Matern32(3.0), 10.0, covariates={"height": height}).fit(X)
+    error = rate.coefficient_errors_["height"]
+    assert abs(rate.coefficients_["height"] - 0.7) < 3.0 * error
+    assert 0.0 < error < 0.3
+    Z = window.sample(200, random_state=1)
+    assert np.corrcoef(rate.predict(Z), truth(Z))[0, 1] > 0.95
+
+
+def test_a_statistic_of_parts_gives_the_same_rate():
+    window = WINDOWS["interval"]
+    X = events(window)
+    whole = Intensity(window).fit(X)
+    merged = sum(
+        (Statistic.of(window, part) for part in np.array_split(X, 7)[1:]),
+        start=Statistic.of(window, np.array_split(X, 7)[0]),
+    )
+    assert np.allclose(Intensity(window).fit(merged).predict(X), whole.predict(X), rtol=1e-8)
+
+
+def test_a_weight_of_two_is_an_event_that_happened_twice():
+    window = WINDOWS["interval"]
+    X = events(window)
+    weighted = Intensity(window).fit(X, sample_weight=np.full(len(X), 2.0))
+    twice = Intensity(window).fit(np.vstack([X, X]))
+    assert np.allclose(weighted.predict(X), twice.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(3.0), Linear() + Gaussian(2.0)])
+def test_a_kernel_of_your_own_may_have_its_penalty_learned(kernel):
+    window = Interval(0, 10)
+    X = poisson(lambda x: 3.0 * (1 + x[:, 0]), window, random_state=0)
+    rate = Intensity(window, kernel, penalty="evidence").fit(X)
+    assert rate.predict([[9.0]])[0] == pytest.approx(30.0, rel=0.3)
+
+
+def test_sampling_and_fitting_again_finds_the_rate_again():
+    rate, _ = fitted("interval", "exp")
+    path = np.vstack(rate.sample(30, random_state=1))
+    again = Intensity(rate.window).fit(path, exposure=30.0)
+    Z = rate.window.sample(200, random_state=2)
+    low, high = again.predict_interval(Z, 0.99)
+    assert np.mean((low <= rate.predict(Z)) & (rate.predict(Z) <= high)) > 0.95
+
+
+def test_degrees_of_longitude_and_latitude_are_warned_of():
+    window = Box((-74.3, 40.5), (-73.7, 40.9))
+    X = window.sample(30, random_state=0)
+    with pytest.warns(UserWarning, match=r"longitude.*cos"):
+        Intensity(window, penalty="evidence").fit(X)
+
+
+def test_units_are_carried_into_the_rate():
+    assert fitted("interval", "exp")[0].unit_ == "1/s"
+    assert fitted("box", "exp")[0].unit_ == "1/km²"
+
+
+LINE = Interval(0, 10)
+GOOD = np.array([[1.0], [2.0], [5.0]])
+BAD = {
+    "outside": (lambda: Intensity(LINE).fit([[1.0], [11.0], [12.0]]), "2 of 3 points outside"),
+    "no events": (lambda: Intensity(LINE).fit(np.zeros((0, 1))), "at least one event"),
+    "weights of zero": (
+        lambda: Intensity(LINE).fit(GOOD, sample_weight=np.zeros(3)),
+        "at least one event",
+    ),
+    "nan": (lambda: Intensity(LINE).fit([[np.nan]]), "finite"),
+    "negative weight": (
+        lambda: Intensity(LINE).fit(GOOD, sample_weight=[1, -1, 1]),
+        "sample_weight must",
+    ),
+    "exposure of zero": (lambda: Intensity(LINE).fit(GOOD, exposure=0.0), "exposure must be a pos"),
+    "exposure zero at events": (
+        lambda: Intensity(LINE).fit(GOOD, exposure=lambda x: 1.0 * (x[:, 0] > 6)),
+        "above 0 where events were seen",
+    ),
+    "negative exposure": (
+        lambda: Intensity(LINE).fit(GOOD, exposure=lambda x: x[:, 0] - 20),
+        "exposure must be at least 0",
+    ),
+    "exposure of a wrong shape": (
+        lambda: Intensity(LINE).fit(GOOD, exposure=np.ones((3, 3))),
+        "exposure must be an array with 1 axes",
+    ),
+    "exposure that varies with squares": (
+        lambda: Intensity(LINE, model="sos").fit(GOOD, exposure=np.ones(5)),
+        "exposure must be a number",
+    ),
+    "no window": (lambda: Intensity((0, 10)).fit(GOOD), "window must be a Window"),
+    "four axes": (
+        lambda: Intensity(Box([0] * 4, [1] * 4)).fit(np.full((3, 4), 0.5)),
+        "1, 2 or 3 axes",
+    ),
+    "model": (lambda: Intensity(LINE, model="log").fit(GOOD), "model must be one of"),
+    "penalty": (lambda: Intensity(LINE, penalty=-1.0).fit(GOOD), "penalty must be a positive"),
+    "penalty without a kernel": (lambda: Intensity(LINE, penalty=1.0).fit(GOOD), "give a kernel"),
+    "kernel": (lambda: Intensity(LINE, kernel="rbf").fit(GOOD), "kernel must be"),
+    "constant covariate": (
+        lambda: Intensity(LINE, covariates=lambda x: 0 * x[:, 0]).fit(GOOD),
+        "must vary",
+    ),
+    "covariates of squares": (
+        lambda: Intensity(LINE, model="square", covariates=np.arange(5.0)).fit(GOOD),
+        "covariates need",
+    ),
+    "statistic of another window": (
+        lambda: Intensity(LINE).fit(Statistic.of(Interval(0, 9), GOOD)),
+        "same window",
+    ),
+    "predict outside": (lambda: fitted("interval", "exp")[0].predict([[99.0]]), "1 of 1 points"),
+    "region of other axes": (
+        lambda: fitted("interval", "exp")[0].expected_count(Box((0, 0), (1, 1))),
+        "regions must be windows with 1 axes",
+    ),
+    "level": (lambda: fitted("interval", "exp")[0].predict_interval([[1.0]], 90), "level must be"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_sentence(name):
+    call, words = BAD[name]
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("places", [[5.0], [2.0, 7.0], [4.0] * 20])
+def test_few_events_and_equal_ones_give_a_sensible_rate(places, model):
+    rate = Intensity(LINE, model=model).fit(np.array(places)[:, None])
+    grid = np.linspace(0, 10, 101)[:, None]
+    f = rate.predict(grid)
+    assert np.all(np.isfinite(f) & (f >= 0.0))
+    assert rate.expected_count(LINE) == pytest.approx(len(places), rel=1e-6)
+    assert rate.predict([[places[0]]])[0] >= 0.9 * len(places) / 10.0
