@@ -16,6 +16,7 @@ from hplus.tuning.rates import learn_rate
 from hplus.tuning.textures import (
     MOST_KEPT,
     MOST_TRIALS,
+    PRODUCT_ODDS,
     SMOOTHNESS,
     Guess,
     Tried,
@@ -41,7 +42,7 @@ def small_level(rng, texture, total=2000.0, nodes=65):
     """Counts of a Poisson process whose log rate is drawn from a prior, on few nodes."""
     grid = TensorGrid((0,), (1,), (nodes,))
     measure = grid.integrals(LINE)
-    z = texture.prior(grid).draw((1, nodes), np.random.RandomState(3))[0]
+    z = texture.prior(grid).draw(1, np.random.RandomState(3))[0]
     W = measure * np.exp(z)
     W *= total / W.sum()
     return Level(grid, rng.poisson(W / 5.0, (5, nodes)).astype(float), measure)
@@ -111,6 +112,11 @@ def test_a_search_finds_the_scale_and_deviation_that_score_best():
     np.testing.assert_allclose(winner.scales, best.fields[1].scales)
     np.testing.assert_allclose(winner.deviation, 2.0)
     assert winner.smoothness == 2.0
+
+
+def test_a_product_over_axes_must_be_better_by_its_odds():
+    found = search(lambda prior, z: Tried(0.0, prior, z), np.ones(2), None, 0.01)
+    assert {t.prior.kind[1]: t.score for t in found} == {False: 0.0, True: -PRODUCT_ODDS}
 
 
 def test_weights_sum_to_one_fall_with_the_score_and_follow_its_exponential():

@@ -6,32 +6,29 @@ from scipy.optimize import minimize
 
 from hplus import Box
 from hplus.grids import TensorGrid
+from hplus.solvers.covariates import coefficient_covariance, poisson_regression
 from hplus.solvers.fields import Field, Texture
 from hplus.solvers.lattice import (
-    VARIANCE,
     Mode,
-    Prior,
     System,
     certify,
     conjugate_gradients,
-    covariate_errors,
     deviations,
     log_determinant,
     newton,
     normalised,
     objective,
     shifted_means,
-    stacked,
 )
 from hplus.solvers.pyramid import Level, descend
-from hplus.solvers.torus import Matrix
+from hplus.solvers.torus import Matrix, stacked
 
 GRID = TensorGrid((0,), (1,), (12,))
 PLANE = TensorGrid((0, 0), (1, 1), (4, 3))
 
 
-def prior_on(grid, deviation=1.3, scale=0.3, columns=None):
-    return Texture((Field(1.5, (scale,) * grid.dimension, deviation),)).prior(grid, columns)
+def prior_on(grid, deviation=1.3, scale=0.3):
+    return Texture((Field(1.5, (scale,) * grid.dimension, deviation),)).prior(grid)
 
 
 def matrix(prior, shape):
@@ -151,7 +148,7 @@ def test_nodes_that_nobody_watched_change_nothing_elsewhere(rng):
     mode = solved(prior, s, nu)
     K = matrix(prior, (12,))
     inside = newton(
-        Prior(Matrix(K[:8, :8])),
+        Matrix(K[:8, :8]),
         s[:, :8],
         nu[:, :8],
         np.zeros((1, 8)),
@@ -264,31 +261,33 @@ def test_the_system_matrix_is_that_of_its_docstring(rng):
 # Covariates
 
 
-def test_coefficients_and_errors_are_those_of_a_poisson_regression(rng):
-    C = rng.normal(size=(2, 12))
-    nu = rng.uniform(0.5, 1.5, (1, 12))
+def test_coefficients_are_those_of_a_poisson_regression(rng):
+    C, nu = rng.normal(size=(2, 12)), rng.uniform(0.5, 1.5, 12)
     s = rng.poisson(20.0 * nu * np.exp([0.5, -0.3] @ C)).astype(float)
-    prior = prior_on(GRID, deviation=1e-4, columns=C)  # next to no field beside the covariates
-    mode = newton(prior, s, nu, np.zeros((1, 12)), tolerance=1e-12, accuracy=1e-6)
 
     def loss(t):
         log_rate = t[0] + t[1:] @ C
-        return np.sum(nu * np.exp(log_rate) - s * log_rate) + 0.5 * t[1:] @ t[1:] / VARIANCE
+        return np.sum(nu * np.exp(log_rate) - s * log_rate)
 
-    found = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-6}).x
-    np.testing.assert_allclose(prior.coefficients(mode.a)[0], found[1:], atol=1e-4)
-    W = (nu * np.exp(found[0] + found[1:] @ C))[0]
+    expected = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-6}).x
+    found = poisson_regression(C, s, nu)
+    np.testing.assert_allclose(found.coefficients, expected[1:], atol=1e-5)
+    np.testing.assert_allclose(found.linear, found.coefficients @ C)
+
+
+def test_errors_of_coefficients_grow_with_the_field_from_those_of_poisson_counts(rng):
+    C, W = rng.normal(size=(2, 12)), rng.uniform(1.0, 6.0, 12)
     design = np.vstack([np.ones(12), C])
-    H = design * W @ design.T + np.diag([0.0, 1.0, 1.0]) / VARIANCE
-    errors = covariate_errors(prior, nu * np.exp(mode.z))
-    np.testing.assert_allclose(errors, np.linalg.inv(H)[1:, 1:], rtol=1e-3)
-
-
-def test_draws_with_covariates_have_their_variance_too(rng):
-    C = rng.normal(size=(1, 12))
-    prior = prior_on(GRID, columns=C)
-    y = prior.draw((4000, 12), np.random.RandomState(0))
-    np.testing.assert_allclose(y.var(axis=0), np.diag(matrix(prior, (12,))), rtol=0.15)
+    none = coefficient_covariance(C, W, Matrix(np.zeros((12, 12))))
+    np.testing.assert_allclose(none, np.linalg.inv(design * W @ design.T)[1:, 1:])
+    K = matrix(prior_on(GRID), (12,))
+    # estimates of simulated counts: β - β̂ = A⁻¹ C'(s - W), to first order
+    y = rng.multivariate_normal(np.zeros(12), K, size=40_000)
+    scores = (y * W + rng.normal(size=y.shape) * np.sqrt(W)) @ design.T
+    beta = scores @ np.linalg.inv(design * W @ design.T)
+    np.testing.assert_allclose(
+        coefficient_covariance(C, W, Matrix(K)), np.cov(beta.T)[1:, 1:], rtol=0.05, atol=1e-3
+    )
 
 
 # Levels

@@ -27,6 +27,7 @@ from hplus.estimators.rate_models import (
     integral,
     learn_exp,
     learn_squares,
+    learn_with_covariates,
     on_nodes,
 )
 from hplus.kernels import Kernel
@@ -270,19 +271,19 @@ class Intensity(Estimator):
                 f"{self.penalty}: give a kernel too."
             )
         seed = 0 if self.random_state is None else self.random_state
-        rate = learn_exp(statistic, watched, columns, prior, seed)
+        if columns is None:
+            rate = learn_exp(statistic, watched, prior, seed)
+        else:
+            rate, values, covariance = learn_with_covariates(
+                statistic, watched, columns, prior, seed
+            )
+            errors = np.sqrt(np.diagonal(covariance))
+            self.coefficients_ = dict(zip(names, (values / units).tolist(), strict=True))
+            self.coefficient_errors_ = dict(zip(names, (errors / units).tolist(), strict=True))
         self.rate_: GridRate | SquaresRate = rate
         self.kernel_: Any = rate.mixture
         self.quadrature_error_ = rate.quadrature_error
         self.penalty_ = self.penalty
-        if columns is not None:
-            self._set_coefficients(rate, names, units)
-
-    def _set_coefficients(self, rate: GridRate, names: list[str], units: Floats) -> None:
-        errors = np.sqrt(np.diagonal(np.asarray(rate.coefficient_covariance)))
-        values = np.asarray(rate.coefficients)
-        self.coefficients_ = dict(zip(names, (values / units).tolist(), strict=True))
-        self.coefficient_errors_ = dict(zip(names, (errors / units).tolist(), strict=True))
 
     def _fit_squares(self, points: Floats, weights: Floats, exposure: Any) -> None:
         if np.ndim(exposure) > 0 or callable(exposure):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from hplus.grids import TensorGrid, integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
+from hplus.solvers.covariates import coefficient_covariance, poisson_regression
 from hplus.solvers.fields import Field, Given, Texture
 from hplus.solvers.grid_rate import GridRate
 from hplus.solvers.pyramid import Level
@@ -89,21 +90,50 @@ def grid_function(rate: GridRate | SquaresRate) -> GridFunction:
     return rate.function if isinstance(rate, GridRate) else rate.on_grid
 
 
-def learn_exp(
-    statistic: Statistic, exposure: Floats, columns: Floats | None, prior: Any, seed: Any
-) -> GridRate:
-    """The rate e^z on a grid; `exposure` and `columns` (p, *nodes) are values at its nodes.
+def learn_exp(statistic: Statistic, exposure: Floats, prior: Any, seed: Any) -> GridRate:
+    """The rate e^z on a grid; `exposure` are values at its nodes.
 
     `prior` is a criterion to learn one by, or a kernel divided by a penalty.
     """
     grid, window = statistic.grid, statistic.window
     need = 8.0 * WORK_ARRAYS * grid.size * {1: 2.0, 2: 2.25, 3: 2.75}[grid.dimension]
     check_memory(need, f"A fit on {grid.size} nodes", "fit fewer axes at a time")
-    hats = grid.integrals(window)
-    level = Level(grid, statistic.counts, hats * exposure, columns)
+    level = Level(grid, statistic.counts, grid.integrals(window) * exposure)
     given, criterion = (prior, "auto") if isinstance(prior, Given) else (None, prior)
     state = check_random_state(seed).randint(2**31 - 1)
     return learn_rate(window, level, given, criterion, state)
+
+
+def learn_with_covariates(
+    statistic: Statistic, exposure: Floats, columns: Floats, prior: Any, seed: Any
+) -> tuple[GridRate, Floats, Floats]:
+    """The rate e^{βᵀc + z}, β (p,) and its covariance, for covariates c (p, *nodes).
+
+    What the covariates explain is exposure to the field z.
+    """
+    grid, mass = statistic.grid, statistic.grid.integrals(statistic.window) * exposure
+    counts = statistic.counts.sum(axis=0)
+    found = poisson_regression(columns, counts, mass)
+    factor = np.exp(found.linear).reshape(grid.shape)
+    rate = learn_exp(statistic, exposure * factor, prior, seed)
+    values = rate.function.values * _every(factor, rate.function.grid)
+    whole = replace(rate, function=rate.function.replace(values=values))
+    leader = max(rate.mixture, key=lambda part: part[0])[1]
+    W = mass * factor * (counts.sum() / np.sum(mass * factor))
+    while grid.shape != rate.coarse.shape:
+        grid, W = grid.coarser(), grid.restrict(W)
+    C = np.stack([_every(column, grid) for column in columns])
+    return whole, found.coefficients, coefficient_covariance(C, W, leader.prior(grid))
+
+
+def _every(values: Floats, grid: TensorGrid) -> Floats:
+    """Values at the nodes of a fine grid, at those of a coarser one."""
+    return values[
+        tuple(
+            slice(None, None, (n - 1) // (m - 1))
+            for n, m in zip(values.shape, grid.shape, strict=True)
+        )
+    ]
 
 
 def learn_squares(

@@ -15,10 +15,9 @@ LONGEST_STEP = 2.0
 
 
 class Regression(NamedTuple):
-    """Coefficients β (p,) of covariates C (p, G), and the log rate's part βᵀC (G,)."""
+    """Coefficients β (p,) of covariates C (p, *grid), and the log rate's part βᵀC (G,)."""
 
     coefficients: Floats
-    C: Floats
     linear: Floats
 
 
@@ -39,7 +38,7 @@ def poisson_regression(C: Floats, s: Floats, nu: Floats) -> Regression:
         beta = beta + step
         if np.abs(step).max() < NEAR:
             break
-    return Regression(beta[1:], C, beta[1:] @ C)
+    return Regression(beta[1:], beta[1:] @ C)
 
 
 def coefficient_covariance(C: Floats, W: Floats, covariance: Any) -> Floats:

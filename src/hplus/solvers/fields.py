@@ -10,8 +10,14 @@ from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.solvers.lattice import Prior
-from hplus.solvers.torus import Circulant, Matrix, Torus, kernel_spectrum, matern_spectrum
+from hplus.solvers.torus import (
+    Circulant,
+    Covariance,
+    Matrix,
+    Torus,
+    kernel_spectrum,
+    matern_spectrum,
+)
 
 MOST_NODES = 2500
 """Nodes of a grid on which a kernel that is not stationary may be used."""
@@ -44,11 +50,11 @@ class Texture(Value):
 
     fields: tuple[Field, ...]
 
-    def prior(self, grid: TensorGrid, columns: Floats | None = None) -> Prior:
+    def prior(self, grid: TensorGrid) -> Circulant:
         """Its covariance on the nodes of a grid."""
         torus = _open_torus(grid)
         spectrum = np.sum([field.spectrum(torus) for field in self.fields], axis=0)
-        return Prior(Circulant(torus, spectrum), columns)
+        return Circulant(torus, spectrum)
 
     @property
     def kind(self) -> tuple[float, bool]:
@@ -64,10 +70,10 @@ class Given(Value):
     kernel: Kernel
     penalty: float
 
-    def prior(self, grid: TensorGrid, columns: Floats | None = None) -> Prior:
+    def prior(self, grid: TensorGrid) -> Covariance:
         """Its covariance on the nodes of a grid, by FFT if that can be, else as a matrix."""
         circulant = self._circulant(grid)
-        return Prior(circulant or Matrix(self.kernel(grid.nodes()) / self.penalty), columns)
+        return circulant or Matrix(self.kernel(grid.nodes()) / self.penalty)
 
     @property
     def kind(self) -> tuple[float, bool]:

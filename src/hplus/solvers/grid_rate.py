@@ -36,8 +36,6 @@ class GridRate:
     result: SolverResult
     log_evidence: float
     quadrature_error: float
-    coefficients: Floats | None = None
-    coefficient_covariance: Floats | None = None
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""

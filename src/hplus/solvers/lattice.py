@@ -12,15 +12,14 @@ shape (k, *grid), and touch K by products alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.torus import Circulant, Matrix
+from hplus.solvers.torus import Covariance
 
 LONGEST_STEP = 5.0
 """Largest change of a log rate in one step."""
@@ -36,57 +35,6 @@ FAINTEST = 1e-7
 DIVERGED = 1e14
 """Share of the largest number that a squared residual may reach: a product with B must not."""
 
-VARIANCE = 100.0
-"""Prior variance of the coefficient of a covariate with standard deviation 1: next to none."""
-
-
-@dataclass(frozen=True)
-class Prior:
-    """The covariance of log rates on the nodes: of a field, and of covariates C, (p, *grid)."""
-
-    covariance: Circulant | Matrix
-    columns: Any = None
-
-    def apply(self, x: Any) -> Any:
-        """(K + VARIANCE · CᵀC) x, shape (k, *grid)."""
-        smooth = self.covariance.apply(x)
-        if self.columns is None:
-            return smooth
-        return smooth + np.tensordot(self.coefficients(x), self.columns, axes=1)
-
-    def coefficients(self, a: Any) -> Any:
-        """Coefficients of the covariates for charges a, VARIANCE · Ca, shape (k, p)."""
-        C = self.columns.reshape(len(self.columns), -1)
-        return VARIANCE * (a.reshape(len(a), -1) @ C.T)
-
-    def draw(self, shape: tuple[int, ...], rng: np.random.RandomState) -> Any:
-        """Draws of log rates, shape (k, *grid)."""
-        smooth = self.covariance.draw(shape[0], rng).reshape(shape)
-        if self.columns is None:
-            return smooth
-        beta = np.sqrt(VARIANCE) * rng.standard_normal((shape[0], len(self.columns)))
-        return smooth + np.tensordot(beta.astype(smooth.dtype), self.columns, axes=1)
-
-    def single(self) -> Prior:
-        """The same in single precision, twice as fast."""
-        columns = None if self.columns is None else self.columns.astype(np.float32)
-        return Prior(self.covariance.single(), columns)
-
-    def centered(self) -> Prior:
-        """The same without the constant part of the field."""
-        return Prior(self.covariance.centered(), self.columns)
-
-    def without_columns(self) -> Prior:
-        """The field alone."""
-        return Prior(self.covariance)
-
-
-def stacked(priors: Sequence[Prior]) -> Prior:
-    """Priors with circulant covariances, each for one problem, as one for a batch of problems."""
-    parts = [p.covariance for p in priors if isinstance(p.covariance, Circulant)]
-    spectra = np.stack([part.spectrum for part in parts])
-    return Prior(Circulant(parts[0].torus, spectra), priors[0].columns)
-
 
 class Mode(NamedTuple):
     """Log rates z (k, *grid), normalised, and charges a with z = Ka + b."""
@@ -98,7 +46,7 @@ class Mode(NamedTuple):
 
 
 def newton(
-    prior: Prior,
+    prior: Covariance,
     s: Any,
     nu: Any,
     z: Any,
@@ -176,7 +124,7 @@ def normalised(z: Any, s: Any, nu: Any) -> Any:
 class System:
     """B = I + Q R K R Q at expected counts W, the matrix of every Newton step."""
 
-    def __init__(self, prior: Prior, W: Any) -> None:
+    def __init__(self, prior: Covariance, W: Any) -> None:
         # Q takes constants away: what they are multiplied with would only cost digits
         self.prior, self.W, self.R = prior.centered(), W, np.sqrt(W)
         self.u = self.R / np.sqrt(_sum(W)).reshape((-1,) + (1,) * (W.ndim - 1))
@@ -225,7 +173,7 @@ def conjugate_gradients(
     return x
 
 
-def certify(prior: Prior, s: Floats, nu: Floats, mode: Mode) -> SolverResult:
+def certify(prior: Covariance, s: Floats, nu: Floats, mode: Mode) -> SolverResult:
     """The objective at Ka + b and the dual value of the charges s - W [math, Eq. 4.4].
 
     D(c) = -Σ ℓ*(-c) - ½ cᵀKc with ℓ*(-c) = W log(W/ν) - W at W = s - c, for Σc = 0.
@@ -242,7 +190,7 @@ def certify(prior: Prior, s: Floats, nu: Floats, mode: Mode) -> SolverResult:
 
 
 def log_determinant(
-    prior: Prior, W: Any, rng: np.random.RandomState, probes: int = 8, steps: int = 30
+    prior: Covariance, W: Any, rng: np.random.RandomState, probes: int = 8, steps: int = 30
 ) -> float:
     """log det(I + QRKRQ) by stochastic Lanczos quadrature, W of shape (1, *grid).
 
@@ -269,14 +217,14 @@ def log_determinant(
 
 
 def deviations(
-    prior: Prior, W: Any, k: int, rng: np.random.RandomState, accuracy: float = 0.05
+    prior: Covariance, W: Any, k: int, rng: np.random.RandomState, accuracy: float = 0.05
 ) -> Any:
     """k draws of the log rate around its mode, N(0, (K⁻¹ + RQR)⁻¹), shape (k, *grid).
 
     A draw y of the prior and noise e: y - KRQ B⁻¹ Q(Ry + e) [math, Eq. 4.6]; its mean under W is
     a draw of the constant, of variance 1/n.
     """
-    y = prior.draw((k, *W.shape[1:]), rng)
+    y = prior.draw(k, rng).reshape((k, *W.shape[1:]))
     system = System(prior, np.broadcast_to(W, y.shape))
     e = rng.standard_normal(y.shape).astype(y.dtype)
     x = conjugate_gradients(system.apply, system.project(system.R * y + e), 0.0 * e, accuracy)
@@ -286,7 +234,7 @@ def deviations(
     return y - _mean(system.W, y) + noise
 
 
-def shifted_means(prior: Prior, W: Any, variances: Any) -> Any:
+def shifted_means(prior: Covariance, W: Any, variances: Any) -> Any:
     """How far the mean of log rates lies from their mode, -½ (K⁻¹ + RQR)⁻¹(W∘v), (1, *grid).
 
     Counts pull less on the low side of a log rate than on the high side [math, Eq. 4.9].
@@ -296,17 +244,6 @@ def shifted_means(prior: Prior, W: Any, variances: Any) -> Any:
     x = conjugate_gradients(system.apply, rhs, 0.0 * rhs, 1e-2)
     y = -prior.apply(system.R * system.project(x))
     return y - _mean(W, y + 0.5 * variances)
-
-
-def covariate_errors(prior: Prior, W: Floats) -> Floats:
-    """Covariance of the coefficients, (Cᵀ(K + (RQR)⁻¹)⁻¹C + I/variance)⁻¹, shape (p, p)."""
-    C = np.asarray(prior.columns)
-    p = len(C)
-    system = System(prior.without_columns(), np.broadcast_to(W, C.shape))
-    rhs = system.project(system.R * C)
-    x = conjugate_gradients(system.apply, rhs, 0.0 * rhs, 1e-6)
-    M = rhs.reshape(p, -1) @ x.reshape(p, -1).T
-    return np.linalg.inv((M + M.T) / 2.0 + np.eye(p) / VARIANCE)
 
 
 def _sum(x: Any) -> Any:

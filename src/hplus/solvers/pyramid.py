@@ -17,12 +17,11 @@ START, LEAST = 0.05, 0.05
 
 @dataclass(frozen=True)
 class Level:
-    """Counts by fold (f, *grid), exposure ν of each node's hat function, covariates (p, *grid)."""
+    """Counts by fold (f, *grid), and the exposure ν of each node's hat function."""
 
     grid: TensorGrid
     folds: Floats
     measure: Floats
-    columns: Floats | None = None
 
     @property
     def counts(self) -> Floats:
@@ -41,13 +40,7 @@ class Level:
     def coarser(self) -> Level:
         """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""
         folds = np.stack([self.grid.restrict(fold) for fold in self.folds])
-        every = tuple(
-            slice(None, None, 1 if n == m else 2)
-            for n, m in zip(self.grid.shape, self.grid.coarser().shape, strict=True)
-        )
-        columns = None if self.columns is None else self.columns[(slice(None), *every)]
-        measure = self.grid.restrict(self.measure)
-        return Level(self.grid.coarser(), folds, measure, columns)
+        return Level(self.grid.coarser(), folds, self.grid.restrict(self.measure))
 
     def start(self) -> Floats:
         """A first guess of the log rate: blurred counts over blurred exposure, (1, *grid)."""

@@ -7,6 +7,7 @@ any dimension, and sums of kernels are sums of spectra.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -160,6 +161,15 @@ class Matrix:
         """L with LLᵀ = K, shape (G, G)."""
         values, vectors = np.linalg.eigh(self.K)
         return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+Covariance = Circulant | Matrix
+
+
+def stacked(covariances: Sequence[Covariance]) -> Circulant:
+    """Circulant covariances, each for one problem, as one for a batch of problems."""
+    parts = [part for part in covariances if isinstance(part, Circulant)]
+    return Circulant(parts[0].torus, np.stack([part.spectrum for part in parts]))
 
 
 def matern_spectrum(torus: Torus, smoothness: float, scales: Floats, *, product: bool) -> Floats:

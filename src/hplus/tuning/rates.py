@@ -19,16 +19,14 @@ from hplus.solvers.evidence import Posteriors, posteriors, shifts
 from hplus.solvers.fields import MOST_NODES, Field, Given, Texture
 from hplus.solvers.grid_rate import GridRate
 from hplus.solvers.lattice import (
-    VARIANCE,
-    Mode,
     certify,
-    covariate_errors,
     deviations,
     newton,
     shifted_means,
-    stacked,
 )
 from hplus.solvers.pyramid import Level, descend
+from hplus.solvers.result import SolverResult
+from hplus.solvers.torus import stacked
 from hplus.statistic import DOUBLINGS
 from hplus.tuning.textures import (
     PRODUCT_ODDS,
@@ -44,16 +42,19 @@ from hplus.tuning.textures import (
 )
 from hplus.windows import Window
 
-SCALES, DEVIATIONS = np.geomspace(0.03, 1.0, 7), np.sqrt([0.1, 0.4, 1.6, 6.4])
+SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.4, 1.6, 6.4])
 """The lattice of priors on a line: scales as shares of its length, and standard deviations."""
 
-CURVED = (1.5, 2.5)
+CURVED = (2.5, 4.5)
 """Their smoothness."""
 
 TEMPER = 0.8
-"""Power of the evidence in the weights: the priors are a sample of those that could have been."""
+"""Power of the evidence in the weights of bands: other priors could have been tried."""
 
-ROUGHEST = 0.25
+NEGLIGIBLE = 3e-3
+"""Weight of a prior, as a share of the largest, below which it is left out."""
+
+ROUGHEST = 0.5
 """Weight of the smallest scale beyond which a line needs a finer grid."""
 
 FEW = 50
@@ -71,8 +72,11 @@ DRAWS = 64
 SETTLED = 0.01
 """Share of the events by which the rate may still move when a grid is refined."""
 
-FINAL = 1e-7
-"""Accuracy of the mode that is certified, in nats for one event."""
+FINAL, ACCURACIES = 1e-7, (1e-2, 1e-4, 1e-6)
+"""The relative gap to which a mode is certified, and how exactly its systems are solved for it."""
+
+GAP = 1e-6
+"""The relative gap that is promised."""
 
 PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 """What a kernel without a penalty is divided by: its log rates vary with 1/√penalty."""
@@ -80,12 +84,11 @@ PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 
 @dataclass(frozen=True)
 class Component:
-    """A prior with its weight, the log rates under it (1, *grid), and what is added to them."""
+    """A prior with its weight, and the log rates under it (1, *grid)."""
 
     weight: float
     prior: Shape
     z: Any
-    lift: Any
 
 
 @dataclass(frozen=True)
@@ -174,15 +177,15 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
     rng = np.random.RandomState(seed)
     components, clouds = [], []
     for weight, trial in weighted(tried):
-        matrix = trial.prior.prior(level.grid, level.columns).single()
+        matrix = trial.prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=0.05)
-        components.append(Component(weight, trial.prior, mode.z, np.float32(0.0)))
+        components.append(Component(weight, trial.prior, mode.z))
         W = nu * np.exp(mode.z)
         clouds.append(deviations(matrix, W, max(round(DRAWS * weight), 1), rng))
     variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
     means = []
     for part in components:
-        matrix = part.prior.prior(level.grid, level.columns).single()
+        matrix = part.prior.prior(level.grid).single()
         shift = shifted_means(matrix, nu * np.exp(part.z), variance)
         # an expansion: beyond a few deviations it says nothing
         reach = FARTHEST * np.sqrt(variance)
@@ -198,7 +201,8 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
 def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Uncertainty] | None:
     """All priors of the lattice on a line; None if the events ask for smaller scales.
 
-    Weights are evidence^TEMPER times a prior deviation²/scale, which leaves room for surprises.
+    The rate is averaged with the evidence as weights. Those of bands are evidence^TEMPER times
+    deviation²/scale: rough priors leave room for what was not seen.
     """
     lattice = [
         Texture((Field(smoothness, (float(scale * sides[0]),), float(deviation)),))
@@ -209,16 +213,25 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
     with one_thread_if_small(level.grid.size):
         K = _dense(lattice, level)
         found = posteriors(K, level.counts[0], level.measure)
-        first = np.array([t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice])
-        scores = TEMPER * found.log_evidence + np.log(first)
-        weights = np.exp(scores - scores.max())
-        weights = np.where(weights >= 1e-3, weights, 0.0)
-        weights /= weights.sum()
+        roughness = [t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice]
+        weights = _weights(found.log_evidence)
+        wide = _weights(TEMPER * found.log_evidence + np.log(roughness))
         finest = [t.fields[0].scales[0] <= 1.01 * SCALES[0] * sides[0] for t in lattice]
         if weights[finest].sum() > ROUGHEST and level.counts.sum() >= FEW:
             return None
-        kept = np.flatnonzero(weights)
-        return _dense_parts([lattice[i] for i in kept], weights[kept], found.chosen(kept), level)
+        components = [
+            Component(float(weights[i]), lattice[i], found.z[i][None])
+            for i in np.flatnonzero(weights)
+        ]
+        kept = np.flatnonzero(wide)
+        return components, _dense_uncertainty(found.chosen(kept), wide[kept], level)
+
+
+def _weights(scores: Floats) -> Floats:
+    """∝ exp(scores), those next to nothing left out."""
+    weights = np.exp(scores - scores.max())
+    weights[weights < NEGLIGIBLE] = 0.0
+    return weights / weights.sum()
 
 
 def _dense(priors: list[Texture], level: Level) -> Floats:
@@ -226,20 +239,14 @@ def _dense(priors: list[Texture], level: Level) -> Floats:
     n = level.grid.size
     unit = np.repeat(np.eye(1, n), len(priors), axis=0)
     first = stacked([prior.prior(level.grid) for prior in priors]).apply(unit)
-    K = first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
-    return K if level.columns is None else K + VARIANCE * level.columns.T @ level.columns
+    return first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
 
 
-def _dense_parts(
-    priors: list[Texture], weights: Floats, found: Posteriors, level: Level
-) -> tuple[list[Component], Uncertainty]:
+def _dense_uncertainty(found: Posteriors, weights: Floats, level: Level) -> Uncertainty:
+    """Means, deviations and draws of a mixture."""
     means = found.z + shifts(found, level.measure)
     center = weights @ means
     spread = np.sqrt(weights @ (found.variance + (means - center) ** 2))
-    components = [
-        Component(float(w), prior, z[None], 0.5 * v[None])
-        for w, prior, z, v in zip(weights, priors, found.z, found.variance, strict=True)
-    ]
     rng = np.random.RandomState(0)
     draws = []
     for w, mean, C in zip(weights, means, found.covariance, strict=True):
@@ -247,7 +254,7 @@ def _dense_parts(
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         noise = rng.standard_normal((round(2 * DRAWS * float(w)), len(C)))
         draws.append(mean + noise @ root.T)
-    return components, Uncertainty(center, spread, np.concatenate(draws))
+    return Uncertainty(center, spread, np.concatenate(draws))
 
 
 def _assembled(
@@ -259,20 +266,7 @@ def _assembled(
     evidence = _evidence(coarse, max(components, key=lambda part: part.weight))
     level, components, values, error = _refined(levels, components, rate)
     leader = max(components, key=lambda part: part.weight)
-    prior = leader.prior.prior(level.grid, level.columns)
-    total = float(level.counts.sum())
-    mode = newton(
-        prior,
-        level.counts,
-        level.nu,
-        leader.z.astype(float),
-        tolerance=FINAL * total,
-        accuracy=1e-2,
-    )
-    result = certify(prior, level.counts, level.nu, mode)
-    function = GridFunction(window, level.grid, values)
-    log_rate = np.log(rate)
-    beta, errors = _coefficients(level, prior, mode)
+    function, log_rate = GridFunction(window, level.grid, values), np.log(rate)
     return GridRate(
         function,
         coarse.grid,
@@ -280,17 +274,28 @@ def _assembled(
         known.spread,
         (known.draws - log_rate).astype(np.float32),
         tuple((part.weight, part.prior) for part in components),
-        result,
+        _certified(level, leader),
         evidence,
         error,
-        beta,
-        errors,
     )
+
+
+def _certified(level: Level, leader: Component) -> SolverResult:
+    """The leading mode solved to the end, with a certificate."""
+    prior, total = leader.prior.prior(level.grid), float(level.counts.sum())
+    z = leader.z.astype(float)
+    for accuracy in ACCURACIES:
+        mode = newton(prior, level.counts, level.nu, z, tolerance=FINAL * total, accuracy=accuracy)
+        result = certify(prior, level.counts, level.nu, mode)
+        if result.relative_gap <= FINAL:
+            break
+        z = mode.z
+    return result.judged(GAP)
 
 
 def _evidence(level: Level, leader: Component) -> float:
     """The log evidence of the leading prior on the coarse grid."""
-    prior = leader.prior.prior(level.grid, level.columns)
+    prior = leader.prior.prior(level.grid)
     z = leader.z.astype(float)
     mode = newton(prior, level.counts, level.nu, z, tolerance=1e-3)
     return log_evidence(level, leader.prior, mode.z, mode.a)
@@ -317,27 +322,16 @@ def _prolonged(components: list[Component], level: Level) -> list[Component]:
     dtype = np.float64 if level.grid.dimension == 1 else np.float32
     finer = level.grid.prolong
     z = np.stack([finer(part.z[0].astype(float)) for part in components]).astype(dtype)
-    lifts = [x if np.ndim(x) == 0 else finer(x[0])[None] for x in (c.lift for c in components)]
-    prior = stacked([part.prior.prior(level.grid, level.columns) for part in components])
+    prior = stacked([part.prior.prior(level.grid) for part in components])
     prior = prior if dtype is np.float64 else prior.single()
     s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
     modes = newton(prior, s, nu, z, tolerance=0.05).z[:, None]
-    return [
-        replace(part, z=mode, lift=lift)
-        for part, mode, lift in zip(components, modes, lifts, strict=True)
-    ]
+    return [replace(part, z=mode) for part, mode in zip(components, modes, strict=True)]
 
 
 def _rate(components: list[Component], level: Level) -> Floats:
-    """Σ weights · e^{z + lift}, with as many events as were seen."""
-    logs = [np.log(part.weight) + part.z[0].astype(float) + part.lift for part in components]
-    log_rate = np.logaddexp.reduce([np.reshape(x, level.measure.shape) for x in logs])
+    """Σ weights · e^z, with as many events as were seen."""
+    logs = [np.log(part.weight) + part.z[0].astype(float) for part in components]
+    log_rate = np.logaddexp.reduce(logs)
     rate = np.exp(log_rate - log_rate.max())
     return rate * (float(level.counts.sum()) / np.sum(level.measure * rate))
-
-
-def _coefficients(level: Level, prior: Any, mode: Mode) -> tuple[Floats | None, Floats | None]:
-    """Coefficients of the covariates and their covariance."""
-    if level.columns is None:
-        return None, None
-    return prior.coefficients(mode.a)[0], covariate_errors(prior, level.nu * np.exp(mode.z))

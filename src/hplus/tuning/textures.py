@@ -86,7 +86,7 @@ def by_thinning(level: Level, parts: int) -> Judge:
     logs = np.log(kept.reshape(len(out), -1).sum(axis=1, dtype=float))
 
     def judge(prior: Shape, z: Any) -> Tried:
-        matrix = prior.prior(level.grid, level.columns).single()
+        matrix = prior.prior(level.grid).single()
         mode = newton(matrix, kept, nu, np.broadcast_to(z, kept.shape), tolerance=TOLERANCE)
         held = np.sum(out * mode.z, dtype=float)
         score = held - float(logs @ out.reshape(len(out), -1).sum(axis=1))
@@ -100,7 +100,7 @@ def by_evidence(level: Level) -> Judge:
     s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
 
     def judge(prior: Shape, z: Any) -> Tried:
-        matrix = prior.prior(level.grid, level.columns).single()
+        matrix = prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, z, tolerance=TOLERANCE)
         return Tried(log_evidence(level, prior, mode.z, mode.a), prior, mode.z)
 
@@ -109,7 +109,7 @@ def by_evidence(level: Level) -> Judge:
 
 def log_evidence(level: Level, prior: Shape, z: Any, a: Any) -> float:
     """-objective - ½ log det of the Hessian, up to a constant that is the same for all priors."""
-    matrix = prior.prior(level.grid, level.columns).single()
+    matrix = prior.prior(level.grid).single()
     W = (level.nu * np.exp(z)).astype(np.float32)
     log_det = log_determinant(matrix, W, np.random.RandomState(0))
     # the objective adds up large numbers: in double precision
