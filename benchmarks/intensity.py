@@ -173,9 +173,8 @@ def thefts(folder: Path) -> None:
     window = Box((0, 0), tuple(scale * [east - west, north - south]), unit="km")
     X, Z = halves(scale * (degrees - [west, south]), seed=0)
     seconds, model = best(lambda: Intensity(window).fit(X), 1)
-    theirs = smoothed(X, window, np.linspace(0.1, 0.5, 5))
-    rival = rival_gain(theirs, Z, window)
     row(f"New York, {len(X):,} thefts: fit, seconds", seconds, most=60.0)
+    rival = rival_gain(smoothed(X, window, np.linspace(0.1, 0.5, 5)), Z, window)
     row("New York: gain of sklearn KernelDensity, best of 0.1 to 0.5 km", rival)
     row("New York: gain of Intensity", gain(model, Z), least=rival)
 

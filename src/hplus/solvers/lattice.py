@@ -19,7 +19,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.torus import Covariance
+from hplus.solvers.torus import Circulant, Covariance
 
 LONGEST_STEP = 5.0
 """Largest change of a log rate in one step."""
@@ -34,6 +34,10 @@ FAINTEST = 1e-7
 
 DIVERGED = 1e14
 """Share of the largest number that a squared residual may reach: a product with B must not."""
+
+
+STIFF, APART = 1e5, 300.0
+"""Largest eigenvalue from which systems are preconditioned, and how far its levels are apart."""
 
 
 class Mode(NamedTuple):
@@ -53,15 +57,20 @@ def newton(
     *,
     tolerance: float,
     accuracy: float = 0.1,
+    charges: Any = None,
     max_iter: int = 30,
 ) -> Mode:
     """The most probable log rates, from a start z; `tolerance` is in nats, of the Newton decrement.
 
     `accuracy` is that of the linear systems, relative. Steps after the first are shortened until
-    the objective falls.
+    the objective falls. With `charges` a the start is Ka + b.
     """
-    z = normalised(z, s, nu)
-    a, value = np.zeros_like(z), np.full(len(z), np.inf)
+    if charges is None:
+        z, a = normalised(z, s, nu), np.zeros_like(z)
+        value = np.full(len(z), np.inf)
+    else:
+        z, a = normalised(prior.apply(charges), s, nu), charges
+        value = objective(s, nu, z, a)
     for k in range(max_iter):
         if k == PATIENCE and np.isinf(value).any():
             z = normalised(a, s, nu)
@@ -70,7 +79,7 @@ def newton(
         rhs = system.project(system.R * z + system.inverse * (s - system.W))
         # at the optimum R x = a: what is left to solve shrinks from step to step
         start = system.project(system.inverse * a)
-        x = conjugate_gradients(system.apply, rhs, start, accuracy, 0.1 * tolerance)
+        x = system.solve(rhs, start, accuracy, 0.1 * tolerance)
         charges = system.R * system.project(x)
         step, drift = charges - a, prior.apply(charges) - z
         decrement = _sum(system.W * (drift - _mean(system.W, drift)) ** 2)
@@ -101,7 +110,7 @@ def _descend(
         share = t.reshape((-1,) + (1,) * (z.ndim - 1))
         new, charges = normalised(z + share * dz, s, nu), a + share * da
         trial = objective(s, nu, new, charges)
-        worse = ~(trial <= value + 1e-6 * np.abs(value))
+        worse = ~(trial <= value + 8.0 * np.finfo(z.dtype).eps * np.abs(value))
         if first or not np.any(worse):
             break
         t[worse] *= 0.5
@@ -140,6 +149,38 @@ class System:
         """B x for x in the range of Q."""
         return x + self.project(self.R * self.prior.apply(self.R * x))
 
+    def solve(self, b: Any, x: Any, accuracy: float, enough: float = 0.0) -> Any:
+        """B⁻¹b by conjugate gradients from a start x, preconditioned where B is stiff."""
+        if isinstance(self.prior, Circulant):
+            stiffness = float(self.W.max()) * float(self.prior.spectrum.max())
+            if stiffness > STIFF:
+                ease = self._eased(self.prior, stiffness)
+                return conjugate_gradients(self.apply, b, x, accuracy, enough, ease)
+        return conjugate_gradients(self.apply, b, x, accuracy, enough)
+
+    def _eased(self, prior: Circulant, stiffness: float) -> Callable[[Any], Any]:
+        """Where W is about w, B is about circulant, with eigenvalues 1 + w·spectrum.
+
+        Nodes are shared between levels of w, and each level has its own circulant inverse.
+        """
+        logs = np.log(np.maximum(self.W, np.finfo(self.W.dtype).tiny))
+        top = float(logs.max())
+        bottom = max(float(logs.min()), top - np.log(stiffness))
+        levels = np.linspace(bottom, top, int(np.ceil((top - bottom) / np.log(APART))) + 1)
+        place = (np.clip(logs, bottom, top) - bottom) / max(levels[1] - levels[0], 1e-9)
+        parts = []
+        for j, level in enumerate(levels):
+            share = np.sqrt(np.maximum(1.0 - np.abs(place - j), 0.0)).astype(self.W.dtype)
+            inverse = 1.0 / (1.0 + np.exp(level) * prior.spectrum)
+            parts.append((share, inverse.astype(self.W.dtype)))
+
+        def ease(r: Any) -> Any:
+            r = self.project(r)
+            sums = (share * prior.torus.apply(inv, share * r) for share, inv in parts)
+            return self.project(sum(sums))
+
+        return ease
+
 
 def conjugate_gradients(
     apply: Callable[[Any], Any],
@@ -147,15 +188,18 @@ def conjugate_gradients(
     x: Any,
     accuracy: float,
     enough: float = 0.0,
-    max_iter: int = 400,
+    ease: Callable[[Any], Any] = lambda r: r,
+    max_iter: int = 250,
 ) -> Any:
     """B x = b for each of k systems at once, the residual r of the start x lowered to a share.
 
     It also ends where |r|² <= `enough`: in a Newton step |r|² is what log rates are off, in nats.
+    `ease` multiplies by something like B⁻¹.
     """
     shape = (len(b),) + (1,) * (b.ndim - 1)
     r = b - apply(x)
-    p, rr = r.copy(), _sum(r * r)
+    y = ease(r)
+    p, rr, ry = y.copy(), _sum(r * r), _sum(r * y)
     goal = np.maximum(accuracy**2 * rr, enough)
     tiny, most = np.finfo(b.dtype).tiny, np.finfo(b.dtype).max / DIVERGED
     for _ in range(max_iter):
@@ -163,13 +207,14 @@ def conjugate_gradients(
             break
         q = apply(p)
         # pᵀBp >= pᵀp, which rounding may forget
-        alpha = (rr / np.maximum(np.maximum(_sum(p * q), _sum(p * p)), tiny)).reshape(shape)
+        alpha = (ry / np.maximum(np.maximum(_sum(p * q), _sum(p * p)), tiny)).reshape(shape)
         x = x + alpha * p
         r -= alpha * q
-        new = _sum(r * r)
-        p *= (new / np.maximum(rr, tiny)).reshape(shape)
-        p += r
-        rr = new
+        y = ease(r)
+        rr, new = _sum(r * r), _sum(r * y)
+        p *= (new / np.maximum(ry, tiny)).reshape(shape)
+        p += y
+        ry = new
     return x
 
 
@@ -227,7 +272,7 @@ def deviations(
     y = prior.draw(k, rng).reshape((k, *W.shape[1:]))
     system = System(prior, np.broadcast_to(W, y.shape))
     e = rng.standard_normal(y.shape).astype(y.dtype)
-    x = conjugate_gradients(system.apply, system.project(system.R * y + e), 0.0 * e, accuracy)
+    x = system.solve(system.project(system.R * y + e), 0.0 * e, accuracy)
     y = y - prior.apply(system.R * system.project(x))
     n = float(np.sum(W))
     noise = rng.standard_normal((k,) + (1,) * (y.ndim - 1)).astype(y.dtype) / np.sqrt(n)
@@ -241,7 +286,7 @@ def shifted_means(prior: Covariance, W: Any, variances: Any) -> Any:
     """
     system = System(prior, W)
     rhs = system.project(0.5 * system.R * variances)
-    x = conjugate_gradients(system.apply, rhs, 0.0 * rhs, 1e-2)
+    x = system.solve(rhs, 0.0 * rhs, 1e-2)
     y = -prior.apply(system.R * system.project(x))
     return y - _mean(W, y + 0.5 * variances)
 

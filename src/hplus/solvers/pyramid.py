@@ -37,6 +37,11 @@ class Level:
         """Which folds have any events? Shape (f,)."""
         return self.folds.reshape(len(self.folds), -1).sum(axis=1) > 0.0
 
+    @property
+    def tolerance(self) -> float:
+        """Nats to which a mode can be found in single precision, and need not be found better."""
+        return max(0.05, 2e-6 * float(self.folds.sum()))
+
     def coarser(self) -> Level:
         """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""
         folds = np.stack([self.grid.restrict(fold) for fold in self.folds])

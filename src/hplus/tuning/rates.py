@@ -29,6 +29,8 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.torus import stacked
 from hplus.statistic import DOUBLINGS
 from hplus.tuning.textures import (
+    MOST_KEPT,
+    MOST_TRIALS,
     PRODUCT_ODDS,
     Judge,
     Shape,
@@ -48,7 +50,7 @@ SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.4, 1.6, 6.4])
 CURVED = (2.5, 4.5)
 """Their smoothness."""
 
-TEMPER = 0.8
+TEMPER = 0.9
 """Power of the evidence in the weights of bands: other priors could have been tried."""
 
 NEGLIGIBLE = 3e-3
@@ -60,19 +62,19 @@ ROUGHEST = 0.5
 FEW = 50
 """Events below which parts of them say too little to compare priors by prediction."""
 
-MANY = 10_000
-"""Events from which on priors are compared on a finer grid."""
+MANY, PLENTY, FEWER_TRIALS = 10_000, 100_000, 6
+"""Events from which on one part is held out; from which on priors hardly matter: few are tried."""
 
 FARTHEST = 2.0
 """Standard deviations that the mean of a log rate may lie from its mode."""
 
-DRAWS = 64
-"""Draws of the log rate that are kept."""
+DRAWS, FEWER_DRAWS = 64, 16
+"""Draws of the log rate that are kept, and of how many where there are plenty of events."""
 
 SETTLED = 0.01
 """Share of the events by which the rate may still move when a grid is refined."""
 
-FINAL, ACCURACIES = 1e-7, (1e-2, 1e-4, 1e-6)
+FINAL, ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
 """The relative gap to which a mode is certified, and how exactly its systems are solved for it."""
 
 GAP = 1e-6
@@ -84,11 +86,12 @@ PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 
 @dataclass(frozen=True)
 class Component:
-    """A prior with its weight, and the log rates under it (1, *grid)."""
+    """A prior with its weight, the log rates under it (1, *grid), and their charges."""
 
     weight: float
     prior: Shape
     z: Any
+    a: Any = None
 
 
 @dataclass(frozen=True)
@@ -115,20 +118,22 @@ def learn_rate(
         if found is not None:
             return _assembled(window, levels, *found)
     levels = _tuning_levels(levels, prior)
+    plenty = float(finest.counts.sum()) >= PLENTY
+    if plenty and d == 2:
+        levels = levels[1:]
     tried = _tried(window, levels[-1], prior, criterion)
-    if prior is None and len(levels) > 1:
+    if prior is None and len(levels) > 1 and not plenty:
         tried = _judged_again(levels[-2], tried, criterion)
     return _assembled(window, levels, *_averaged(levels[-1], tried, seed))
 
 
 def _tuning_levels(levels: list[Level], prior: Shape | None) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
-    events = float(levels[0].counts.sum())
     if isinstance(prior, Given) and _is_matrix(prior, levels):
         while levels[-1].grid.size > MOST_NODES:
             levels = [*levels, levels[-1].coarser()]
         return levels[-1:]
-    spare = {1: 3, 2: int(events >= MANY), 3: 0}[levels[0].grid.dimension]
+    spare = 3 if levels[0].grid.dimension == 1 else 0
     return levels[: len(levels) - spare]
 
 
@@ -144,7 +149,9 @@ def _tried(window: Window, level: Level, prior: Shape | None, criterion: str) ->
     if prior is None:
         sides = window.longest_sides()
         smallest = float(np.min(level.grid.spacing / sides))
-        return search(judge, sides, start, max(smallest, 0.005))
+        plenty = float(level.counts.sum()) >= PLENTY
+        most = FEWER_TRIALS if plenty else MOST_TRIALS
+        return search(judge, sides, start, max(smallest, 0.005), most)
     if isinstance(prior, Given) and np.isnan(prior.penalty):
         candidates = [prior.replace(penalty=float(p)) for p in PENALTIES]
         return [judge(candidate, start) for candidate in candidates]
@@ -175,13 +182,15 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
     """The modes under the best priors on one level, and draws around them."""
     s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
     rng = np.random.RandomState(seed)
+    plenty = float(s.sum()) >= PLENTY
+    draws, most = (FEWER_DRAWS, 1) if plenty else (DRAWS, MOST_KEPT)
     components, clouds = [], []
-    for weight, trial in weighted(tried):
+    for weight, trial in weighted(tried, most):
         matrix = trial.prior.prior(level.grid).single()
-        mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=0.05)
-        components.append(Component(weight, trial.prior, mode.z))
+        mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=level.tolerance)
+        components.append(Component(weight, trial.prior, mode.z, mode.a))
         W = nu * np.exp(mode.z)
-        clouds.append(deviations(matrix, W, max(round(DRAWS * weight), 1), rng))
+        clouds.append(deviations(matrix, W, max(round(draws * weight), 1), rng))
     variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
     means = []
     for part in components:
@@ -193,9 +202,9 @@ def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Compone
     weights = np.array([part.weight for part in components])
     center = np.tensordot(weights, np.concatenate(means), axes=1)
     between = np.tensordot(weights, (np.concatenate(means) - center) ** 2, axes=1)
-    draws = [mean + cloud for mean, cloud in zip(means, clouds, strict=True)]
+    around = [mean + cloud for mean, cloud in zip(means, clouds, strict=True)]
     spread = np.sqrt(variance[0] + between)
-    return components, Uncertainty(center, spread.astype(float), np.concatenate(draws))
+    return components, Uncertainty(center, spread.astype(float), np.concatenate(around))
 
 
 def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Uncertainty] | None:
@@ -282,14 +291,16 @@ def _assembled(
 
 def _certified(level: Level, leader: Component) -> SolverResult:
     """The leading mode solved to the end, with a certificate."""
-    prior, total = leader.prior.prior(level.grid), float(level.counts.sum())
-    z = leader.z.astype(float)
+    prior, s, nu = leader.prior.prior(level.grid), level.counts, level.nu
+    tolerance = FINAL * float(s.sum())
+    z, a = leader.z.astype(float), None if leader.a is None else leader.a.astype(float)
     for accuracy in ACCURACIES:
-        mode = newton(prior, level.counts, level.nu, z, tolerance=FINAL * total, accuracy=accuracy)
-        result = certify(prior, level.counts, level.nu, mode)
+        mode = newton(prior, s, nu, z, tolerance=tolerance, accuracy=accuracy, charges=a)
+        result = certify(prior, s, nu, mode)
         if result.relative_gap <= FINAL:
             break
-        z = mode.z
+        # a stiff system hides what charges are off from the decrement
+        z, a, tolerance = mode.z, mode.a, 0.01 * tolerance
     return result.judged(GAP)
 
 
@@ -325,8 +336,8 @@ def _prolonged(components: list[Component], level: Level) -> list[Component]:
     prior = stacked([part.prior.prior(level.grid) for part in components])
     prior = prior if dtype is np.float64 else prior.single()
     s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
-    modes = newton(prior, s, nu, z, tolerance=0.05).z[:, None]
-    return [replace(part, z=mode) for part, mode in zip(components, modes, strict=True)]
+    modes = newton(prior, s, nu, z, tolerance=level.tolerance)
+    return [replace(part, z=modes.z[[i]], a=modes.a[[i]]) for i, part in enumerate(components)]
 
 
 def _rate(components: list[Component], level: Level) -> Floats:

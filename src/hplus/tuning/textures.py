@@ -28,9 +28,6 @@ MOST_TRIALS = 26
 PRODUCT_ODDS = 2.0
 """Nats by which a product over axes must be better: it draws streaks along the axes."""
 
-TOLERANCE = 0.2
-"""Nats to which a mode is found while priors are compared."""
-
 LIGHTEST, MOST_KEPT = 0.03, 4
 """The least weight of a prior that is kept, and how many are kept at most."""
 
@@ -87,7 +84,9 @@ def by_thinning(level: Level, parts: int) -> Judge:
 
     def judge(prior: Shape, z: Any) -> Tried:
         matrix = prior.prior(level.grid).single()
-        mode = newton(matrix, kept, nu, np.broadcast_to(z, kept.shape), tolerance=TOLERANCE)
+        mode = newton(
+            matrix, kept, nu, np.broadcast_to(z, kept.shape), tolerance=4.0 * level.tolerance
+        )
         held = np.sum(out * mode.z, dtype=float)
         score = held - float(logs @ out.reshape(len(out), -1).sum(axis=1))
         return Tried(score, prior, mode.z)
@@ -101,7 +100,7 @@ def by_evidence(level: Level) -> Judge:
 
     def judge(prior: Shape, z: Any) -> Tried:
         matrix = prior.prior(level.grid).single()
-        mode = newton(matrix, s, nu, z, tolerance=TOLERANCE)
+        mode = newton(matrix, s, nu, z, tolerance=4.0 * level.tolerance)
         return Tried(log_evidence(level, prior, mode.z, mode.a), prior, mode.z)
 
     return judge
@@ -117,7 +116,9 @@ def log_evidence(level: Level, prior: Shape, z: Any, a: Any) -> float:
     return -value - 0.5 * log_det
 
 
-def search(judge: Judge, sides: Floats, start: Any, smallest: float) -> list[Tried]:
+def search(
+    judge: Judge, sides: Floats, start: Any, smallest: float, trials_left: int = MOST_TRIALS
+) -> list[Tried]:
     """All priors that were tried: a scan of fine scales, then uphill along one knob at a time.
 
     `smallest` is the smallest fine scale that the grid can tell from a smaller one.
@@ -125,7 +126,7 @@ def search(judge: Judge, sides: Floats, start: Any, smallest: float) -> list[Tri
     trials: dict[Guess, Tried] = {}
 
     def attempt(guess: Guess) -> float:
-        if guess not in trials and len(trials) < MOST_TRIALS:
+        if guess not in trials and len(trials) < trials_left:
             z = max(trials.values(), key=lambda t: t.score).z if trials else start
             trials[guess] = judge(guess.texture(sides), z)
         return _score(guess, trials)
@@ -151,15 +152,15 @@ Knob = Callable[[Guess, int], Guess]
 
 def _knobs(d: int, smallest: float) -> Iterator[Knob]:
     """What can be turned, one way or the other, in the order of how much it matters."""
-    yield _scaled("fine_deviation", 2.0**0.5, 0.1, 5.0)
+    yield _scaled("fine_deviation", 2.0**0.5, 0.1, 3.0)
     if d > 1:
         yield lambda guess, way: replace(guess, product=way > 0)
     yield _smoother
     yield _scaled("fine", 2.0, smallest, 0.32)
-    yield _scaled("coarse_deviation", 2.0, 0.25, 8.0)
+    yield _scaled("coarse_deviation", 2.0, 0.25, 4.0)
     for axis in range(1, d):
         yield _stretched(axis)
-    yield _scaled("fine_deviation", 2.0**0.5, 0.1, 5.0)
+    yield _scaled("fine_deviation", 2.0**0.5, 0.1, 3.0)
 
 
 def _scaled(name: str, factor: float, least: float, most: float) -> Knob:
@@ -198,9 +199,9 @@ def finalists(trials: list[Tried]) -> list[Tried]:
     return chosen
 
 
-def weighted(trials: list[Tried]) -> list[tuple[float, Tried]]:
+def weighted(trials: list[Tried], most: int = MOST_KEPT) -> list[tuple[float, Tried]]:
     """The best trials with weights ∝ exp(score), those next to nothing left out."""
-    ranked = sorted(trials, key=lambda t: -t.score)[:MOST_KEPT]
+    ranked = sorted(trials, key=lambda t: -t.score)[:most]
     weights = np.exp([t.score - ranked[0].score for t in ranked])
     weights = np.where(weights >= LIGHTEST * weights.sum(), weights, 0.0)
     weights /= weights.sum()
