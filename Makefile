@@ -25,8 +25,8 @@ $(STAMP): pyproject.toml
 demo: setup ## fit the bundled data, draw it and write the folder demo/
 	$(BIN)/python -m hplus.demo
 
-test: setup ## run all tests
-	$(BIN)/python -m pytest
+test: setup ## run all tests, on two cores
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup ## check format, lint, types and the import contract
 	$(BIN)/ruff format --check

@@ -166,7 +166,8 @@ class System:
         logs = np.log(np.maximum(self.W, np.finfo(self.W.dtype).tiny))
         top = float(logs.max())
         bottom = max(float(logs.min()), top - np.log(stiffness))
-        levels = np.linspace(bottom, top, int(np.ceil((top - bottom) / np.log(APART))) + 1)
+        count = max(int(np.ceil((top - bottom) / np.log(APART))), 1)
+        levels = np.linspace(bottom, top, count + 1)
         place = (np.clip(logs, bottom, top) - bottom) / max(levels[1] - levels[0], 1e-9)
         parts = []
         for j, level in enumerate(levels):
