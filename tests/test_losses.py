@@ -24,6 +24,9 @@ from hplus.losses import (
 class Pinball:
     """A user's own loss: smooth, convex, nothing but value and slope."""
 
+    def __repr__(self):
+        return "Pinball()"
+
     def value(self, y, f):
         return np.cosh(f - y) - 1.0
 

@@ -223,7 +223,9 @@ SKLEARN = [
 ]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), SKLEARN, ids=lambda part: str(part)[:30])
+@pytest.mark.parametrize(
+    ("ours", "theirs"), SKLEARN, ids=lambda part: str(part).split(" at ")[0][:30]
+)
 def test_scikit_learn_has_the_same_kernel(ours, theirs):
     assert_allclose(ours(X, Z), theirs(X, Z), rtol=1e-10, atol=1e-14)
     assert_allclose(Custom(theirs)(X), ours(X), rtol=1e-10, atol=1e-13)

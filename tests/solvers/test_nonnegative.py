@@ -27,6 +27,9 @@ from hplus.solvers.risk import Risk
 
 
 class Cosh:
+    def __repr__(self):
+        return "Cosh()"
+
     def value(self, y, f):
         return np.cosh(f - y) - 1.0
 
@@ -35,6 +38,9 @@ class Cosh:
 
 
 class Fourth:
+    def __repr__(self):
+        return "Fourth()"
+
     def value(self, y, f):
         return (f - y) ** 4
 

@@ -30,6 +30,9 @@ from hplus.solvers.risk import Risk
 
 
 class Cosh:
+    def __repr__(self):
+        return "Cosh()"
+
     def value(self, y, f):
         return np.cosh(f - y) - 1.0
 
