@@ -120,10 +120,16 @@ def learn_with_covariates(
     whole = replace(rate, function=rate.function.replace(values=values))
     leader = max(rate.mixture, key=lambda part: part[0])[1]
     W = mass * factor * (counts.sum() / np.sum(mass * factor))
+    # how much the field varies over the window, as it was found
+    field = np.log(rate.function.values)
+    mass = rate.function.grid.integrals(statistic.window)
+    mean = np.average(field, weights=mass)
+    variance = float(np.average((field - mean) ** 2, weights=mass))
     while grid.shape != rate.coarse.shape:
         grid, W = grid.coarser(), grid.restrict(W)
     C = np.stack([_every(column, grid) for column in columns])
-    return whole, found.coefficients, coefficient_covariance(C, W, leader.prior(grid))
+    errors = coefficient_covariance(C, W, leader.prior(grid), variance)
+    return whole, found.coefficients, errors
 
 
 def _every(values: Floats, grid: TensorGrid) -> Floats:

@@ -41,10 +41,13 @@ def poisson_regression(C: Floats, s: Floats, nu: Floats) -> Regression:
     return Regression(beta[1:], beta[1:] @ C)
 
 
-def coefficient_covariance(C: Floats, W: Floats, covariance: Any) -> Floats:
+def coefficient_covariance(
+    C: Floats, W: Floats, covariance: Any, variance: float | None = None
+) -> Floats:
     """The covariance of β where counts W (*grid) vary with a field: A⁻¹(A + CᵀWKWC)A⁻¹, (p, p).
 
-    `covariance` multiplies by K; A = CᵀWC, C with a column of ones [math, Eq. 4.10].
+    `covariance` multiplies by K; A = CᵀWC, C with a column of ones [math, Eq. 4.10]. K is scaled
+    down to the `variance` that the field was found to have, if that is less.
     """
     X = np.concatenate([np.ones((1, *W.shape)), C.reshape(len(C), *W.shape)])
     flat = X.reshape(len(X), -1)
@@ -52,4 +55,9 @@ def coefficient_covariance(C: Floats, W: Floats, covariance: Any) -> Floats:
     A = WX @ flat.T
     spread = covariance.apply(X * W).reshape(len(X), -1)
     inverse = np.linalg.pinv(A)
-    return (inverse @ (A + WX @ spread.T) @ inverse)[1:, 1:]
+    share = 1.0
+    if variance is not None:
+        first = np.zeros((1, *W.shape))
+        first.flat[0] = 1.0
+        share = min(1.0, variance / float(covariance.apply(first).flat[0]))
+    return (inverse @ (A + share * (WX @ spread.T)) @ inverse)[1:, 1:]
