@@ -155,7 +155,7 @@ def test_a_penalty_costs_the_sum_of_squares_its_share_of_the_count():
     square = float(np.sum((f.factor.T @ K @ f.factor) ** 2))
     mu = 1e-2 * 0.7 * 3.0 * 10.0 / w.sum()
     spent = 3.0 * f.integral(LINE) + 0.7 * trace + mu * square
-    assert spent == pytest.approx(w.sum(), rel=1e-4)
+    assert spent == pytest.approx(w.sum(), rel=5e-4)
     assert spent - mu * square < 0.999 * w.sum()
     value = -w @ np.log(f(X)) + 3.0 * f.integral(LINE) + 0.7 * trace + 0.5 * mu * square
     assert fit.result.objective == pytest.approx(value, rel=1e-6)

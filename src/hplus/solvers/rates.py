@@ -32,7 +32,7 @@ from hplus.kernels import Gaussian, Kernel
 from hplus.kernels.integrals import product_integral
 from hplus.positivity.sos import SumOfSquares
 from hplus.solvers.result import SolverResult
-from hplus.solvers.squares import EXACT, TRUNCATION
+from hplus.solvers.squares import EXACT
 from hplus.windows import Window
 
 WIDTH = 300
@@ -56,6 +56,9 @@ STEP, REACH = 10.0**0.5, 10
 
 ROUNDING = 1e-7
 """Penalties, in units of E tr T, that are no smaller than the rounding errors of T."""
+
+FAINTEST = 1e-7
+"""Where features of a window are cut off: fainter ones would cost integrals their last digits."""
 
 RESOLVED = 0.9
 """The share of ∫k(s, s)ds that features must have for a scale to be learned: with less, scores
@@ -175,7 +178,7 @@ def covering_map(kernel: Kernel, points: Floats, width: int) -> NystroemMap:
     """Features on the first `width` pivots of the points, in their order where pivots tie."""
     finite = kernel.feature_count(points.shape[1]) is not None
     with one_thread_if_small(len(points)):
-        pivots, L = pivoted_cholesky(kernel, points, EXACT if finite else TRUNCATION)
+        pivots, L = pivoted_cholesky(kernel, points, EXACT if finite else FAINTEST)
         pivots = pivots[:width]
         L = L[pivots, : len(pivots)]
         return NystroemMap(
