@@ -42,7 +42,7 @@ bench: setup ## run every script in benchmarks/ (long)
 	@$(call run,$(wildcard benchmarks/[a-z]*.py))
 
 papers: setup ## run every experiment in papers/ (long)
-	@$(call run,$(wildcard papers/*.py papers/*/run.py))
+	@$(call run,$(wildcard papers/[a-z]*.py papers/*/run.py))
 
 clean: ## remove .venv, caches and everything that was generated
 	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

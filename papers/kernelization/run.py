@@ -3,47 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import experiments as ex
 import numpy as np
 import pictures as pic
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from _report import Section, place_of, write
+
 HERE = Path(__file__).parent
-OUT = HERE.parents[1] / "docs" / "papers" / HERE.name
-
-Draw = Callable[[Any, Figure], None]
-
-
-class Section(NamedTuple):
-    """A name in report.md: what is computed, how it is tabled (a row for each item) and drawn."""
-
-    name: str
-    data: Callable[[], Any]
-    header: str
-    row: Callable[[Any], Iterable[Any]]
-    pictures: dict[str, Draw]
-
-    def table(self, items: Iterable[Any]) -> str:
-        """The items as a Markdown table."""
-        names = self.header.split(" | ")
-        lines = [names, ["---"] * len(names), *(self.row(item) for item in items)]
-        return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in lines)
-
-
-def _text(cell: Any) -> str:
-    """Numbers with three digits, arrays as tuples, signs that Markdown would read escaped."""
-    if isinstance(cell, float):
-        return f"{cell:.3g}"
-    if isinstance(cell, np.ndarray):
-        return f"({', '.join(f'{number:g}' for number in cell)})"
-    return str(cell).replace("|", "\\|")
 
 
 def _representer(fit: ex.Fit) -> Iterable[Any]:
@@ -98,26 +73,10 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def main(out: Path) -> None:
-    """Run every section and write the report into `out`."""
-    out.mkdir(parents=True, exist_ok=True)
-    start, tables = time.perf_counter(), {}
-    for section in SECTIONS:
-        data = section.data()
-        tables[section.name] = section.table(data)
-        print(f"\n{section.name}, {time.perf_counter() - start:.1f} s\n{tables[section.name]}")
-        for name, draw in section.pictures.items():
-            figure = Figure()
-            draw(data, figure)
-            figure.savefig(out / f"{name}.png")
-            print(f"drew {name}.png")
-    text = (HERE / "report.md").read_text("utf-8")
-    (out / "results.md").write_text(text.format(**tables), "utf-8")
-    print(f"\nwrote results.md and its pictures to {out}")
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs)")
+    parser.add_argument(
+        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+    )
     with rc_context(pic.STYLE), threadpool_limits(1):  # the matrices are small
-        main(parser.parse_args().out)
+        write(HERE, parser.parse_args().out, SECTIONS, {})

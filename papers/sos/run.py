@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import experiments as ex
 import likelihoods as lk
@@ -14,42 +14,17 @@ import numpy as np
 import pictures as pic
 import quantiles as qu
 from matplotlib import rc_context
-from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
+sys.path.append(str(Path(__file__).parents[1]))
+
+from _report import Section, place_of, share, write
+
 HERE = Path(__file__).parent
-OUT = HERE.parents[1] / "docs" / "papers" / HERE.name
-
-Draw = Callable[[Any, Figure], None]
-
-
-class Section(NamedTuple):
-    """A name in report.md: what is computed, how it is tabled (a row for each item) and drawn."""
-
-    name: str
-    data: Callable[[], Any]
-    header: str
-    row: Callable[[Any], Iterable[Any]]
-    draw: Draw
-
-    def table(self, items: Iterable[Any]) -> str:
-        """The items as a Markdown table."""
-        names = self.header.split(" | ")
-        lines = [names, ["---"] * len(names), *(self.row(item) for item in items)]
-        return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in lines)
-
-
-def _text(cell: Any) -> str:
-    """Numbers with three digits, all else as it is."""
-    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)
-
-
-def _share(places: Any) -> str:
-    return f"{np.mean(places):.1%}"
 
 
 def _figure(f: ex.Figure) -> Iterable[Any]:
-    negative = _share(ex.truth(ex.GRID) < 0.0), _share(f.ridge < 0.0), _share(f.ours < 0.0)
+    negative = share(ex.truth(ex.GRID) < 0.0), share(f.ridge < 0.0), share(f.ours < 0.0)
     errors = ex.error_of(f.ridge), ex.error_of(np.maximum(f.ridge, 0.0)), ex.error_of(f.ours)
     return f.scale, *negative, *errors, f.gap
 
@@ -78,7 +53,7 @@ def _density(m: lk.DensityModel) -> Iterable[Any]:
 
 
 def _quantiles(q: qu.Quantiles) -> Iterable[Any]:
-    negative = "" if q.data != "coal" else _share(q.values.min(axis=1) < 0.0)
+    negative = "" if q.data != "coal" else share(q.values.min(axis=1) < 0.0)
     crossings = f"{qu.crossings(q.values)} of {len(q.grid)}"
     return q.data, q.method, f"{q.loss:.4f}", crossings, negative
 
@@ -86,44 +61,30 @@ def _quantiles(q: qu.Quantiles) -> Iterable[Any]:
 SECTIONS = (
     Section("figure", ex.figure_data,
             "σ | truth < 0 | ridge < 0 | ours < 0 | error of ridge | of max(ridge, 0) | of ours "
-            "| relative gap", _figure, pic.draw_figure),
+            "| relative gap", _figure, {"figure": pic.draw_figure}),
     Section("cones", ex.cones_data, "σ | cone | objective | error | CPU seconds | relative gap",
-            _cones, pic.draw_cones),
+            _cones, {"cones": pic.draw_cones}),
     Section("inequality", ex.inequality_data,
             "n | cases | α ≥ 0 | eig(GA) ≥ 0 says the same | GA + AG ⪰ 0",
-            _inequality, pic.draw_inequality),
+            _inequality, {"inequality": pic.draw_inequality}),
     Section("selection", ex.selection_data, "choice | σ | λ | held-out loss | error",
-            _selection, pic.draw_selection),
+            _selection, {"selection": pic.draw_selection}),
     Section("noise", lk.noise_data,
             "model | draw 1 | 2 | 3 | 4 | 5 | mean of draws | fresh points, mean of draws",
-            _noise, pic.draw_noise),
+            _noise, {"noise": pic.draw_noise}),
     Section("density", lk.density_data,
             "model | mean of draws | best draw | worst draw | lost to the truth | draws ≥ -0.92",
-            _density, pic.draw_density),
+            _density, {"density": pic.draw_density}),
     Section("quantiles", qu.quantiles_data,
             "data | quantiles learned | held-out loss | crossings on the grid | below zero",
-            _quantiles, pic.draw_quantiles),
+            _quantiles, {"quantiles": pic.draw_quantiles}),
 )  # fmt: skip
-
-
-def main(out: Path) -> None:
-    """Run every section and write the report into `out`."""
-    out.mkdir(parents=True, exist_ok=True)
-    start, tables = time.perf_counter(), {}
-    for section in SECTIONS:
-        data = section.data()
-        tables[section.name] = section.table(data)
-        print(f"\n{section.name}, {time.perf_counter() - start:.1f} s\n{tables[section.name]}")
-        figure = Figure()
-        section.draw(data, figure)
-        figure.savefig(out / f"{section.name}.png")
-    text = (HERE / "report.md").read_text("utf-8")
-    (out / "results.md").write_text(text.format(**tables), "utf-8")
-    print(f"\nwrote results.md and its pictures to {out}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT, help="where to write (default: docs)")
+    parser.add_argument(
+        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+    )
     with rc_context(pic.STYLE), threadpool_limits(1):  # the matrices are small
-        main(parser.parse_args().out)
+        write(HERE, parser.parse_args().out, SECTIONS, {})

@@ -278,6 +278,27 @@ def test_a_kernel_of_your_own_may_have_its_penalty_learned(kernel):
     X = poisson(lambda x: 3.0 * (1 + x[:, 0]), window, random_state=0)
     rate = Intensity(window, kernel, penalty="evidence").fit(X)
     assert rate.predict([[9.0]])[0] == pytest.approx(30.0, rel=0.3)
+    assert rate.kernel_ == kernel
+    assert 0.05 < rate.penalty_ < 200.0
+    assert sum(weight for weight, _ in rate.mixture_) == pytest.approx(1.0)
+
+
+def test_what_a_penalty_is_learned_by_is_not_ignored_beside_a_kernel():
+    X = poisson(lambda x: 20.0 * np.exp(np.sin(9 * x[:, 0])), Interval(0, 10), random_state=0)
+    scores = [
+        [
+            weight
+            for weight, _ in Intensity(Interval(0, 10), Gaussian(0.2), criterion).fit(X).mixture_
+        ]
+        for criterion in ("evidence", "thinning")
+    ]
+    assert scores[0] != scores[1]
+
+
+def test_a_fit_that_would_not_fit_in_memory_is_refused_with_the_figure(monkeypatch):
+    monkeypatch.setattr("hplus._checks.memory_limit", lambda: 2.0**20)
+    with pytest.raises(MemoryError, match=r"A fit on \d+ nodes needs .* GiB"):
+        Intensity(LINE).fit(GOOD)
 
 
 def test_sampling_and_fitting_again_finds_the_rate_again():
@@ -293,7 +314,7 @@ def test_degrees_of_longitude_and_latitude_are_warned_of():
     window = Box((-74.3, 40.5), (-73.7, 40.9))
     X = window.sample(30, random_state=0)
     with pytest.warns(UserWarning, match=r"longitude.*cos"):
-        Intensity(window, penalty="evidence").fit(X)
+        Intensity(window, Gaussian(0.1), 1.0).fit(X)
 
 
 def test_units_are_carried_into_the_rate():

@@ -52,7 +52,7 @@ def direct_leave_one_out(window, order, X, w, h):
 
 
 def left_out(window, X, w):
-    sides = kde._unit_sides(window)
+    sides = window.longest_sides()
     grid = kde._grid(window, sides)
     return smoothing.leave_one_out(grid, X, w, window, np.arange(len(X)), sides)
 
@@ -126,7 +126,7 @@ def test_the_parts_of_the_window_add_up_to_the_whole(window, order):
 @every_window
 def test_no_rate_is_negative_even_where_kernels_underflow(window, order):
     X = window.sample(3, random_state=4)
-    sides = kde._unit_sides(window)
+    sides = window.longest_sides()
     model = EdgeCorrectedKDE(window, tuple(sides / 75)).fit(X)
     rates = model.predict(window.sample(20_000, random_state=5))
     assert rates.min() >= 0.0
@@ -170,9 +170,9 @@ def test_leaving_one_out_agrees_with_the_direct_sum(window, order, width, rng):
     """0.02 nats for kernels of one or two cells, 0.002 for wider ones."""
     n = 200 if window.dimension == 1 else 40
     X, w = window.sample(n, random_state=6), rng.uniform(0.5, 1.5, n)
-    h = width * kde._unit_sides(window)
+    h = width * window.longest_sides()
     score = left_out(window, X, w).score(h)
-    cells = (h / kde._grid(window, kde._unit_sides(window)).spacing).min()
+    cells = (h / kde._grid(window, window.longest_sides()).spacing).min()
     if window.dimension < 3 or width > 0.05:  # the oracle's own nodes are too far apart there
         oracle = direct_leave_one_out(window, order, X, w, h)
         assert score == pytest.approx(oracle, abs=0.02 if cells < 13 else 0.002)
@@ -200,7 +200,7 @@ def test_the_bandwidth_is_the_best_one_of_the_direct_sum(name):
     window, order = WINDOWS[name]
     low, high = window.bounds()
     X = low + (high - low) * window.sample(60, random_state=8).clip(0.0) ** 2 / high**2
-    side = kde._unit_sides(window)[0]
+    side = window.longest_sides()[0]
 
     def loss(log_h):
         h = np.exp(log_h) * np.ones(window.dimension)

@@ -258,6 +258,37 @@ def test_the_system_matrix_is_that_of_its_docstring(rng):
     np.testing.assert_allclose(system.apply(x), expected)
 
 
+def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkeypatch):
+    grid = TensorGrid((0.0,), (30.0,), (200,))
+    prior, W = prior_on(grid, deviation=3.0), np.exp(rng.uniform(-4.0, 6.0, (1, 200)))
+    system, steps = System(prior, W), []
+    b = system.project(rng.normal(size=(1, 200)))
+    monkeypatch.setattr(System, "apply", _counted(System.apply, steps))
+    monkeypatch.setattr("hplus.solvers.lattice.STIFF", np.inf)
+    plain = system.solve(b, 0.0 * b, 1e-10)
+    without = len(steps)
+    monkeypatch.setattr("hplus.solvers.lattice.STIFF", 0.0)
+    np.testing.assert_allclose(system.solve(b, 0.0 * b, 1e-10), plain, atol=1e-4)
+    assert len(steps) - without < 0.7 * without
+
+
+def test_the_preconditioner_is_symmetric_and_positive(rng):
+    prior, W = prior_on(GRID, deviation=3.0), np.exp(rng.uniform(-2.0, 4.0, (1, 12)))
+    system = System(prior, W)
+    ease = system._eased(prior.centered(), 1e4)
+    x, y = (system.project(rng.normal(size=(1, 12))) for _ in range(2))
+    np.testing.assert_allclose(np.sum(x * ease(y)), np.sum(y * ease(x)))
+    assert np.sum(x * ease(x)) > 0.0
+
+
+def _counted(function, calls):
+    def counted(*args):
+        calls.append(1)
+        return function(*args)
+
+    return counted
+
+
 # Covariates
 
 

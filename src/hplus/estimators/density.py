@@ -13,7 +13,6 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, as_points, check_count, check_finite, check_fraction, shown
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.rate_models import grid_function
 from hplus.kernels import Kernel
 from hplus.storage import storable
 from hplus.windows import Box, Window
@@ -122,7 +121,7 @@ class Density(Estimator):
         """Independent values with this density, shape (n, d)."""
         check_fitted(self)
         rng, n = check_random_state(random_state), check_count("n_samples", n_samples, least=0)
-        U = grid_function(self.intensity_.rate_).sample(n, rng)
+        U = self.intensity_.rate_.on_grid.sample(n, rng)
         return U if self.window is not None else self._unmapped(U)
 
     def peak(self) -> tuple[Floats, float]:
@@ -131,7 +130,7 @@ class Density(Estimator):
         if self.window is not None:
             point, rate = self.intensity_.peak()
             return point, rate / self._total
-        nodes = grid_function(self.intensity_.rate_).grid.nodes()
+        nodes = self.intensity_.rate_.on_grid.grid.nodes()
         X = self._unmapped(nodes[np.all((nodes > 0.0) & (nodes < 1.0), axis=1)])
         values = self.predict(X)
         return X[values.argmax()], float(values.max())
@@ -148,7 +147,7 @@ class Density(Estimator):
 
     @property
     def _total(self) -> float:
-        return float(self.intensity_.expected_count(self.intensity_.window))
+        return self.intensity_.rate_.integral()
 
     def _set_base(self, X: Floats, weights: Floats) -> None:
         """The normal density that whole space starts from, and what a kernel would act on."""

@@ -19,16 +19,15 @@ from hplus._checks import (
     shown,
 )
 from hplus.estimators.base import Estimator, check_fitted, check_kernel, warn_if_loose
+from hplus.estimators.over_windows import covariates_at_nodes, exposure_at_nodes
 from hplus.estimators.rate_models import (
     CRITERIA,
     MODELS,
     SquaresRate,
-    grid_function,
-    integral,
+    Wanted,
     learn_exp,
     learn_squares,
     learn_with_covariates,
-    on_nodes,
 )
 from hplus.kernels import Kernel
 from hplus.solvers.fields import Given
@@ -86,9 +85,13 @@ class Intensity(Estimator):
     log_evidence_ : float
         Of the leading prior; NaN for "sos".
     kernel_, penalty_
-        What was learned: a kernel, or for "auto" with "exp" a tuple of priors with their weights.
+        The leading prior: the kernel or, for "auto" with "exp", the fields that were learned; and
+        what it is divided by.
+    mixture_ : tuple of (weight, prior)
+        The priors over which "exp" averages.
     quadrature_error_ : float
-        How much the rate moved when the grid was refined last, as a share of all events.
+        How much the rate moved when the grid was refined last, as a share of all events; NaN if
+        it was not, as for kernels that are not stationary.
     coefficients_, coefficient_errors_ : dict
         Of the covariates, with standard errors.
     """
@@ -141,7 +144,7 @@ class Intensity(Estimator):
 
     def expected_count(self, regions: Window | Sequence[Window]) -> Any:
         """∫λ over a region, or over each of several, per unit of exposure."""
-        return self._each(regions, lambda region: integral(self.rate_, region))
+        return self._each(regions, lambda region: self.rate_.integral(region))
 
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9
@@ -165,7 +168,7 @@ class Intensity(Estimator):
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
         X = self._points(X)
         with np.errstate(divide="ignore"):
-            logs = np.log(self.rate_.function(X)) - np.log(integral(self.rate_, None))
+            logs = np.log(self.rate_.function(X)) - np.log(self.rate_.integral())
         return float(np.average(logs, weights=sample_weight))
 
     def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
@@ -173,20 +176,20 @@ class Intensity(Estimator):
         X, E = self._points(X), check_positive("exposure", exposure)
         with np.errstate(divide="ignore"):
             logs = np.log(E * self.rate_.function(X))
-        return float(logs.sum() - E * integral(self.rate_, None))
+        return float(logs.sum() - E * self.rate_.integral())
 
     def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
         """Patterns of events that the rate gives in one unit of exposure, (n_i, d) each."""
         check_fitted(self)
         rng = check_random_state(random_state)
-        total, function = integral(self.rate_, None), grid_function(self.rate_)
+        total, function = self.rate_.integral(), self.rate_.on_grid
         counts = rng.poisson(total, size=check_count("n_paths", n_paths))
         return [function.sample(int(n), rng) for n in counts]
 
     def peak(self) -> tuple[Floats, float]:
         """The point of the window with the highest rate, shape (d,), and the rate there."""
         check_fitted(self)
-        return grid_function(self.rate_).peak()
+        return self.rate_.on_grid.peak()
 
     def gradient(self, X: Any) -> Floats:
         """∇λ at each point, shape (n, d)."""
@@ -231,12 +234,10 @@ class Intensity(Estimator):
             check_positive("penalty", self.penalty)
         if self.covariates is not None and self.model != "exp":
             raise ValueError(f'covariates need model="exp", got model={self.model!r}.')
-        if self.kernel == "auto":
-            _warn_of_degrees(self.window)
+        _warn_of_degrees(self.window)
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
         """The statistic of the events, and for models that need them the events themselves."""
-        seed = 0 if self.random_state is None else self.random_state
         if isinstance(X, Statistic):
             if self.model != "exp" or sample_weight is not None or X.window != self.window:
                 raise ValueError(
@@ -246,7 +247,7 @@ class Intensity(Estimator):
             statistic, points, weights = X, np.zeros((0, self.window.dimension)), np.zeros(0)
         else:
             points = self.window.require("X", X)
-            statistic = Statistic.of(self.window, points, sample_weight, seed)
+            statistic = Statistic.of(self.window, points, sample_weight, self._seed)
             weights = np.ones(len(points))
             if sample_weight is not None:
                 weights = as_floats("sample_weight", sample_weight)
@@ -258,32 +259,38 @@ class Intensity(Estimator):
         return statistic, points, weights
 
     def _fit_exp(self, statistic: Statistic, exposure: Any) -> None:
-        grid = statistic.grid
-        watched = self._exposure_at_nodes(exposure, statistic)
-        columns, names, units = self._columns(grid, watched)
-        prior: Any = self.penalty if isinstance(self.penalty, str) else "auto"
-        if isinstance(self.kernel, Kernel):
-            known = not isinstance(self.penalty, str)
-            prior = Given(self.kernel, float(self.penalty) if known else float("nan"))
-        elif not isinstance(self.penalty, str):
-            raise ValueError(
-                f'penalty must be "auto", "evidence" or "thinning" with kernel="auto", got '
-                f"{self.penalty}: give a kernel too."
-            )
-        seed = 0 if self.random_state is None else self.random_state
-        if columns is None:
-            rate = learn_exp(statistic, watched, prior, seed)
+        watched, wanted, seed = exposure_at_nodes(exposure, statistic), self._wanted(), self._seed
+        if self.covariates is None:
+            rate = learn_exp(statistic, watched, wanted, seed)
         else:
+            given = covariates_at_nodes(self.covariates, statistic, watched)
             rate, values, covariance = learn_with_covariates(
-                statistic, watched, columns, prior, seed
+                statistic, watched, given.columns, wanted, seed
             )
-            errors = np.sqrt(np.diagonal(covariance))
-            self.coefficients_ = dict(zip(names, (values / units).tolist(), strict=True))
-            self.coefficient_errors_ = dict(zip(names, (errors / units).tolist(), strict=True))
+            self.coefficients_ = given.by_name(values)
+            self.coefficient_errors_ = given.by_name(np.sqrt(np.diagonal(covariance)))
         self.rate_: GridRate | SquaresRate = rate
-        self.kernel_: Any = rate.mixture
-        self.quadrature_error_ = rate.quadrature_error
-        self.penalty_ = self.penalty
+        leader = rate.leader
+        self.kernel_: Any = leader.kernel if isinstance(leader, Given) else leader
+        self.penalty_ = leader.penalty if isinstance(leader, Given) else 1.0
+        self.mixture_, self.quadrature_error_ = rate.mixture, rate.quadrature_error
+
+    def _wanted(self) -> Wanted:
+        """What is given of the prior, and by what the rest is learned."""
+        learned = isinstance(self.penalty, str)
+        if isinstance(self.kernel, Kernel):
+            penalty = float("nan") if learned else float(self.penalty)
+            return Wanted(Given(self.kernel, penalty), self.penalty if learned else "auto")
+        if learned:
+            return Wanted(None, self.penalty)
+        raise ValueError(
+            f'penalty must be "auto", "evidence" or "thinning" with kernel="auto", got '
+            f"{self.penalty}: give a kernel too."
+        )
+
+    @property
+    def _seed(self) -> Any:
+        return 0 if self.random_state is None else self.random_state
 
     def _fit_squares(self, points: Floats, weights: Floats, exposure: Any) -> None:
         if np.ndim(exposure) > 0 or callable(exposure):
@@ -299,46 +306,9 @@ class Intensity(Estimator):
             check_positive("exposure", exposure),
             self.kernel if isinstance(self.kernel, Kernel) else None,
             None if isinstance(self.penalty, str) else float(self.penalty),
-            0 if self.random_state is None else self.random_state,
+            self._seed,
         )
         self.rate_, self.kernel_, self.penalty_ = rate, rate.kernel, rate.penalty
-
-    def _exposure_at_nodes(self, exposure: Any, statistic: Statistic) -> Floats:
-        grid = statistic.grid
-        if np.ndim(exposure) == 0 and not callable(exposure):
-            return np.full(grid.shape, check_positive("exposure", exposure))
-        watched = on_nodes("exposure", exposure, grid)
-        if np.any(watched < 0.0) or not np.any(watched > 0.0):
-            raise ValueError(
-                f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
-                f"{watched.min():.6g} to {watched.max():.6g}."
-            )
-        unseen = float(statistic.counts.sum(axis=0)[watched <= 0.0].sum())
-        if unseen > 1e-6 * statistic.total:
-            raise ValueError(
-                f"exposure must be above 0 where events were seen, got 0 around {unseen:.6g} of "
-                f"{statistic.total:.6g} events: correct the exposure or drop them."
-            )
-        return watched
-
-    def _columns(self, grid: Any, watched: Floats) -> tuple[Floats | None, list[str], Floats]:
-        """Covariates at the nodes, centred and of unit size, their names and sizes."""
-        given = self.covariates
-        if given is None:
-            return None, [], np.ones(0)
-        named = given if isinstance(given, dict) else {"covariate": given}
-        mass = grid.integrals(self.window) * watched
-        mass = mass / mass.sum()
-        columns, sizes = [], []
-        for name, one in named.items():
-            values = on_nodes(f"covariate {name!r}", one, grid)
-            values = values - np.sum(mass * values)
-            size = float(np.sqrt(np.sum(mass * values**2)))
-            if not size > 1e-12 * (1.0 + np.abs(values).max()):
-                raise ValueError(f"covariate {name!r} must vary over the window, got a constant.")
-            columns.append(values / size)
-            sizes.append(size)
-        return np.stack(columns), list(named), np.array(sizes)
 
 
 def _warn_of_degrees(window: Window) -> None:

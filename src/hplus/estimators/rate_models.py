@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_floats, check_finite, check_memory
+from hplus._checks import Floats, check_memory
 from hplus.grids import TensorGrid, integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
@@ -33,6 +33,9 @@ CRITERIA = ("auto", "evidence", "thinning")
 
 QUANTILES = ndtri((np.arange(101) + 0.5) / 101.0)
 """A normal variable as equally likely numbers."""
+
+WIDEST = 5.0
+"""Largest standard deviation of the log of a count: with more, nothing is known."""
 
 WORK_ARRAYS = 40.0
 """Arrays of the size of the finest grid that a fit holds at once, at most."""
@@ -62,11 +65,11 @@ class SquaresRate:
 
     @cached_property
     def on_grid(self) -> GridFunction:
-        """The rate at the nodes of a grid."""
+        """The rate at the nodes of a grid, for samples and the highest point."""
         return _on_grid(self.function, self.window)
 
-    def integral(self, region: Window | None) -> float:
-        """∫ of the rate over the part of a region in the window."""
+    def integral(self, region: Window | None = None) -> float:
+        """∫ of the rate over the part of a region in the window, or over all of it."""
         return _integral(self.function, self.window, region or self.window)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
@@ -76,36 +79,32 @@ class SquaresRate:
 
     def count_draws(self, region: Window) -> Floats:
         """Equally likely values of the expected count of a region, shape (k,)."""
-        mean, sd = self.integral(region), self.posterior.log_count_sd(region)
-        return mean * np.exp(min(sd, 5.0) * QUANTILES) if mean > 0.0 else np.zeros(len(QUANTILES))
+        mean = self.integral(region)
+        if not mean > 0.0:
+            return np.zeros(len(QUANTILES))
+        part = _common_box(self.window, region) or region
+        return mean * np.exp(min(self.posterior.log_count_sd(part), WIDEST) * QUANTILES)
 
 
-def integral(rate: GridRate | SquaresRate, region: Window | None) -> float:
-    """The expected count of a region, or of the whole window."""
-    return rate.function.integral(region) if isinstance(rate, GridRate) else rate.integral(region)
+class Wanted(NamedTuple):
+    """A kernel divided by a penalty, NaN to learn it, or None to learn both; and by what."""
+
+    prior: Given | None
+    criterion: str
 
 
-def grid_function(rate: GridRate | SquaresRate) -> GridFunction:
-    """The rate at the nodes of a grid: for samples and the highest point."""
-    return rate.function if isinstance(rate, GridRate) else rate.on_grid
-
-
-def learn_exp(statistic: Statistic, exposure: Floats, prior: Any, seed: Any) -> GridRate:
-    """The rate e^z on a grid; `exposure` are values at its nodes.
-
-    `prior` is a criterion to learn one by, or a kernel divided by a penalty.
-    """
+def learn_exp(statistic: Statistic, exposure: Floats, wanted: Wanted, seed: Any) -> GridRate:
+    """The rate e^z on a grid; `exposure` are values at its nodes."""
     grid, window = statistic.grid, statistic.window
     need = 8.0 * WORK_ARRAYS * grid.size * {1: 2.0, 2: 2.25, 3: 2.75}[grid.dimension]
     check_memory(need, f"A fit on {grid.size} nodes", "fit fewer axes at a time")
     level = Level(grid, statistic.counts, grid.integrals(window) * exposure)
-    given, criterion = (prior, "auto") if isinstance(prior, Given) else (None, prior)
     state = check_random_state(seed).randint(2**31 - 1)
-    return learn_rate(window, level, given, criterion, state)
+    return learn_rate(window, level, wanted.prior, wanted.criterion, state)
 
 
 def learn_with_covariates(
-    statistic: Statistic, exposure: Floats, columns: Floats, prior: Any, seed: Any
+    statistic: Statistic, exposure: Floats, columns: Floats, wanted: Wanted, seed: Any
 ) -> tuple[GridRate, Floats, Floats]:
     """The rate e^{βᵀc + z}, β (p,) and its covariance, for covariates c (p, *nodes).
 
@@ -115,10 +114,9 @@ def learn_with_covariates(
     counts = statistic.counts.sum(axis=0)
     found = poisson_regression(columns, counts, mass)
     factor = np.exp(found.linear).reshape(grid.shape)
-    rate = learn_exp(statistic, exposure * factor, prior, seed)
+    rate = learn_exp(statistic, exposure * factor, wanted, seed)
     values = rate.function.values * _every(factor, rate.function.grid)
     whole = replace(rate, function=rate.function.replace(values=values))
-    leader = max(rate.mixture, key=lambda part: part[0])[1]
     W = mass * factor * (counts.sum() / np.sum(mass * factor))
     # how much the field varies over the window, as it was found
     field = np.log(rate.function.values)
@@ -128,7 +126,7 @@ def learn_with_covariates(
     while grid.shape != rate.coarse.shape:
         grid, W = grid.coarser(), grid.restrict(W)
     C = np.stack([_every(column, grid) for column in columns])
-    errors = coefficient_covariance(C, W, leader.prior(grid), variance)
+    errors = coefficient_covariance(C, W, rate.leader.prior(grid), variance)
     return whole, found.coefficients, errors
 
 
@@ -174,13 +172,20 @@ def learn_squares(
 
 def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
     """∫f over two windows' common part: exact for boxes, on the nodes of a grid elsewhere."""
-    a, b = window.box_bounds(), region.box_bounds()
+    common = _common_box(window, region)
+    if common is not None:
+        return f.integral(common)
+    g = _on_grid(f, window)
+    return float(np.sum(integrals_within(g.grid, region, window) * g.values))
+
+
+def _common_box(left: Window, right: Window) -> Box | None:
+    """The box that two boxes share; None if they share none, or are no boxes."""
+    a, b = left.box_bounds(), right.box_bounds()
     if a is None or b is None:
-        g = _on_grid(f, window)
-        return float(np.sum(integrals_within(g.grid, region, window) * g.values))
+        return None
     low, high = np.maximum(a[0], b[0]), np.minimum(a[1], b[1])
-    common = np.all(low < high)
-    return f.integral(Box(tuple(low.tolist()), tuple(high.tolist()))) if common else 0.0
+    return Box(tuple(low.tolist()), tuple(high.tolist())) if np.all(low < high) else None
 
 
 def _on_grid(f: SumOfSquares, window: Window) -> GridFunction:
@@ -188,23 +193,3 @@ def _on_grid(f: SumOfSquares, window: Window) -> GridFunction:
     for _ in range(DOUBLINGS[window.dimension] - 1):
         grid = grid.coarser()
     return GridFunction(window, grid, f(grid.nodes()).reshape(grid.shape))
-
-
-def on_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
-    """A function, or an array of values on a regular grid over the box, at the nodes of `grid`."""
-    if callable(given):
-        values = as_floats(name, given(grid.nodes()))
-        if values.shape != (grid.size,):
-            raise ValueError(
-                f"{name} must give one number for each of the {grid.size} points it is called "
-                f"with, got shape {values.shape}."
-            )
-        return check_finite(name, values).reshape(grid.shape)
-    values = check_finite(name, as_floats(name, given))
-    if values.ndim != grid.dimension or min(values.shape) < 2:
-        raise ValueError(
-            f"{name} must be an array with {grid.dimension} axes of at least 2 values, the first "
-            f"and last on the edges of the window, got shape {values.shape}."
-        )
-    own = TensorGrid(grid.low, grid.high, values.shape)
-    return own.interpolate(values, grid.nodes()).reshape(grid.shape)

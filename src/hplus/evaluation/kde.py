@@ -61,7 +61,8 @@ class EdgeCorrectedKDE(Estimator):
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from events X (n, d) in the window; y is not used."""
-        sides = _unit_sides(self.window)
+        _check_window(self.window)
+        sides = self.window.longest_sides()
         self.grid_ = _grid(self.window, sides)
         X = self.window.require("X", check_points(self, X, reset=True))
         weights = check_weights("sample_weight", sample_weight, len(X))
@@ -106,17 +107,11 @@ class EdgeCorrectedKDE(Estimator):
         check_is_fitted(self, "rates_", msg=advice)
 
 
-def _unit_sides(window: Any) -> Floats:
-    """For each axis the longest side of the window among the axes of its unit, shape (d,)."""
+def _check_window(window: Any) -> None:
     if not isinstance(window, Window):
         raise TypeError(f"window must be a Window such as Interval(0, 1), got {shown(window)}.")
     if window.dimension not in NODES:
         raise ValueError(f"window must have 1 to {max(NODES)} axes, got {window.dimension}.")
-    low, high = window.bounds()
-    longest: dict[str, float] = {}
-    for unit, side in zip(window.axis_units, high - low, strict=True):
-        longest[unit] = max(side, longest.get(unit, 0.0))
-    return np.array([longest[unit] for unit in window.axis_units])
 
 
 def _grid(window: Window, sides: Floats) -> TensorGrid:
@@ -159,9 +154,9 @@ def _learned(grid: TensorGrid, X: Floats, weights: Floats, window: Window, sides
         return WIDEST * sides
     left_out = leave_one_out(grid, X, weights, window, _scored(len(X)), sides)
     h = sides * best_factor(lambda factor: left_out.score(factor * sides), factors)
-    units = np.array(window.axis_units)
-    for unit in np.unique(units) if len(set(units)) > 1 else ():
-        h = _one_unit(left_out, h, sides, units == unit, factors[::3])
+    groups = np.array(window.axis_groups())
+    for group in np.unique(groups) if len(set(groups)) > 1 else ():
+        h = _one_unit(left_out, h, sides, groups == group, factors[::3])
     return h
 
 

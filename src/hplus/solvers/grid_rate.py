@@ -37,6 +37,20 @@ class GridRate:
     log_evidence: float
     quadrature_error: float
 
+    @property
+    def on_grid(self) -> GridFunction:
+        """The rate at the nodes of a grid, for samples and the highest point: itself."""
+        return self.function
+
+    @property
+    def leader(self) -> Texture | Given:
+        """The prior of the largest weight."""
+        return max(self.mixture, key=lambda part: part[0])[1]
+
+    def integral(self, region: Window | None = None) -> float:
+        """∫ of the rate over the part of a region in the window, or over all of it."""
+        return self.function.integral(region)
+
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
         rate = self.function(X)

@@ -29,12 +29,12 @@ STALLED = 10.0
 
 PATIENCE = 4
 """Steps after which a start that led nowhere is given up for a constant rate."""
+
 FAINTEST = 1e-7
 """Least share of the largest √W that is told from 0."""
 
 DIVERGED = 1e14
 """Share of the largest number that a squared residual may reach: a product with B must not."""
-
 
 STIFF, APART = 1e5, 300.0
 """Largest eigenvalue from which systems are preconditioned, and how far its levels are apart."""

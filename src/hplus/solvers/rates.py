@@ -297,27 +297,26 @@ Judge = Callable[[Kernel, float | None], Choice]
 
 
 def best_gaussian(window: Window, judge: Judge) -> Choice:
-    """The Gaussian of the highest score, with one scale for all axes that share a unit.
+    """The Gaussian of the highest score, with one scale for all axes of a group.
 
     From large scales to small, every other one, all groups of axes together, as long as it is not
     hopeless; then uphill by single steps, all groups together and each on its own.
     """
-    low, high = window.bounds()
-    units, group = np.unique(window.axis_units, return_inverse=True)
-    longest = np.array([(high - low)[group == g].max() for g in range(len(units))])
+    groups, group = np.unique(window.axis_groups(), return_inverse=True)
+    sides = window.longest_sides()
 
     def at(steps: Floats, penalty: float | None) -> Place:
-        scales = (LARGEST * longest * RATIO**steps)[group].tolist()
-        return judge(Gaussian(scales[0] if len(units) == 1 else tuple(scales)), penalty), steps
+        scales = (LARGEST * sides * RATIO ** steps[group]).tolist()
+        return judge(Gaussian(scales[0] if len(groups) == 1 else tuple(scales)), penalty), steps
 
-    best = at(np.zeros(len(units)), None)
+    best = at(np.zeros(len(groups)), None)
     for step in range(2, SCALES, 2):
-        tried = at(np.full(len(units), float(step)), best[0].penalty)
+        tried = at(np.full(len(groups), float(step)), best[0].penalty)
         if not tried[0].score > best[0].score - HOPELESS:
             break
         best = tried if tried[0].score > best[0].score else best
-    single = list(np.eye(len(units))) if len(units) > 1 else []
-    for move in (np.ones(len(units)), *single, *single):
+    single = list(np.eye(len(groups))) if len(groups) > 1 else []
+    for move in (np.ones(len(groups)), *single, *single):
         best = _uphill(at, best, move)
     return best[0]
 

@@ -18,20 +18,12 @@ from hplus.positivity.exp import GridFunction
 from hplus.solvers.evidence import Posteriors, posteriors, shifts
 from hplus.solvers.fields import MOST_NODES, Field, Given, Texture
 from hplus.solvers.grid_rate import GridRate
-from hplus.solvers.lattice import (
-    certify,
-    deviations,
-    newton,
-    shifted_means,
-)
+from hplus.solvers.lattice import certify, deviations, newton, shifted_means
 from hplus.solvers.pyramid import Level, descend
 from hplus.solvers.result import SolverResult
 from hplus.solvers.torus import stacked
 from hplus.statistic import DOUBLINGS
 from hplus.tuning.textures import (
-    MOST_KEPT,
-    MOST_TRIALS,
-    PRODUCT_ODDS,
     Judge,
     Shape,
     Tried,
@@ -40,6 +32,7 @@ from hplus.tuning.textures import (
     finalists,
     log_evidence,
     search,
+    shares,
     weighted,
 )
 from hplus.windows import Window
@@ -62,14 +55,20 @@ ROUGHEST = 0.5
 FEW = 50
 """Events below which parts of them say too little to compare priors by prediction."""
 
-MANY, PLENTY, FEWER_TRIALS = 10_000, 100_000, 6
-"""Events from which on one part is held out; from which on priors hardly matter: few are tried."""
+PLENTY = 100_000
+"""Events from which on the prior hardly matters."""
+
+PARTS = ((5, 1000), (3, 3000), (2, 10_000), (1, np.inf))
+"""How many parts are held out in turn, and up to how many events."""
+
+FINEST = 0.005
+"""The smallest scale that is tried, as a share of the longest side."""
 
 FARTHEST = 2.0
 """Standard deviations that the mean of a log rate may lie from its mode."""
 
-DRAWS, FEWER_DRAWS = 64, 16
-"""Draws of the log rate that are kept, and of how many where there are plenty of events."""
+DENSE_DRAWS = 128
+"""Draws of the log rate that are kept on a line, where they cost next to nothing."""
 
 SETTLED = 0.01
 """Share of the events by which the rate may still move when a grid is refined."""
@@ -82,6 +81,22 @@ GAP = 1e-6
 
 PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 """What a kernel without a penalty is divided by: its log rates vary with 1/√penalty."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is spent on a fit: priors that are tried, and again on a finer grid; priors and draws
+    of the log rate that are kept; and how many of the finest grids are left out in the plane."""
+
+    trials: int
+    again: bool
+    kept: int
+    draws: int
+    spared: int
+
+
+USUAL = Effort(trials=26, again=True, kept=4, draws=64, spared=0)
+LIGHT = Effort(trials=6, again=False, kept=1, draws=16, spared=1)
 
 
 @dataclass(frozen=True)
@@ -117,24 +132,23 @@ def learn_rate(
         found = _by_dense_evidence(levels[-1], window.longest_sides())
         if found is not None:
             return _assembled(window, levels, *found)
-    levels = _tuning_levels(levels, prior)
-    plenty = float(finest.counts.sum()) >= PLENTY
-    if plenty and d == 2:
-        levels = levels[1:]
-    tried = _tried(window, levels[-1], prior, criterion)
-    if prior is None and len(levels) > 1 and not plenty:
+    effort = LIGHT if float(finest.counts.sum()) >= PLENTY else USUAL
+    levels = _tuning_levels(levels, prior, effort)
+    tried = _tried(window, levels[-1], prior, criterion, effort)
+    if prior is None and effort.again and len(levels) > 1:
         tried = _judged_again(levels[-2], tried, criterion)
-    return _assembled(window, levels, *_averaged(levels[-1], tried, seed))
+    return _assembled(window, levels, *_averaged(levels[-1], tried, effort, seed))
 
 
-def _tuning_levels(levels: list[Level], prior: Shape | None) -> list[Level]:
+def _tuning_levels(levels: list[Level], prior: Shape | None, effort: Effort) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
     if isinstance(prior, Given) and _is_matrix(prior, levels):
         while levels[-1].grid.size > MOST_NODES:
             levels = [*levels, levels[-1].coarser()]
         return levels[-1:]
-    spare = 3 if levels[0].grid.dimension == 1 else 0
-    return levels[: len(levels) - spare]
+    d = levels[0].grid.dimension
+    # on a line the coarsest grids were tried with dense matrices
+    return levels[effort.spared * (d == 2) : len(levels) - 3 * (d == 1)]
 
 
 def _is_matrix(prior: Given, levels: list[Level]) -> bool:
@@ -142,16 +156,16 @@ def _is_matrix(prior: Given, levels: list[Level]) -> bool:
     return any(prior.replace(penalty=1.0).is_matrix(level.grid) for level in levels)
 
 
-def _tried(window: Window, level: Level, prior: Shape | None, criterion: str) -> list[Tried]:
+def _tried(
+    window: Window, level: Level, prior: Shape | None, criterion: str, effort: Effort
+) -> list[Tried]:
     """Priors and their scores, one if there is no choice."""
     judge = _judge(level, criterion)
     start = level.start().astype(np.float32)
     if prior is None:
         sides = window.longest_sides()
         smallest = float(np.min(level.grid.spacing / sides))
-        plenty = float(level.counts.sum()) >= PLENTY
-        most = FEWER_TRIALS if plenty else MOST_TRIALS
-        return search(judge, sides, start, max(smallest, 0.005), most)
+        return search(judge, sides, start, max(smallest, FINEST), effort.trials)
     if isinstance(prior, Given) and np.isnan(prior.penalty):
         candidates = [prior.replace(penalty=float(p)) for p in PENALTIES]
         return [judge(candidate, start) for candidate in candidates]
@@ -164,8 +178,7 @@ def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Trie
     again = []
     for trial in finalists(tried):
         z = np.stack([level.grid.prolong(part.astype(float)) for part in trial.z])
-        score = judge(trial.prior, z.astype(np.float32)).score
-        again.append(trial._replace(score=score - PRODUCT_ODDS * trial.prior.kind[1]))
+        again.append(trial._replace(score=judge(trial.prior, z.astype(np.float32)).score))
     return again
 
 
@@ -174,37 +187,41 @@ def _judge(level: Level, criterion: str) -> Judge:
     lone = level.filled().sum() < 2  # held out, it would leave nothing to learn from
     if criterion == "evidence" or (criterion == "auto" and events < FEW) or lone:
         return by_evidence(level)
-    parts = next(p for p, most in ((5, 1000), (3, 3000), (2, MANY), (1, np.inf)) if events < most)
-    return by_thinning(level, parts)
+    return by_thinning(level, next(parts for parts, most in PARTS if events < most))
 
 
-def _averaged(level: Level, tried: list[Tried], seed: Any) -> tuple[list[Component], Uncertainty]:
+def _averaged(
+    level: Level, tried: list[Tried], effort: Effort, seed: Any
+) -> tuple[list[Component], Uncertainty]:
     """The modes under the best priors on one level, and draws around them."""
     s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
     rng = np.random.RandomState(seed)
-    plenty = float(s.sum()) >= PLENTY
-    draws, most = (FEWER_DRAWS, 1) if plenty else (DRAWS, MOST_KEPT)
-    components, clouds = [], []
-    for weight, trial in weighted(tried, most):
+    components, matrices, clouds = [], [], []
+    for weight, trial in weighted(tried, effort.kept):
         matrix = trial.prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=level.tolerance)
         components.append(Component(weight, trial.prior, mode.z, mode.a))
-        W = nu * np.exp(mode.z)
-        clouds.append(deviations(matrix, W, max(round(draws * weight), 1), rng))
+        count = max(round(effort.draws * weight), 1)
+        clouds.append(deviations(matrix, nu * np.exp(mode.z), count, rng))
+        matrices.append(matrix)
+    # few draws of each: they share one variance
     variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
+    reach = FARTHEST * np.sqrt(variance)
     means = []
-    for part in components:
-        matrix = part.prior.prior(level.grid).single()
+    for part, matrix in zip(components, matrices, strict=True):
         shift = shifted_means(matrix, nu * np.exp(part.z), variance)
         # an expansion: beyond a few deviations it says nothing
-        reach = FARTHEST * np.sqrt(variance)
         means.append(part.z + np.clip(shift, -reach, reach))
+    draws = np.concatenate([mean + cloud for mean, cloud in zip(means, clouds, strict=True)])
     weights = np.array([part.weight for part in components])
-    center = np.tensordot(weights, np.concatenate(means), axes=1)
-    between = np.tensordot(weights, (np.concatenate(means) - center) ** 2, axes=1)
-    around = [mean + cloud for mean, cloud in zip(means, clouds, strict=True)]
-    spread = np.sqrt(variance[0] + between)
-    return components, Uncertainty(center, spread.astype(float), np.concatenate(around))
+    return components, _mixed(weights, np.concatenate(means).astype(float), variance, draws)
+
+
+def _mixed(weights: Floats, means: Floats, variances: Floats, draws: Any) -> Uncertainty:
+    """The mean and the deviation of a mixture, for means and variances (c, *grid)."""
+    center = np.tensordot(weights, means, axes=1)
+    spread = np.sqrt(np.tensordot(weights, variances + (means - center) ** 2, axes=1))
+    return Uncertainty(center, spread, draws)
 
 
 def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Uncertainty] | None:
@@ -223,8 +240,8 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
         K = _dense(lattice, level)
         found = posteriors(K, level.counts[0], level.measure)
         roughness = [t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice]
-        weights = _weights(found.log_evidence)
-        wide = _weights(TEMPER * found.log_evidence + np.log(roughness))
+        weights = shares(found.log_evidence, NEGLIGIBLE)
+        wide = shares(TEMPER * found.log_evidence + np.log(roughness), NEGLIGIBLE)
         finest = [t.fields[0].scales[0] <= 1.01 * SCALES[0] * sides[0] for t in lattice]
         if weights[finest].sum() > ROUGHEST and level.counts.sum() >= FEW:
             return None
@@ -234,13 +251,6 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
         ]
         kept = np.flatnonzero(wide)
         return components, _dense_uncertainty(found.chosen(kept), wide[kept], level)
-
-
-def _weights(scores: Floats) -> Floats:
-    """∝ exp(scores), those next to nothing left out."""
-    weights = np.exp(scores - scores.max())
-    weights[weights < NEGLIGIBLE] = 0.0
-    return weights / weights.sum()
 
 
 def _dense(priors: list[Texture], level: Level) -> Floats:
@@ -254,16 +264,14 @@ def _dense(priors: list[Texture], level: Level) -> Floats:
 def _dense_uncertainty(found: Posteriors, weights: Floats, level: Level) -> Uncertainty:
     """Means, deviations and draws of a mixture."""
     means = found.z + shifts(found, level.measure)
-    center = weights @ means
-    spread = np.sqrt(weights @ (found.variance + (means - center) ** 2))
     rng = np.random.RandomState(0)
     draws = []
     for w, mean, C in zip(weights, means, found.covariance, strict=True):
         values, vectors = np.linalg.eigh(C)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        noise = rng.standard_normal((round(2 * DRAWS * float(w)), len(C)))
+        noise = rng.standard_normal((round(DENSE_DRAWS * float(w)), len(C)))
         draws.append(mean + noise @ root.T)
-    return Uncertainty(center, spread, np.concatenate(draws))
+    return _mixed(weights, means, found.variance, np.concatenate(draws))
 
 
 def _assembled(
@@ -316,7 +324,7 @@ def _refined(
     levels: list[Level], components: list[Component], values: Floats
 ) -> tuple[Level, list[Component], Floats, float]:
     """Finer and finer grids, until the rate moves by less than SETTLED of the events."""
-    error, total = np.inf, float(levels[-1].counts.sum())
+    error, total = np.nan, float(levels[-1].counts.sum())
     level = levels[-1]
     for level in levels[-2::-1]:
         components = _prolonged(components, level)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
 from hplus._checks import Floats
 from hplus.solvers.fields import Field, Given, Texture
@@ -22,14 +23,11 @@ SCAN = (0.16, 0.08, 0.04, 0.02, 0.01)
 
 SMOOTHNESS = (0.5, 1.0, 2.0)
 
-MOST_TRIALS = 26
-"""Priors that are tried at most."""
-
 PRODUCT_ODDS = 2.0
 """Nats by which a product over axes must be better: it draws streaks along the axes."""
 
-LIGHTEST, MOST_KEPT = 0.03, 4
-"""The least weight of a prior that is kept, and how many are kept at most."""
+LIGHTEST = 0.04
+"""The least weight of a prior that is kept, as a share of the largest."""
 
 CLOSE, FINALISTS = 30.0, 5
 """Nats behind the best, and how many, of the priors that are compared again on a finer grid."""
@@ -63,7 +61,7 @@ class Guess:
 
 
 class Tried(NamedTuple):
-    """A prior, its score in nats and the log rates that gave it."""
+    """A prior, its score in nats with the odds of its shape, the log rates that gave it."""
 
     score: float
     prior: Shape
@@ -89,7 +87,7 @@ def by_thinning(level: Level, parts: int) -> Judge:
         )
         held = np.sum(out * mode.z, dtype=float)
         score = held - float(logs @ out.reshape(len(out), -1).sum(axis=1))
-        return Tried(score, prior, mode.z)
+        return Tried(score - _odds(prior), prior, mode.z)
 
     return judge
 
@@ -101,9 +99,15 @@ def by_evidence(level: Level) -> Judge:
     def judge(prior: Shape, z: Any) -> Tried:
         matrix = prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, z, tolerance=4.0 * level.tolerance)
-        return Tried(log_evidence(level, prior, mode.z, mode.a), prior, mode.z)
+        score = log_evidence(level, prior, mode.z, mode.a)
+        return Tried(score - _odds(prior), prior, mode.z)
 
     return judge
+
+
+def _odds(prior: Shape) -> float:
+    """Nats against a shape, before any event was seen."""
+    return PRODUCT_ODDS * prior.kind[1]
 
 
 def log_evidence(level: Level, prior: Shape, z: Any, a: Any) -> float:
@@ -116,35 +120,30 @@ def log_evidence(level: Level, prior: Shape, z: Any, a: Any) -> float:
     return -value - 0.5 * log_det
 
 
-def search(
-    judge: Judge, sides: Floats, start: Any, smallest: float, trials_left: int = MOST_TRIALS
-) -> list[Tried]:
+def search(judge: Judge, sides: Floats, start: Any, smallest: float, most: int) -> list[Tried]:
     """All priors that were tried: a scan of fine scales, then uphill along one knob at a time.
 
-    `smallest` is the smallest fine scale that the grid can tell from a smaller one.
+    `smallest` is the smallest fine scale that the grid can tell from a smaller one; at most `most`
+    priors are tried.
     """
     trials: dict[Guess, Tried] = {}
 
+    def score(guess: Guess) -> float:
+        return trials[guess].score if guess in trials else -np.inf
+
     def attempt(guess: Guess) -> float:
-        if guess not in trials and len(trials) < trials_left:
+        if guess not in trials and len(trials) < most:
             z = max(trials.values(), key=lambda t: t.score).z if trials else start
             trials[guess] = judge(guess.texture(sides), z)
-        return _score(guess, trials)
+        return score(guess)
 
     ones = (1.0,) * len(sides)
-    guesses = [Guess(fine, ratios=ones) for fine in SCAN if fine >= smallest]
-    best = max(guesses, key=attempt)
+    best = max((Guess(fine, ratios=ones) for fine in SCAN if fine >= smallest), key=attempt)
     for knob in _knobs(len(sides), smallest):
         for way in (1, -1):
-            while (moved := knob(best, way)) != best and attempt(moved) > _score(best, trials):
+            while (moved := knob(best, way)) != best and attempt(moved) > score(best):
                 best = moved
-    return [t._replace(score=_score(guess, trials)) for guess, t in trials.items()]
-
-
-def _score(guess: Guess, trials: dict[Guess, Tried]) -> float:
-    if guess not in trials:
-        return -np.inf
-    return trials[guess].score - PRODUCT_ODDS * guess.product
+    return list(trials.values())
 
 
 Knob = Callable[[Guess, int], Guess]
@@ -199,10 +198,15 @@ def finalists(trials: list[Tried]) -> list[Tried]:
     return chosen
 
 
-def weighted(trials: list[Tried], most: int = MOST_KEPT) -> list[tuple[float, Tried]]:
-    """The best trials with weights ∝ exp(score), those next to nothing left out."""
+def weighted(trials: list[Tried], most: int) -> list[tuple[float, Tried]]:
+    """At most `most` of the best trials with weights ∝ exp(score)."""
     ranked = sorted(trials, key=lambda t: -t.score)[:most]
-    weights = np.exp([t.score - ranked[0].score for t in ranked])
-    weights = np.where(weights >= LIGHTEST * weights.sum(), weights, 0.0)
-    weights /= weights.sum()
+    weights = shares(np.array([t.score for t in ranked]), LIGHTEST)
     return [(float(w), t) for w, t in zip(weights, ranked, strict=True) if w > 0.0]
+
+
+def shares(scores: Floats, least: float) -> Floats:
+    """Weights ∝ exp(scores), 0 for those below a share `least` of the largest."""
+    weights = softmax(scores)
+    weights[weights < least * weights.max()] = 0.0
+    return weights / weights.sum()

@@ -1,0 +1,68 @@
+"""What the papers share: sections that compute, table and draw, and the report made of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+Draw = Callable[[Any, Figure], None]
+Sizes = Mapping[str, Mapping[str, Any]]
+"""For a section's name, the arguments with which it computes."""
+
+
+class Section(NamedTuple):
+    """A name in report.md: what is computed, how it is tabled (a row for each item) and drawn."""
+
+    name: str
+    data: Callable[..., Any]
+    header: str
+    row: Callable[[Any], Iterable[Any]]
+    pictures: Mapping[str, Draw]
+
+    def table(self, items: Iterable[Any]) -> str:
+        """The items as a Markdown table."""
+        names = self.header.split(" | ")
+        lines = [names, ["---"] * len(names), *(self.row(item) for item in items)]
+        return "\n".join(f"| {' | '.join(_text(cell) for cell in line)} |" for line in lines)
+
+
+def _text(cell: Any) -> str:
+    """Numbers with three digits, arrays as tuples, signs that Markdown would read escaped."""
+    if isinstance(cell, float):
+        return f"{cell:.3g}"
+    if isinstance(cell, np.ndarray):
+        return f"({', '.join(f'{number:g}' for number in cell)})"
+    return str(cell).replace("|", "\\|")
+
+
+def share(places: Any) -> str:
+    """How many are True, in per cent."""
+    return f"{np.mean(places):.1%}"
+
+
+def place_of(folder: Path) -> Path:
+    """Where the results of the paper in `folder` are kept."""
+    return folder.parents[1] / "docs" / "papers" / folder.name
+
+
+def write(folder: Path, out: Path, sections: Iterable[Section], sizes: Sizes) -> None:
+    """Run every section, fill the folder's report.md, and write it with its pictures to `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+    start, tables = time.perf_counter(), {}
+    for section in sections:
+        data = section.data(**sizes.get(section.name, {}))
+        tables[section.name] = section.table(data)
+        print(f"\n{section.name}, {time.perf_counter() - start:.1f} s\n{tables[section.name]}")
+        for name, draw in section.pictures.items():
+            figure = Figure()
+            draw(data, figure)
+            figure.savefig(out / f"{name}.png")
+            print(f"drew {name}.png")
+    text = (folder / "report.md").read_text("utf-8")
+    (out / "results.md").write_text(text.format(**tables), "utf-8")
+    print(f"\nwrote results.md and its pictures to {out}")

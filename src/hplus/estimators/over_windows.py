@@ -1,0 +1,84 @@
+"""What a user gives over a window, as a function or an array: exposure and covariates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats, as_floats, check_finite, check_positive
+from hplus.grids import TensorGrid
+from hplus.statistic import Statistic
+
+UNSEEN = 1e-6
+"""Share of the events that may lie where nobody watched: rounding at the edge of an exposure."""
+
+
+class Covariates(NamedTuple):
+    """Columns (p, *nodes) of mean 0 and size 1 under the exposure, their names and own sizes."""
+
+    columns: Floats
+    names: tuple[str, ...]
+    sizes: Floats
+
+    def by_name(self, numbers: Floats) -> dict[str, float]:
+        """Numbers for each column, per unit of the covariate."""
+        return dict(zip(self.names, (numbers / self.sizes).tolist(), strict=True))
+
+
+def exposure_at_nodes(exposure: Any, statistic: Statistic) -> Floats:
+    """How long each node was watched, refused if negative, 0 throughout or 0 at events."""
+    grid = statistic.grid
+    if np.ndim(exposure) == 0 and not callable(exposure):
+        return np.full(grid.shape, check_positive("exposure", exposure))
+    watched = at_nodes("exposure", exposure, grid)
+    if np.any(watched < 0.0) or not np.any(watched > 0.0):
+        raise ValueError(
+            f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
+            f"{watched.min():.6g} to {watched.max():.6g}."
+        )
+    unseen = float(statistic.counts.sum(axis=0)[watched <= 0.0].sum())
+    if unseen > UNSEEN * statistic.total:
+        raise ValueError(
+            f"exposure must be above 0 where events were seen, got 0 around {unseen:.6g} of "
+            f"{statistic.total:.6g} events: correct the exposure or drop them."
+        )
+    return watched
+
+
+def covariates_at_nodes(given: Any, statistic: Statistic, watched: Floats) -> Covariates:
+    """One covariate, or several by name, refused if one is constant."""
+    grid = statistic.grid
+    named = given if isinstance(given, dict) else {"covariate": given}
+    mass = grid.integrals(statistic.window) * watched
+    mass = mass / mass.sum()
+    columns, sizes = [], []
+    for name, one in named.items():
+        values = at_nodes(f"covariate {name!r}", one, grid)
+        values = values - np.sum(mass * values)
+        size = float(np.sqrt(np.sum(mass * values**2)))
+        if not size > 1e-12 * (1.0 + np.abs(values).max()):
+            raise ValueError(f"covariate {name!r} must vary over the window, got a constant.")
+        columns.append(values / size)
+        sizes.append(size)
+    return Covariates(np.stack(columns), tuple(named), np.array(sizes))
+
+
+def at_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
+    """A function, or an array of values on a regular grid over the box, at the nodes of `grid`."""
+    if callable(given):
+        values = as_floats(name, given(grid.nodes()))
+        if values.shape != (grid.size,):
+            raise ValueError(
+                f"{name} must give one number for each of the {grid.size} points it is called "
+                f"with, got shape {values.shape}."
+            )
+        return check_finite(name, values).reshape(grid.shape)
+    values = check_finite(name, as_floats(name, given))
+    if values.ndim != grid.dimension or min(values.shape) < 2:
+        raise ValueError(
+            f"{name} must be an array with {grid.dimension} axes of at least 2 values, the first "
+            f"and last on the edges of the window, got shape {values.shape}."
+        )
+    own = TensorGrid(grid.low, grid.high, values.shape)
+    return own.interpolate(values, grid.nodes()).reshape(grid.shape)
