@@ -28,17 +28,25 @@ from hplus.positivity import Diagonal, Full, Paper, SumOfSquares
 from hplus.space import Function
 from hplus.statistic import Statistic
 from hplus.storage import load, save
+from hplus.streaming.budgets import KOMP, Forgetron, Oldest, Smallest
+from hplus.streaming.intensity import StreamingIntensity
+from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
+from hplus.streaming.supervised import StreamingClassifier, StreamingRegressor
 from hplus.windows import Box, Interval, Polygon
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "KOMP",
+    "PMD",
+    "SPPPOT",
     "Box",
     "Constant",
     "Custom",
     "Density",
     "Diagonal",
     "Finite",
+    "Forgetron",
     "Full",
     "Function",
     "Gaussian",
@@ -54,6 +62,7 @@ __all__ = [
     "Matern52",
     "Nugget",
     "Nystroem",
+    "Oldest",
     "Paper",
     "Periodic",
     "Poisson",
@@ -64,9 +73,15 @@ __all__ = [
     "QuantilesRegressor",
     "RandomFourier",
     "RationalQuadratic",
+    "Refit",
     "Scalar",
+    "SecondOrder",
+    "Smallest",
     "SoSRegressor",
     "Statistic",
+    "StreamingClassifier",
+    "StreamingIntensity",
+    "StreamingRegressor",
     "SumOfSquares",
     "double_integral",
     "is_psd",

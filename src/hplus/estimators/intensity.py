@@ -234,7 +234,7 @@ class Intensity(Estimator):
             check_positive("penalty", self.penalty)
         if self.covariates is not None and self.model != "exp":
             raise ValueError(f'covariates need model="exp", got model={self.model!r}.')
-        _warn_of_degrees(self.window)
+        warn_of_degrees(self.window)
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
         """The statistic of the events, and for models that need them the events themselves."""
@@ -311,7 +311,7 @@ class Intensity(Estimator):
         self.rate_, self.kernel_, self.penalty_ = rate, rate.kernel, rate.penalty
 
 
-def _warn_of_degrees(window: Window) -> None:
+def warn_of_degrees(window: Window) -> None:
     """Degrees of longitude and latitude are no distances."""
     units = [unit.lower() for unit in window.axis_units]
     low, high = window.bounds()

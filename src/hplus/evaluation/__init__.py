@@ -2,6 +2,7 @@
 
 from hplus.evaluation.goodness import Check, check
 from hplus.evaluation.kde import EdgeCorrectedKDE
+from hplus.evaluation.progressive import Progress, prequential, regret
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
 
@@ -9,6 +10,7 @@ __all__ = [
     "Calibration",
     "Check",
     "EdgeCorrectedKDE",
+    "Progress",
     "Quadrats",
     "Rate",
     "Rescaling",
@@ -18,5 +20,7 @@ __all__ = [
     "gain",
     "mean_squared_error",
     "paired",
+    "prequential",
+    "regret",
     "thin",
 ]

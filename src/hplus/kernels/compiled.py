@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -41,8 +41,16 @@ LOG2_HEAD, LOG2_TAIL = 0.6931471803691238, 1.9082149292705877e-10
 NEAREST = 1.5 * 2.0**52
 """A number of moderate size plus this, minus this, is the nearest whole number."""
 
-# contract allows fused multiply-adds and nothing else: infinities and NaN keep their meaning
-compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+# contract allows fused multiply-adds and nothing else: infinities and NaN keep their meaning; and
+# nothing is allocated, so that no array's references need counting
+OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
+NO_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+compiled = njit(cache=True, nogil=True, **OPTIONS)
+inner = njit(**OPTIONS, **NO_WRAPPERS)
+"""For what only compiled code calls: it is compiled, and kept on disk, as a part of its caller."""
+spliced = njit(inline="always", **OPTIONS, **NO_WRAPPERS)
+"""For the parts of a long loop: their text becomes a part of it before it is compiled."""
 
 
 class Program(NamedTuple):
@@ -209,15 +217,7 @@ def kernel_row(ops, params, centers, n, x, stack):
             _push(code, params, first, centers, c, x[c], stack[top, :n])
 
 
-@compiled
-def kernel_value(ops, params, x, z):
-    """k(x, z) for two points of shape (d,)."""
-    stack = np.empty((len(ops), 1))
-    kernel_row(ops, params, x.reshape(1, -1), 1, z, stack)
-    return stack[0, 0]
-
-
-@compiled
+@inner
 def _push(code, params, first, centers, c, x, out):
     """A new row from column c of the centres and the number x of the point in that column."""
     if code == SQUARED:
@@ -240,7 +240,7 @@ def _push(code, params, first, centers, c, x, out):
         out[:] = params[first]
 
 
-@compiled
+@inner
 def _change(code, params, first, out):
     """A function of every number of a row."""
     if code == EXP:
@@ -265,7 +265,7 @@ def _change(code, params, first, out):
             out[i] *= params[first]
 
 
-@compiled
+@inner
 def _join(code, left, right):
     """The sum or the product of two rows, written over the left one."""
     if code == ADD:
@@ -276,7 +276,7 @@ def _join(code, left, right):
             left[i] *= right[i]
 
 
-@compiled
+@inner
 def _look_up(size, matrix, z, x, out):
     """matrix[z[i], x], from the rows of a matrix of that size one after the other."""
     for i in range(len(out)):
@@ -284,7 +284,7 @@ def _look_up(size, matrix, z, x, out):
         out[i] = matrix[int(z[i]) * size + int(x)] if inside else np.nan
 
 
-@compiled
+@inner
 def _chord(params, z, x, out):
     """(2 sin(π(z[i] - x)/period)/scale)², exact remainders however far the points are."""
     period, head, tail, factor = params
@@ -305,7 +305,7 @@ def _chord(params, z, x, out):
         out[i] = (factor * _sin_pi((out[i] - phase) / period)) ** 2
 
 
-@compiled
+@inner
 def _remainder(x, period):
     """x - q·period for the nearest whole q, exactly."""
     r = np.fmod(x, period)
@@ -314,7 +314,7 @@ def _remainder(x, period):
     return r
 
 
-@compiled
+@inner
 def _sin_pi(u):
     """|sin πu| for |u| <= 1, to 3e-16."""
     v = min(abs(u), 1.0 - abs(u))
@@ -340,7 +340,7 @@ def exp_nonpositive(x):
     return e * power * 2.0**-53
 
 
-@compiled
+@inner
 def _polynomial(coefficients, x):
     """Horner's rule, from the highest power down."""
     total = coefficients[0]

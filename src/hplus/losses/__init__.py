@@ -12,7 +12,7 @@ from typing import Any
 from hplus._checks import check_choice, shown
 from hplus.losses.base import Loss, PiecewiseLinear
 from hplus.losses.counts import Poisson, PoissonLog
-from hplus.losses.labels import Hinge, Logistic, SquaredHinge
+from hplus.losses.labels import Hinge, Logistic, Perceptron, SquaredHinge
 from hplus.losses.own import Own
 from hplus.losses.quantities import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
 
@@ -26,6 +26,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "Own",
+    "Perceptron",
     "PiecewiseLinear",
     "Poisson",
     "PoissonLog",
@@ -49,7 +50,7 @@ LOSSES: dict[str, type[Loss]] = {
 }
 """Every loss by its name."""
 
-LOSS_CLASSES: tuple[type[Loss], ...] = tuple(LOSSES.values())
+LOSS_CLASSES: tuple[type[Loss], ...] = (*LOSSES.values(), Perceptron)
 
 
 def as_loss(loss: Any) -> Loss:

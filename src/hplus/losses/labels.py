@@ -71,6 +71,27 @@ class Logistic(Loss):
         _require_labels(self, y)
 
 
+@final
+@value
+class Perceptron(Loss):
+    """Φ = (-y·f)₊ for labels y = ±1: only mistakes count. For streams, which start at f = 0."""
+
+    def value(self, y: Floats, f: Floats) -> Floats:
+        return np.maximum(-y * f, 0.0)
+
+    def slope(self, y: Floats, f: Floats) -> Floats:
+        return np.where(y * f <= 0.0, -y, 0.0)
+
+    def curvature(self, y: Floats, f: Floats) -> Floats:
+        return np.zeros(np.broadcast(y, f).shape)
+
+    def conjugate(self, y: Floats, u: Floats) -> Floats:
+        return np.where((u * y <= 0.0) & (u * y >= -1.0), 0.0, np.inf)
+
+    def require(self, y: Floats) -> None:
+        _require_labels(self, y)
+
+
 def _require_labels(loss: Loss, y: Floats) -> None:
     other = y[np.abs(y) != 1.0]
     if len(other):

@@ -1,0 +1,107 @@
+"""What the streaming estimators share: a machine, its state, and the door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hplus._checks import Floats, check_nonnegative, shown
+from hplus.estimators.base import Estimator, check_kernel
+from hplus.features import RandomFourier
+from hplus.kernels import Gaussian, Kernel, Scaled
+from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, as_budget
+from hplus.streaming.engine import Rule
+from hplus.streaming.machine import KEPT, Machine, restore, start, start_fixed
+from hplus.streaming.settings import budget_part, rule, step_part
+from hplus.streaming.steps import FixedStep, RootStep, as_step
+
+AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
+AUTO_STEP = RootStep(0.5)
+
+
+class StreamingEstimator(Estimator):
+    """Holds `state_`, the arrays of one machine or of several."""
+
+    _machines: list[Machine] | None
+    state_: tuple[dict[str, Any], ...]
+
+    def _live(self, build: Callable[[], Machine]) -> list[Machine]:
+        """The machines at work, made from the saved arrays if there are none yet."""
+        machines = self.__dict__.get("_machines")
+        if machines is None:
+            machines = self._machines = [restore(build(), kept) for kept in self.state_]
+        return machines
+
+    def _keep(self, machines: list[Machine]) -> None:
+        self._machines = machines
+        self.state_ = tuple({name: getattr(m.state, name) for name in KEPT} for m in machines)
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; what was learned stays, and goes on by the new ones."""
+        self._machines = None
+        return super().set_params(**params)
+
+    def __getstate__(self) -> Any:
+        kept = dict(super().__getstate__())
+        kept.pop("_machines", None)  # made again from state_
+        return kept
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "state_")
+
+    def _require_learned(self) -> None:
+        advice = "%(name)s must have learned something before it predicts: call partial_fit first."
+        check_is_fitted(self, msg=advice)
+
+
+def as_kernel(kernel: Any, dimension: int) -> Kernel:
+    """The kernel, or for "auto" a Gaussian that suits standardised columns."""
+    check_kernel(kernel)
+    return kernel if isinstance(kernel, Kernel) else Gaussian(float(np.sqrt(0.5 * dimension)))
+
+
+def supervised_rule(parts: dict[str, Any], step: Any, decay: Any, budget: Any) -> Rule:
+    """The rule of a regressor or a classifier, refused where its parts do not go together."""
+    step = AUTO_STEP if isinstance(step, str) and step == "auto" else as_step(step)
+    decay = check_nonnegative("decay", decay)
+    if isinstance(budget, Forgetron) and (not isinstance(step, FixedStep) or decay > 0.0):
+        raise ValueError(
+            f"Forgetron needs steps of a fixed size and no decay, got {step} and decay {decay:g}: "
+            "use step=1.0."
+        )
+    return rule(parts, step_part(step, decay), budget_part(budget))
+
+
+def budget_of(budget: Any) -> Any:
+    return AUTO_BUDGET if isinstance(budget, str) and budget == "auto" else as_budget(budget)
+
+
+def build(rule: Rule, kernel: Kernel, dimension: int, budget: Any) -> Machine:
+    """A machine that has learned nothing."""
+    if isinstance(budget, RandomFourier):
+        features = budget(kernel, np.zeros((1, dimension)))
+        params, centers = np.array([features.amplitude]), np.array(features.frequencies, order="C")
+        return start_fixed(rule, kernel, params, centers, 2 * len(centers))
+    if isinstance(budget, DoublyStochastic):
+        params = _gaussian(kernel, dimension)
+        return start_fixed(rule, kernel, params, np.zeros((1, dimension)), 2 * budget.frequencies)
+    if isinstance(budget, Forgetron) and kernel.diag(np.zeros((1, dimension)))[0] > 1.0:
+        raise ValueError(f"Forgetron needs k(x, x) <= 1, got {kernel}: divide it.")
+    return start(rule, kernel, dimension, np.zeros((0, dimension)), np.zeros(0))
+
+
+def _gaussian(kernel: Kernel, dimension: int) -> Floats:
+    """Amplitude, and 1/scale on each column, of a Gaussian kernel."""
+    factor, inside = 1.0, kernel
+    while isinstance(inside, Scaled):
+        factor, inside = factor * inside.factor, inside.kernel
+    if not isinstance(inside, Gaussian):
+        raise ValueError(
+            f"DoublyStochastic needs a Gaussian kernel, got {shown(kernel)}: use RandomFourier."
+        )
+    rates, axes = np.zeros(dimension), list(inside.axes(dimension))
+    rates[axes] = np.reciprocal(inside.scales(len(axes)))
+    return np.array([factor, *rates])

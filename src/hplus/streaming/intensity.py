@@ -1,0 +1,353 @@
+"""StreamingIntensity: how often events happen, where and when, from a stream of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
+from hplus.estimators.base import check_kernel
+from hplus.estimators.intensity import warn_of_degrees
+from hplus.grids import TensorGrid
+from hplus.kernels import Gaussian, Kernel
+from hplus.positivity.exp import GridFunction
+from hplus.space import Function
+from hplus.storage import storable
+from hplus.streaming.atoms import CURRENT
+from hplus.streaming.base import StreamingEstimator
+from hplus.streaming.budgets import KOMP, as_budget
+from hplus.streaming.engine import EVENTS, EXPOSURE, SEEN
+from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
+from hplus.streaming.methods import PMD, Refit, as_method
+from hplus.streaming.nodes import grid_for, nodes_within
+from hplus.streaming.refit import solve
+from hplus.streaming.rules import RECIPROCAL
+from hplus.streaming.settings import budget_part, method_part, rule
+from hplus.windows import Window
+
+SHARES = {1: 25.0, 2: 12.0, 3: 8.0}
+"""The longest side over the scale of kernel="auto", by dimension."""
+
+AUTO = KOMP(0.1, 1000, relative=True)
+COARSE, MOST_COARSE = 1.3, 2500
+"""Nodes in a step's integral: cells where the kernel falls by half, and the largest number."""
+
+FINE, MOST_FINE = 5.0, {1: 4097, 2: 40_000, 3: 60_000}
+"""Those on which a rate is given."""
+
+
+@final
+@storable
+class StreamingIntensity(StreamingEstimator):
+    """The rate of a Poisson process, learned event by event in bounded memory.
+
+    >>> import numpy as np
+    >>> from hplus import Interval, StreamingIntensity
+    >>> times = np.random.RandomState(0).beta(2, 5, size=(5000, 1)) * 24
+    >>> model = StreamingIntensity(Interval(0, 24, unit="h"))
+    >>> model = model.partial_fit(times, exposure=50.0)  # 50 days
+    >>> round(float(model.expected_count(Interval(0, 24))), 6)
+    100.0
+
+    Parameters
+    ----------
+    window : Window
+        Where events can be seen, of 1 to 3 dimensions.
+    kernel : Kernel or "auto"
+        How alike log rates at two points are. "auto" is a Gaussian whose scale is the longest side
+        over 25, 12 or 8 in 1, 2 or 3 dimensions: give one if you know better.
+    method : str or method
+        "spppot" (`SPPPOT`), "second_order", "pmd" (a grid), or "refit" (`Refit`): as accurate as a
+        batch fit, and slower to predict.
+    budget : "auto" or KOMP
+        What is kept; "auto" is KOMP(0.1, 1000, relative=True). PMD's grid needs none.
+    forget : float, optional
+        Half-life: what was seen counts half as much after so much exposure, or after so many
+        events if exposure is not given.
+    """
+
+    def __init__(
+        self,
+        window: Any,
+        kernel: Any = "auto",
+        method: Any = "spppot",
+        budget: Any = "auto",
+        forget: Any = None,
+    ) -> None:
+        self.window = window
+        self.kernel = kernel
+        self.method = method
+        self.budget = budget
+        self.forget = forget
+
+    def fit(self, X: Any, y: None = None, *, exposure: Any = None) -> Self:
+        """Forget all, and learn from the events in their order, once."""
+        for name in ("state_", "exposed_", "snapshot_"):
+            self.__dict__.pop(name, None)
+        return self.partial_fit(X, exposure=exposure)
+
+    def partial_fit(self, X: Any, y: None = None, *, exposure: Any = None) -> Self:
+        """Learn from events X (n, d), one after the other.
+
+        `exposure` says how long was watched while they came: a number, which is spread evenly over
+        them, or one for each event, the time since the one before. X may be empty then.
+        """
+        fresh = not hasattr(self, "state_")
+        if fresh:
+            self._check_parameters()
+        X = self._events(X, empty=exposure is not None)
+        gaps = self._gaps(len(X), exposure)
+        if fresh:
+            self.exposed_, self.n_features_in_ = exposure is not None, self.window.dimension
+            self._keep([self._machine()])
+        elif self.exposed_ != (exposure is not None):
+            raise ValueError(
+                "exposure must be given at every call or at none, got "
+                f"{shown(exposure)} after calls {'with' if self.exposed_ else 'without'} it."
+            )
+        (machine,) = self._live(self._machine)
+        if len(X) == 0:
+            machine.pass_by(float(np.sum(as_floats("exposure", exposure))))
+        self._learn(machine, X, gaps)
+        self._keep([machine])
+        return self
+
+    def learn_one(self, x: Any, *, exposure: Any = None) -> None:
+        """Learn from one event; `exposure` is the time since the one before."""
+        if not hasattr(self, "state_") or exposure is not None or self.exposed_:
+            self.partial_fit(
+                np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), exposure=exposure
+            )
+            return
+        row = np.array(x, dtype=np.float64, ndmin=2)
+        if row.shape != (1, self.n_features_in_) or not self._inside(row):
+            row = self.window.require("x", row)
+        (machine,) = self._live(self._machine)
+        state = machine.state
+        self._learn(machine, row, np.ones(1))
+        if machine.state is not state:
+            self._keep([machine])
+
+    def predict(self, X: Any) -> Floats:
+        """The rate at each point of the window, shape (n,), above 0."""
+        return self.rate_(self.window.require("X", X))
+
+    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
+        """∫λ over a region, or over each of several, per unit of exposure."""
+        rate = self.rate_
+        if isinstance(regions, Window):
+            return rate.integral(self._region(regions))
+        return np.array([rate.integral(self._region(region)) for region in regions])
+
+    def score(self, X: Any, y: None = None) -> float:
+        """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
+        rate = self.rate_
+        return float(np.mean(np.log(rate(self.window.require("X", X)))) - np.log(rate.integral()))
+
+    def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
+        """Patterns of events that the rate gives in one unit of exposure, (n_i, d) each."""
+        rng, rate = check_random_state(random_state), self.rate_
+        counts = rng.poisson(rate.integral(), size=check_count("n_paths", n_paths))
+        return [rate.sample(int(n), rng) for n in counts]
+
+    def peak(self) -> tuple[Floats, float]:
+        """The point of the window with the highest rate, shape (d,), and the rate there."""
+        return self.rate_.peak()
+
+    @property
+    def rate_(self) -> GridFunction:
+        """The rate now: e^z at the nodes of a fine grid, linear between them."""
+        self._require_learned()
+        (machine,) = self._live(self._machine)
+        numbers = machine.state.numbers
+        at = (int(machine.state.counts[EVENTS]), float(numbers[EXPOSURE]))
+        cached = self.__dict__.get("_rate")
+        if cached is None or cached[0] != at or self._machines is None:
+            total = numbers[SEEN] / (numbers[EXPOSURE] if self.exposed_ else 1.0)
+            cached = self._rate = (at, self._shape(machine) * float(total))
+        return cached[1]
+
+    @property
+    def n_atoms_(self) -> int:
+        """Atoms, without the background; nodes for PMD."""
+        return self.status_.atoms
+
+    @property
+    def dictionary_(self) -> Floats:
+        """The atoms, shape (n_atoms_, d)."""
+        self._require_learned()
+        return self._live(self._machine)[0].dictionary
+
+    @property
+    def function_(self) -> Function:
+        """z, the log of the rate but for a constant; the background's centers come first."""
+        self._require_learned()
+        if isinstance(as_method(self.method), PMD):
+            raise AttributeError("function_ is on a grid here, not on atoms: use rate_.")
+        (machine,) = self._live(self._machine)
+        return Function(machine.kernel, *self._expansion(machine))
+
+    @property
+    def status_(self) -> StreamStatus:
+        """Counts of what the stream has been through."""
+        self._require_learned()
+        return self._live(self._machine)[0].status
+
+    def _learn(self, machine: Machine, X: Floats, gaps: Floats) -> None:
+        if not machine.rule.fading:
+            machine.learn(X, np.zeros(len(X)), gaps)
+            return
+        at, never, every = 0, np.full(len(X), np.inf), as_method(self.method).every
+        while at < len(X):
+            # a snapshot at every multiple of `every`, however the events come
+            ahead = every - int(machine.state.counts[EVENTS]) % every
+            part = slice(at, min(at + ahead, len(X)))
+            machine.learn(X[part], never[part], gaps[part])
+            at = part.stop
+            if machine.state.counts[EVENTS] % every == 0:
+                self.snapshot_ = _snapshot(machine)
+
+    def _expansion(self, machine: Machine) -> tuple[Floats, Floats]:
+        """Centers and weights of z."""
+        method = as_method(self.method)
+        if not isinstance(method, Refit):
+            return machine.function(machine.rule.averaging >= 0.0)
+        kept = self.__dict__.get("snapshot_") or _snapshot(machine)
+        at = float(kept["events"])
+        cached = self.__dict__.get("_solved")
+        if cached is None or cached[0] != at:
+            cached = self._solved = (at, self._solve(machine, kept, method))
+        return cached[1]
+
+    def _solve(self, machine: Machine, kept: dict[str, Any], method: Refit) -> Any:
+        kernel, around, centers = machine.kernel, machine.around, kept["centers"]
+        nodes, shares = nodes_within(
+            grid_for(kernel, self.window, 2.0 * COARSE, 4 * MOST_COARSE), self.window
+        )
+        background = kernel.dot(nodes, around.nodes, around.shares)
+        at_nodes = np.column_stack([background, kernel(nodes, centers)])
+        penalty = None if isinstance(method.penalty, str) else float(method.penalty)
+        w = solve(kept["gram"], at_nodes, shares, kept["weights"], float(kept["seen"]), penalty)
+        points = np.vstack([around.nodes, centers])
+        return points, np.concatenate([w[0] * around.shares, w[1:]])
+
+    def _shape(self, machine: Machine) -> GridFunction:
+        """The rate divided by its integral."""
+        rule = machine.rule
+        if isinstance(as_method(self.method), PMD):
+            grid = self._grid()
+            z = machine.state.rows[CURRENT, : grid.size]
+        else:
+            grid = grid_for(machine.kernel, self.window, FINE, MOST_FINE[self.window.dimension])
+            centers, weights = self._expansion(machine)
+            points = grid.nodes().reshape(-1, grid.dimension)
+            z = machine.kernel.dot(points, centers, weights)
+        if rule.link == RECIPROCAL:
+            z = -np.log(np.clip(1.0 - z, np.exp(-rule.cap), np.exp(rule.cap)))
+        z = np.clip(z, -rule.cap, rule.cap) if np.isfinite(rule.cap) else z
+        density = np.exp(z - z.max()).reshape(grid.shape)
+        f = GridFunction(self.window, grid, np.maximum(density, 1e-300))
+        return f * (1.0 / f.integral())
+
+    def _machine(self) -> Machine:
+        method, window = as_method(self.method), self.window
+        kernel, half_life = self._kernel(), np.inf if self.forget is None else float(self.forget)
+        parts = [method_part(method), {"half_life": half_life}]
+        if isinstance(method, PMD):
+            return start_grid(rule(*parts), kernel, window, self._grid())
+        nodes, shares = nodes_within(grid_for(kernel, window, COARSE, MOST_COARSE), window)
+        budget = AUTO if isinstance(self.budget, str) else self.budget
+        return start(rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares)
+
+    def _grid(self) -> Any:
+        method, (low, high) = as_method(self.method), self.window.bounds()
+        shape = method.grid if isinstance(method.grid, tuple) else (method.grid,) * len(low)
+        if len(shape) != len(low):
+            raise ValueError(f"grid must have one number for each of {len(low)} axes, got {shape}.")
+        return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
+
+    def _kernel(self) -> Kernel:
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        sides = self.window.longest_sides() / SHARES[self.window.dimension]
+        return Gaussian(tuple(sides.tolist()))
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.window, Window):
+            raise TypeError(
+                f"window must be a Window such as Interval(0, 24), got {shown(self.window)}: say "
+                "where events could be seen."
+            )
+        if self.window.dimension not in SHARES:
+            raise ValueError(f"window must have 1, 2 or 3 axes, got {self.window.dimension}.")
+        check_kernel(self.kernel)
+        method = as_method(self.method)
+        if self.forget is not None:
+            check_positive("forget", self.forget)
+        if not (isinstance(self.budget, str) and self.budget == "auto"):
+            if isinstance(method, PMD):
+                raise ValueError(f"PMD keeps a grid and has no budget, got {shown(self.budget)}.")
+            if not isinstance(as_budget(self.budget), KOMP):
+                raise ValueError(
+                    f'budget must be "auto" or a KOMP for a rate, got {shown(self.budget)}: the '
+                    "step of the integral is projected on the atoms."
+                )
+        warn_of_degrees(self.window)
+
+    def _events(self, X: Any, *, empty: bool) -> Floats:
+        if empty and np.size(X) == 0:
+            return np.zeros((0, self.window.dimension))
+        X = self.window.require("X", X)
+        if len(X) == 0:
+            raise ValueError("X must hold at least one event, got 0: give exposure with none.")
+        return np.require(X, requirements=("C", "W"))
+
+    def _inside(self, row: Floats) -> bool:
+        if "_box" not in self.__dict__:
+            box = self.window.box_bounds()
+            self._box = (
+                None if box is None else tuple(zip(*map(np.ndarray.tolist, box), strict=False))
+            )
+        if self._box is None:
+            return False
+        return all(a <= x <= b for x, (a, b) in zip(row[0].tolist(), self._box, strict=True))
+
+    def _gaps(self, n: int, exposure: Any) -> Floats:
+        """The exposure before each event; 1 each if it is not given."""
+        if exposure is None:
+            return np.ones(n)
+        E = check_finite("exposure", as_floats("exposure", exposure))
+        if E.shape not in ((), (n,)):
+            raise ValueError(
+                f"exposure must be a number or one for each of the {n} events, got shape {E.shape}."
+            )
+        if np.any(E < 0.0) or not E.sum() > 0.0:
+            raise ValueError(f"exposure must be above 0 in all, got {shown(exposure)}.")
+        return (
+            np.full(n, float(E) / max(n, 1))
+            if E.ndim == 0
+            else np.require(E, requirements=("C", "W"))
+        )
+
+    def _region(self, region: Any) -> Window:
+        if not isinstance(region, Window) or region.dimension != self.window.dimension:
+            raise ValueError(
+                f"regions must be windows with {self.window.dimension} axes such as "
+                f"{shown(self.window)}, got {shown(region)}."
+            )
+        return region
+
+
+def _snapshot(machine: Machine) -> dict[str, Any]:
+    """What Refit needs of a machine: its atoms, their inner products, Σ k(x_i, ·) on them."""
+    n, state = machine.size, machine.state
+    return {
+        "centers": state.centers[1:n].copy(),
+        "gram": machine.gram(),
+        "weights": state.rows[CURRENT, :n].copy(),
+        "seen": float(state.numbers[SEEN]),
+        "events": float(state.counts[EVENTS]),
+    }

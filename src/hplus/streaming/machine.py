@@ -1,0 +1,314 @@
+"""The arrays of one stream, room for them, and what the compiled loop leaves to Python."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve
+
+from hplus._checks import Floats, check_memory
+from hplus._threads import one_thread_if_small
+from hplus.grids import TensorGrid
+from hplus.kernels import Kernel
+from hplus.kernels.compiled import DOT, TABLE, instructions, program
+from hplus.streaming.atoms import (
+    AVERAGE,
+    CORRECTION,
+    CURRENT,
+    DIAGONAL,
+    DRIFT,
+    INVERSE,
+    ROWS,
+    SCATTER,
+)
+from hplus.streaming.engine import (
+    ATOMS,
+    CAPPED,
+    CHANGES,
+    EVENTS,
+    EXCESS,
+    EXPOSURE,
+    FOURIER,
+    PROJECTED,
+    REBUILD,
+    REFRESHED,
+    REGENERATED,
+    SEEN,
+    SPENT,
+    WORST,
+    Around,
+    Rule,
+    State,
+    run,
+)
+from hplus.windows import Window
+
+FIRST_ROOM = 60
+"""Atoms that there is room for at the start."""
+
+NUMBERS, COUNTS = 6, 7
+PATIENCE = 1.0
+"""Seconds after which the first call of a process says that it is compiling."""
+
+KEPT = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")
+"""What is saved of a state: all but scratch."""
+
+
+class StreamStatus(NamedTuple):
+    """What a stream has been through."""
+
+    events: int
+    """Events learned from."""
+    atoms: int
+    """Atoms, or weights where their number is fixed."""
+    capped: int
+    """Events at which a step or an exponent was held down."""
+    excess: int
+    """Atoms left out beyond the tolerance because of the budget's size."""
+    compression: float
+    """The sum of the distances, in the kernel's norm, that compressions have moved the function."""
+    largest_compression: float
+    """The largest of them."""
+
+
+class Machine:
+    """One stream: its rule, the kernel, the constants around it and the state that changes."""
+
+    def __init__(self, rule: Rule, kernel: Kernel, around: Around, state: State) -> None:
+        self.rule, self.kernel, self.around, self.state = rule, kernel, around, state
+        self._constant = _constant_diagonal(kernel, state.centers.shape[1])
+
+    def learn(self, X: Floats, y: Floats, gaps: Floats) -> Floats:
+        """Learn from the events one after the other; z at each before it was learned from."""
+        values, sizes, at = np.empty(len(X)), self._sizes(X), 0
+        engine = run if Compiler.ready else _first_run
+        while True:
+            at = engine(self.rule, self.around, self.state, X, y, sizes, gaps, values, at)
+            if at == len(X):
+                return values
+            self._see_to_it()
+
+    def _sizes(self, X: Floats) -> Floats:
+        """k(X[i], X[i])."""
+        return np.full(len(X), self._constant) if self._constant > 0.0 else self.kernel.diag(X)
+
+    def values(self, X: Floats, average: bool = False) -> Floats:
+        """z(X[i]), of the current function or of the average."""
+        if self.rule.budget in (FOURIER, REGENERATED):
+            return self._features(X, average)
+        centers, weights = self.function(average)
+        return self.kernel.dot(X, centers, weights) if len(weights) else np.zeros(len(X))
+
+    def function(self, average: bool = False) -> tuple[Floats, Floats]:
+        """Centers and weights of the function; the background's are those of its nodes."""
+        n, around = self.size, self.around
+        w, centers = self.state.rows[AVERAGE if average else CURRENT, :n], self.state.centers[:n]
+        if not self.rule.background:
+            return centers.copy(), w.copy()
+        nodes, shares = around.nodes, around.shares
+        return np.vstack([nodes, centers[1:]]), np.concatenate([w[0] * shares, w[1:]])
+
+    @property
+    def size(self) -> int:
+        return int(self.state.counts[ATOMS])
+
+    @property
+    def dictionary(self) -> Floats:
+        """The atoms that are points, shape (n, d)."""
+        return self.state.centers[self.rule.background : self.size].copy()
+
+    @property
+    def status(self) -> StreamStatus:
+        numbers, counts = self.state.numbers, [int(c) for c in self.state.counts]
+        atoms = counts[ATOMS] - self.rule.background
+        spent, worst = float(numbers[SPENT]), float(numbers[WORST])
+        return StreamStatus(counts[EVENTS], atoms, counts[CAPPED], counts[EXCESS], spent, worst)
+
+    def pass_by(self, gap: float) -> None:
+        """Time in which no event came."""
+        numbers, half_life = self.state.numbers, self.rule.half_life
+        kept = 2.0 ** (-gap / half_life)
+        numbers[SEEN] *= kept
+        if kept < 1.0:
+            lived = (1.0 - kept) * half_life / np.log(2.0)
+            numbers[EXPOSURE] = kept * numbers[EXPOSURE] + lived
+        else:
+            numbers[EXPOSURE] += gap
+        if self.rule.fading:
+            self.state.rows[CURRENT, : self.size] *= kept
+
+    def _features(self, X: Floats, average: bool) -> Floats:
+        """z(X[i]) where features stand for the kernel: a rehearsal that learns nothing."""
+        state = self.state._replace(
+            rows=self.state.rows.copy(),
+            numbers=self.state.numbers.copy(),
+            counts=self.state.counts.copy(),
+        )
+        if average:
+            state.rows[CURRENT] = state.rows[AVERAGE]
+        still = self.rule._replace(step=0.0, schedule=0, decay=0.0, averaging=-1.0)
+        rehearsal = Machine(still, self.kernel, self.around, state)
+        X = np.require(X, requirements=("C", "W"))
+        return rehearsal.learn(X, np.ones(len(X)), np.zeros(len(X)))
+
+    def _see_to_it(self) -> None:
+        state = self.state
+        if state.counts[ATOMS] == len(state.centers):
+            self.state = _enlarged(state, 2 * len(state.centers))
+        if state.counts[CHANGES] >= REBUILD:
+            self.rebuild()
+        if self.rule.damping > 0.0:
+            self._precondition()
+
+    def rebuild(self) -> None:
+        """P afresh from the atoms, so that rounding does not pile up."""
+        n = self.size
+        with one_thread_if_small(n):
+            P = cho_solve(cho_factor(self.gram()), np.eye(n))
+        self.state.matrices[INVERSE, :n, :n] = 0.5 * (P + P.T)
+        self.state.rows[DIAGONAL, :n] = np.diag(P)
+        self.state.counts[CHANGES] = 0
+
+    def gram(self) -> Floats:
+        """Inner products of the atoms, with the nugget."""
+        n, first, around = self.size, self.rule.background, self.around
+        K = np.empty((n, n))
+        K[first:, first:] = self.kernel(self.state.centers[first:n])
+        if first:
+            K[0, 1:] = K[1:, 0] = self.state.at_nodes[1:n] @ around.shares
+            K[0, 0] = self.state.at_nodes[0] @ around.shares
+        K[np.diag_indices(n)] *= 1.0 + self.rule.jitter
+        return K
+
+    def _precondition(self) -> None:
+        """C = P (G + δP)⁻¹, what (mean of g ⊗ g + δ)⁻¹ is to the weights [math, Eq. 5.6]."""
+        n, matrices = self.size, self.state.matrices
+        P, G = matrices[INVERSE, :n, :n], matrices[SCATTER, :n, :n]
+        with one_thread_if_small(n):
+            C = solve(G + self.rule.damping * P, P, assume_a="sym").T
+        matrices[CORRECTION, :n, :n] = C if np.isfinite(C).all() else np.eye(n)
+        self.state.counts[REFRESHED] = self.state.counts[EVENTS]
+
+
+def start(rule: Rule, kernel: Kernel, dimension: int, nodes: Floats, shares: Floats) -> Machine:
+    """A dictionary with no atom but the background's."""
+    steps = program(kernel, dimension)
+    around = Around(steps.ops, steps.params, nodes, shares, np.zeros((3, dimension)))
+    matrices = 0 if rule.budget < PROJECTED else 3 if rule.damping > 0.0 else 1
+    state = _empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth)
+    machine = Machine(rule, kernel, around, state)
+    if rule.background:
+        state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
+        state.counts[ATOMS] = 1
+        machine.rebuild()
+    return machine
+
+
+def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, size: int) -> Machine:
+    """A function with `size` weights: on features with frequencies `centers`, or regenerated."""
+    around = Around(
+        np.zeros((0, 3), dtype=np.int64),
+        params,
+        np.zeros((0, centers.shape[1])),
+        np.zeros(0),
+        np.zeros((3, centers.shape[1])),
+    )
+    state = _empty(size, centers.shape[1], 0, 0, 1)._replace(centers=centers)
+    state.counts[ATOMS] = size
+    return Machine(rule, kernel, around, state)
+
+
+def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> Machine:
+    """z at the nodes of a grid."""
+    d, size = grid.dimension, grid.size
+    nodes = np.array(grid.nodes().reshape(size, d), order="C")
+    steps, volumes = program(kernel, d), grid.integrals(window).ravel()
+    rows = np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)
+    around = Around(steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), rows)
+    state = _empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
+    state.counts[ATOMS] = size
+    state.rows[DRIFT, :size] = kernel.dot(nodes, nodes, volumes / volumes.sum())
+    return Machine(rule, kernel, around, state)
+
+
+def restore(machine: Machine, kept: Mapping[str, Any]) -> Machine:
+    """The machine with a state that was saved, refused if its arrays do not fit together."""
+    fresh, arrays = machine.state, {}
+    for name in KEPT:
+        like = getattr(fresh, name)
+        arrays[name] = np.array(kept[name], dtype=like.dtype, order="C")
+        if arrays[name].ndim != like.ndim:
+            raise ValueError(f"state_ must hold {name} with {like.ndim} axes.")
+    state = fresh._replace(**arrays)
+    room, width = len(state.centers), state.rows.shape[1]
+    atoms = int(state.counts[ATOMS]) if len(state.counts) == COUNTS else -1
+    fixed = machine.rule.budget >= FOURIER
+    fits = (
+        state.centers.shape[1] == fresh.centers.shape[1]
+        and len(state.rows) == ROWS
+        and len(state.matrices) == len(fresh.matrices)
+        and state.matrices.shape[1:]
+        == ((room, room) if len(state.matrices) else state.matrices.shape[1:])
+        and state.at_nodes.shape == (room, fresh.at_nodes.shape[1])
+        and state.numbers.shape == (NUMBERS,)
+        and width >= max(room if not fixed else 0, len(machine.around.nodes))
+        and (atoms == machine.size if fixed else 0 <= atoms <= room)
+    )
+    if not fits:
+        raise ValueError("state_ must hold the arrays of one stream: they do not fit together.")
+    stack = np.zeros((len(fresh.stack), width))
+    return Machine(machine.rule, machine.kernel, machine.around, state._replace(stack=stack))
+
+
+def _empty(room: int, dimension: int, matrices: int, nodes: int, depth: int) -> State:
+    width = max(room, nodes)
+    bytes_ = 8.0 * (matrices * room * room + room * nodes + (ROWS + depth) * width)
+    check_memory(bytes_, f"a stream with room for {room} atoms", "give its budget a smaller size")
+    return State(
+        np.zeros((room, dimension)),
+        np.zeros((ROWS, width)),
+        np.zeros((matrices, room, room)),
+        np.zeros((room, nodes)),
+        np.zeros(NUMBERS),
+        np.zeros(COUNTS, dtype=np.int64),
+        np.zeros((depth, width)),
+    )
+
+
+def _enlarged(state: State, room: int) -> State:
+    """The same state with room for more atoms."""
+    (matrices, depth), nodes = (len(state.matrices), len(state.stack)), state.at_nodes.shape[1]
+    larger = _empty(room, state.centers.shape[1], matrices, nodes, depth)
+    for old, new in zip(state[:4], larger[:4], strict=True):
+        new[tuple(slice(n) for n in old.shape)] = old
+    return larger._replace(numbers=state.numbers, counts=state.counts)
+
+
+def _constant_diagonal(kernel: Kernel, dimension: int) -> float:
+    """k(x, x) if it is the same everywhere, else 0."""
+    pushes = {step.code for step in instructions(kernel, dimension)}
+    varies = pushes & {DOT, TABLE}
+    return 0.0 if varies else float(kernel.diag(np.zeros((1, dimension)))[0])
+
+
+class Compiler:
+    """Whether the engine has its machine code in this process."""
+
+    ready = False
+
+
+def _first_run(*arguments: Any) -> int:
+    """`run`; if it takes long it says that it is compiling."""
+    message = "hplus is compiling its streaming engine: about 15 seconds, once."
+    timer = threading.Timer(PATIENCE, print, [message], {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        return int(run(*arguments))
+    finally:
+        timer.cancel()
+        Compiler.ready = True

@@ -1,0 +1,168 @@
+"""Methods for the rate of a Poisson process from a stream of its events."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from hplus._checks import (
+    check_choice,
+    check_count,
+    check_positive,
+    shown,
+)
+from hplus._values import Value, value
+from hplus.storage import storable
+from hplus.streaming.steps import InverseStep, RootStep, as_step
+
+GRADIENTS = ("log", "mirror", "sign")
+MIRRORS = ("kl", "itakura_saito")
+CAP = 30.0
+"""|log f| of a stream's function, in units of the constant rate, is at most this."""
+
+
+@final
+@storable
+@value
+class SPPPOT(Value):
+    """Projected pseudo-mirror descent: steps on z = log f in the kernel's space, then a budget.
+
+    Parameters
+    ----------
+    step : float or step
+        Its size; a number is a fixed size.
+    gradient : "log", "mirror" or "sign"
+        The pseudo-gradient: that of the loss in z, the one in f used in its place (which divides
+        by f and is held down where that is small), or the sign of the first at every atom.
+    mirror : "kl" or "itakura_saito"
+        z = log f, or z = 1 - 1/f, the Itakura-Saito divergence's.
+    average : bool
+        Predict by the average of the functions along the stream, later ones counting more: steps
+        can then be large.
+    cap : float
+        The largest |log f|, f in units of a constant rate; beyond it f stays there, and events at
+        which that happens are counted.
+    """
+
+    step: Any = RootStep(4.0)
+    gradient: str = "log"
+    mirror: str = "kl"
+    average: bool = True
+    cap: float = CAP
+
+    def __post_init__(self) -> None:
+        check_choice("gradient", self.gradient, GRADIENTS)
+        check_choice("mirror", self.mirror, MIRRORS)
+        self._set(step=_step(self.step), average=_flag("average", self.average))
+        self._set(cap=check_positive("cap", self.cap))
+
+
+@final
+@storable
+@value
+class SecondOrder(Value):
+    """SPPPOT with steps turned by the inverse of the mean outer product of pseudo-gradients.
+
+    Parameters
+    ----------
+    step : float or step
+    damping : float
+        Added to the eigenvalues of that mean: smaller follows it more closely.
+    average : bool
+    cap : float
+    """
+
+    step: Any = RootStep(0.25)
+    damping: float = 0.05
+    average: bool = True
+    cap: float = CAP
+
+    def __post_init__(self) -> None:
+        damping = check_positive("damping", self.damping)
+        self._set(step=_step(self.step), damping=damping, average=_flag("average", self.average))
+        self._set(cap=check_positive("cap", self.cap))
+
+
+@final
+@storable
+@value
+class PMD(Value):
+    """Pseudo-mirror descent on a fixed grid: z = log f at its nodes, linear between them.
+
+    Parameters
+    ----------
+    grid : int or tuple of int
+        Nodes along each axis.
+    step : float or step
+    cap : float
+    """
+
+    grid: Any = 100
+    step: Any = RootStep(1.0)
+    cap: float = CAP
+
+    def __post_init__(self) -> None:
+        many = isinstance(self.grid, tuple | list)
+        nodes = [check_count("grid", n, least=2) for n in (self.grid if many else [self.grid])]
+        self._set(grid=tuple(nodes) if many else nodes[0], step=_step(self.step))
+        self._set(cap=check_positive("cap", self.cap))
+
+
+@final
+@storable
+@value
+class Refit(Value):
+    """Keep Σ k(x_i, ·) over all events on a dictionary, and solve the batch problem when asked.
+
+    Parameters
+    ----------
+    every : int
+        Predictions are those of the events up to the last multiple of this; of all events before
+        the first.
+    penalty : "auto" or float
+        Minus the log-likelihood plus (penalty/2)‖z‖² is minimised; "auto" takes the penalty of the
+        largest evidence.
+    """
+
+    every: int = 256
+    penalty: Any = "auto"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.penalty, str):
+            check_choice("penalty", self.penalty, ("auto",))
+        else:
+            self._set(penalty=check_positive("penalty", self.penalty))
+        self._set(every=check_count("every", self.every))
+
+
+METHODS: dict[str, type[Value]] = {
+    "spppot": SPPPOT,
+    "second_order": SecondOrder,
+    "pmd": PMD,
+    "refit": Refit,
+}
+"""Every method by its name."""
+
+
+def as_method(method: Any) -> Any:
+    """A method from its name or from a method."""
+    if isinstance(method, tuple(METHODS.values())):
+        return method
+    if isinstance(method, str):
+        return METHODS[check_choice("method", method, METHODS)]()
+    raise TypeError(
+        f"method must be one of {', '.join(map(repr, METHODS))} or a method such as SPPPOT(0.1), "
+        f"got {shown(method)}."
+    )
+
+
+def _step(step: Any) -> Any:
+    step = as_step(step)
+    if isinstance(step, InverseStep):
+        raise ValueError("step must be a number, FixedStep or RootStep here, got InverseStep().")
+    return step
+
+
+def _flag(name: str, given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise TypeError(f"{name} must be True or False, got {shown(given)}.")
+    return given

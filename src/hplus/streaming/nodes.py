@@ -1,0 +1,46 @@
+"""Nodes of a window that are as dense as a kernel needs them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.grids import TensorGrid
+from hplus.kernels import Kernel
+from hplus.windows import Window
+
+TRIED = np.geomspace(1e-4, 1.0, 200)
+"""Distances, as shares of a window's side, at which a kernel is looked at."""
+
+
+def grid_for(kernel: Kernel, window: Window, fineness: float, most: int) -> TensorGrid:
+    """A grid on the box around W with `fineness` cells where the kernel falls by half, or with at
+    most `most` nodes."""
+    low, high = window.bounds()
+    cells = np.maximum(np.ceil(fineness * (high - low) / _half_lengths(kernel, window)), 4.0)
+    while np.prod(cells + 1.0) > most and cells.max() > 4.0:
+        cells = np.maximum(np.floor(0.95 * cells), 4.0)
+    shape = tuple(int(n) + 1 for n in cells)
+    return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
+
+
+def nodes_within(grid: TensorGrid, window: Window) -> tuple[Floats, Floats]:
+    """The nodes whose hat functions reach into W, (q, d), and their shares of its volume."""
+    volumes = grid.integrals(window).ravel()
+    inside = volumes > 0.0
+    nodes = np.ascontiguousarray(np.array(grid.nodes().reshape(-1, grid.dimension))[inside])
+    return nodes, volumes[inside] / volumes.sum()
+
+
+def _half_lengths(kernel: Kernel, window: Window) -> Floats:
+    """On each axis, how far from the middle of W the kernel has fallen by half; the side if not."""
+    low, high = window.bounds()
+    middle, lengths = 0.5 * (low + high), high - low
+    for axis in range(len(low)):
+        points = np.repeat(middle[None], len(TRIED), axis=0)
+        points[:, axis] += 0.5 * TRIED * (high - low)[axis]
+        k, own = kernel(middle[None], points)[0], kernel.diag(points)
+        fallen = np.flatnonzero(k < 0.5 * np.sqrt(own * kernel.diag(middle[None])))
+        if len(fallen):
+            lengths[axis] *= 0.5 * TRIED[fallen[0]]
+    return lengths

@@ -1,0 +1,100 @@
+"""The batch problem on a dictionary: the most probable log rate, by Newton's method.
+
+min over z on the atoms of  -⟨μ, z⟩/n + log ∫e^z + (penalty/2n)‖z‖²,  μ = Σ k(x_i, ·), n events:
+the likelihood with its constant factor profiled out [math, Eq. 5.7].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.special import logsumexp
+
+from hplus._checks import Floats
+from hplus._threads import one_thread_if_small
+
+PENALTIES = np.geomspace(1e3, 1e-4, 15)
+"""Tried one after the other, each from the solution of the one before."""
+
+STEPS, DECREMENT = 60, 1e-12
+"""Newton steps at most, and the decrement at which they stop."""
+
+
+class Problem(NamedTuple):
+    """In whitened coordinates u, z = Σ_j (L⁻ᵀu)_j k_j: slopes of ⟨μ, z⟩/n, z at nodes, shares."""
+
+    target: Floats
+    at_nodes: Floats
+    log_shares: Floats
+    events: float
+
+
+class Mode(NamedTuple):
+    """Where the objective is smallest: u, the objective, and the curvature of its first part."""
+
+    u: Floats
+    value: float
+    curvature: Floats
+
+
+def solve(
+    K: Floats, at_nodes: Floats, shares: Floats, m: Floats, events: float, penalty: float | None
+) -> Floats:
+    """The weights of z on the atoms; K their inner products, `m` the weights of μ.
+
+    `at_nodes` (nodes, atoms) are the atoms at the nodes of the window; None learns the penalty.
+    """
+    with one_thread_if_small(len(K)):
+        L = cholesky(K, lower=True)
+        whitened = solve_triangular(L, at_nodes.T, lower=True).T
+        problem = Problem(L.T @ m / events, whitened, np.log(shares), events)
+        u = np.zeros(len(K))
+        u = _most_evident(problem) if penalty is None else _mode(problem, u, penalty).u
+        return solve_triangular(L.T, u)
+
+
+def _most_evident(problem: Problem) -> Floats:
+    """The mode under the penalty of the largest evidence [math, Eq. 5.8]."""
+    u, best, found = np.zeros_like(problem.target), -np.inf, None
+    for penalty in PENALTIES:
+        mode = _mode(problem, u, penalty)
+        n, M, u = problem.events, len(mode.u), mode.u
+        factor = cholesky(n * mode.curvature + penalty * np.eye(M), lower=True)
+        log_determinant = 2.0 * np.log(np.diag(factor)).sum()
+        evidence = -n * mode.value + 0.5 * (M * np.log(penalty) - log_determinant)
+        if evidence > best:
+            best, found = evidence, u
+        elif evidence < best - 10.0:
+            break
+    return u if found is None else found
+
+
+def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:
+    """Damped Newton steps from u."""
+    ridge = penalty / problem.events
+    value, p = _objective(problem, u, ridge)
+    for _ in range(STEPS):
+        mean = problem.at_nodes.T @ p
+        slope = mean - problem.target + ridge * u
+        H = (problem.at_nodes.T * p) @ problem.at_nodes - np.outer(mean, mean)
+        step = cho_solve(cho_factor(H + (ridge + 1e-12) * np.eye(len(u))), slope)
+        decrement, size = float(slope @ step), 1.0
+        while True:
+            ahead, q = _objective(problem, u - size * step, ridge)
+            if ahead <= value - 0.25 * size * decrement or size < 1e-6:
+                break
+            size *= 0.5
+        if decrement < DECREMENT or ahead > value:
+            break
+        u, value, p = u - size * step, ahead, q
+    return Mode(u, value, H)
+
+
+def _objective(problem: Problem, u: Floats, ridge: float) -> tuple[float, Floats]:
+    """The objective at u, and the shares of ∫e^z at the nodes."""
+    logs = problem.log_shares + problem.at_nodes @ u
+    total = logsumexp(logs)
+    value = float(total - problem.target @ u + 0.5 * ridge * (u @ u))
+    return value, np.exp(logs - total)

@@ -1,0 +1,58 @@
+"""Sizes of the steps of a stream, and how they depend on the number of events seen."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from hplus._checks import check_choice, check_positive, shown
+from hplus._values import Value, value
+from hplus.storage import storable
+
+
+@final
+@storable
+@value
+class FixedStep(Value):
+    """Steps of one size: a stream that follows change, and never settles."""
+
+    size: float = 0.1
+
+    def __post_init__(self) -> None:
+        self._set(size=check_positive("size", self.size))
+
+
+@final
+@storable
+@value
+class RootStep(Value):
+    """Steps of size/√n at the n-th event."""
+
+    size: float = 1.0
+
+    def __post_init__(self) -> None:
+        self._set(size=check_positive("size", self.size))
+
+
+@final
+@storable
+@value
+class InverseStep(Value):
+    """Steps of 1/(decay·n) at the n-th event, for a decay above 0."""
+
+
+STEPS: dict[str, type[Value]] = {"fixed": FixedStep, "root": RootStep, "inverse": InverseStep}
+"""Every step by its name."""
+
+
+def as_step(step: Any) -> Any:
+    """A step from its name, from a step, or from a number, which is a fixed size."""
+    if isinstance(step, tuple(STEPS.values())):
+        return step
+    if isinstance(step, str):
+        return STEPS[check_choice("step", step, STEPS)]()
+    if isinstance(step, (Value, type)) or step is None:
+        raise TypeError(
+            f"step must be a number, one of {', '.join(map(repr, STEPS))} or a step such as "
+            f"RootStep(0.5), got {shown(step)}."
+        )
+    return FixedStep(check_positive("step", step))
