@@ -13,7 +13,7 @@ from hplus.estimators.base import Estimator, check_kernel
 from hplus.features import RandomFourier
 from hplus.kernels import Gaussian, Kernel, Scaled
 from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, as_budget
-from hplus.streaming.engine import Rule
+from hplus.streaming.layout import Rule
 from hplus.streaming.machine import KEPT, Machine, restore, start, start_fixed
 from hplus.streaming.settings import budget_part, rule, step_part
 from hplus.streaming.steps import FixedStep, RootStep, as_step

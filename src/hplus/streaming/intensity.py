@@ -19,7 +19,7 @@ from hplus.storage import storable
 from hplus.streaming.atoms import CURRENT
 from hplus.streaming.base import StreamingEstimator
 from hplus.streaming.budgets import KOMP, as_budget
-from hplus.streaming.engine import EVENTS, EXPOSURE, SEEN
+from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
 from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
 from hplus.streaming.methods import PMD, Refit, as_method
 from hplus.streaming.nodes import grid_for, nodes_within

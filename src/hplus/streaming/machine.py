@@ -25,7 +25,8 @@ from hplus.streaming.atoms import (
     ROWS,
     SCATTER,
 )
-from hplus.streaming.engine import (
+from hplus.streaming.engine import REBUILD, run
+from hplus.streaming.layout import (
     ATOMS,
     CAPPED,
     CHANGES,
@@ -34,7 +35,6 @@ from hplus.streaming.engine import (
     EXPOSURE,
     FOURIER,
     PROJECTED,
-    REBUILD,
     REFRESHED,
     REGENERATED,
     SEEN,
@@ -43,7 +43,6 @@ from hplus.streaming.engine import (
     Around,
     Rule,
     State,
-    run,
 )
 from hplus.windows import Window
 

@@ -16,7 +16,7 @@ IDENTITY, EXPONENTIAL, RECIPROCAL = range(3)
 # pseudo-gradients: that of z, that of f in its place, and signs
 IN_Z, IN_F, SIGN = range(3)
 # how the size of a step depends on the number of events
-FIXED, ROOT, INVERSE = range(3)
+FIXED, ROOT, HARMONIC = range(3)
 
 LEAST = 1e-3
 """-log f is taken as linear for smaller f where f may be negative."""
@@ -90,6 +90,6 @@ def step_size(schedule, size, decay, n):
     """The step at the n-th event: size, size/√n, or 1/(decay·n)."""
     if schedule == ROOT:
         return size / math.sqrt(n)
-    if schedule == INVERSE:
+    if schedule == HARMONIC:
         return 1.0 / (decay * n)
     return size

@@ -22,7 +22,7 @@ from hplus.losses import (
     Squared,
     SquaredHinge,
 )
-from hplus.streaming import engine as en
+from hplus.streaming import layout as la
 from hplus.streaming import rules as ru
 from hplus.streaming.budgets import (
     KOMP,
@@ -49,7 +49,7 @@ LATER = 3.0
 REFRESH = 32
 """Events after which the integral in a step, and a preconditioner, are computed afresh."""
 
-PLAIN = en.Rule(
+PLAIN = la.Rule(
     loss=ru.SQUARED,
     low=0.0,
     high=0.0,
@@ -61,7 +61,7 @@ PLAIN = en.Rule(
     step=1.0,
     decay=0.0,
     averaging=-1.0,
-    budget=en.UNLIMITED,
+    budget=la.UNLIMITED,
     tolerance=0.0,
     relative=0,
     size=MOST,
@@ -78,7 +78,7 @@ PLAIN = en.Rule(
 Part = dict[str, Any]
 
 
-def rule(*parts: Part) -> en.Rule:
+def rule(*parts: Part) -> la.Rule:
     """One rule from what several values say."""
     return PLAIN._replace(**{name: number for part in parts for name, number in part.items()})
 
@@ -168,7 +168,7 @@ def _(step: RootStep, decay: float) -> Part:
 def _(step: InverseStep, decay: float) -> Part:
     if decay == 0.0:
         raise ValueError("InverseStep() needs a decay above 0, got 0: give one, or RootStep(1.0).")
-    return {"schedule": ru.INVERSE, "decay": decay}
+    return {"schedule": ru.HARMONIC, "decay": decay}
 
 
 @singledispatch
@@ -179,28 +179,28 @@ def budget_part(budget: Any) -> Part:
 
 @budget_part.register
 def _(budget: Unlimited) -> Part:
-    return {"budget": en.UNLIMITED}
+    return {"budget": la.UNLIMITED}
 
 
 @budget_part.register
 def _(budget: Oldest) -> Part:
-    return {"budget": en.OLDEST, "size": budget.size}
+    return {"budget": la.OLDEST, "size": budget.size}
 
 
 @budget_part.register
 def _(budget: Smallest) -> Part:
-    return {"budget": en.SMALLEST, "size": budget.size}
+    return {"budget": la.SMALLEST, "size": budget.size}
 
 
 @budget_part.register
 def _(budget: Forgetron) -> Part:
-    return {"budget": en.FORGETRON, "size": budget.size}
+    return {"budget": la.FORGETRON, "size": budget.size}
 
 
 @budget_part.register
 def _(budget: KOMP) -> Part:
     return {
-        "budget": en.PROJECTED,
+        "budget": la.PROJECTED,
         "tolerance": budget.tolerance,
         "relative": int(budget.relative),
         "size": MOST if budget.size is None else budget.size,
@@ -214,17 +214,17 @@ def _(budget: Nystroem) -> Part:
             "Nystroem takes the first points of a stream that are far enough apart: leave "
             f"random_state out, got {shown(budget.random_state)}."
         )
-    return {"budget": en.SUBSPACE, "tolerance": NOVEL, "size": budget.landmarks}
+    return {"budget": la.SUBSPACE, "tolerance": NOVEL, "size": budget.landmarks}
 
 
 @budget_part.register
 def _(budget: RandomFourier) -> Part:
-    return {"budget": en.FOURIER, "size": 2 * budget.frequencies}
+    return {"budget": la.FOURIER, "size": 2 * budget.frequencies}
 
 
 @budget_part.register
 def _(budget: DoublyStochastic) -> Part:
-    return {"budget": en.REGENERATED, "size": 2 * budget.block, "seed": budget.seed}
+    return {"budget": la.REGENERATED, "size": 2 * budget.block, "seed": budget.seed}
 
 
 @singledispatch
@@ -278,7 +278,7 @@ def _(method: PMD) -> Part:
         "link": ru.EXPONENTIAL,
         "gradient": ru.IN_F,
         "cap": method.cap,
-        "budget": en.GRID,
+        "budget": la.GRID,
         **step_part(method.step, 0.0),
     }
 

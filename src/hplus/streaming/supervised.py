@@ -37,7 +37,7 @@ from hplus.streaming.base import (
     supervised_rule,
 )
 from hplus.streaming.budgets import Forgetron
-from hplus.streaming.engine import FOURIER
+from hplus.streaming.layout import FOURIER
 from hplus.streaming.links import Identity, as_link
 from hplus.streaming.machine import Machine, StreamStatus
 from hplus.streaming.rules import POISSON
