@@ -13,11 +13,11 @@ from numba import njit
 from hplus.kernels.compiled import NO_WRAPPERS, OPTIONS, inner
 
 # rows: the weights of three functions; the diagonal of P, the event at which an atom came, and the
-# mean of the kernel between it and late events; then what is known of x, and scratch
-CURRENT, AVERAGE, DRIFT, DIAGONAL, BORN, LATE, KERNEL, BESIDE, PROJECTION, SCRATCH, DIRECTION = (
-    range(11)
-)
-FUNCTIONS, KEPT, ROWS = 3, 6, 11
+# mean of the kernel between it and late events; then what is known of x, and scratch; and, over
+# the nodes of the window, the sum of the kernel between them and all events
+CURRENT, AVERAGE, DRIFT, DIAGONAL, BORN, LATE = range(6)
+KERNEL, BESIDE, PROJECTION, SCRATCH, DIRECTION, TOTAL = range(6, 12)
+FUNCTIONS, KEPT, ROWS = 3, 6, 12
 # matrices: P; the mean outer product of pseudo-gradients, and the preconditioner made from it
 INVERSE, SCATTER, CORRECTION = range(3)
 

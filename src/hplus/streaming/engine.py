@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from hplus.kernels.compiled import compiled, kernel_row, spliced
-from hplus.streaming.atoms import AVERAGE, BESIDE, BORN, CURRENT, KERNEL, add_multiple, dot
+from hplus.streaming.atoms import AVERAGE, BESIDE, BORN, CURRENT, KERNEL, TOTAL, add_multiple, dot
 from hplus.streaming.features import fourier_row, interpolate, regenerated_row
 from hplus.streaming.layout import (
     ATOMS,
@@ -70,6 +70,9 @@ def run(rule, around, state, X, y, sizes, gaps, values, start):
         if kept < 1.0:
             for i in range(n):
                 w[i] *= kept
+        if rule.fading:
+            for i in range(len(around.nodes)):
+                rows[TOTAL, i] = kept * rows[TOTAL, i] + rows[BESIDE, i]
         if rule.loss == PROCESS:
             beta = drift(rule, around, state, n, eta, beta)
         if rule.budget >= FOURIER:
@@ -144,7 +147,7 @@ def _step(rule, numbers, counts, y, z, kxx):
     """The size η of the step and the weight β of k(x, ·) in it, held down if they are too large."""
     counts[EVENTS] += 1
     f = prediction(rule.link, z, rule.cap)
-    eta = step_size(rule.schedule, rule.step, rule.decay, numbers[SEEN])
+    eta = step_size(rule.schedule, rule.step, numbers[SEEN])
     held = rule.link != IDENTITY and abs(z) > rule.cap
     if rule.loss == PROCESS and eta * kxx * max(numbers[STEEPNESS], 1.0) > 1.0:
         eta, held = 1.0 / (kxx * max(numbers[STEEPNESS], 1.0)), True

@@ -16,14 +16,14 @@ from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
 from hplus.space import Function
 from hplus.storage import storable
-from hplus.streaming.atoms import CURRENT
+from hplus.streaming.atoms import CURRENT, TOTAL
 from hplus.streaming.base import StreamingEstimator
 from hplus.streaming.budgets import KOMP, as_budget
 from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
-from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
+from hplus.streaming.machine import Machine, StreamStatus, gram, start, start_grid
 from hplus.streaming.methods import PMD, Refit, as_method
 from hplus.streaming.nodes import grid_for, nodes_within
-from hplus.streaming.refit import solve
+from hplus.streaming.refit import events_at_atoms, solve
 from hplus.streaming.rules import RECIPROCAL
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window
@@ -31,11 +31,14 @@ from hplus.windows import Window
 SHARES = {1: 25.0, 2: 12.0, 3: 8.0}
 """The longest side over the scale of kernel="auto", by dimension."""
 
-AUTO = KOMP(0.1, 1000, relative=True)
+AUTO, AUTO_REFIT = KOMP(0.1, 1000, relative=True), KOMP(0.03, 1000, relative=True)
 COARSE, MOST_COARSE = 1.3, 2500
 """Nodes in a step's integral: cells where the kernel falls by half, and the largest number."""
 
-FINE, MOST_FINE = 5.0, {1: 4097, 2: 40_000, 3: 60_000}
+STALE = 32
+"""Refit predicts from all events but the last, at most one in so many."""
+
+FINE, MOST_FINE = 10.0, {1: 4097, 2: 40_000, 3: 60_000}
 """Those on which a rate is given."""
 
 
@@ -63,7 +66,7 @@ class StreamingIntensity(StreamingEstimator):
         "spppot" (`SPPPOT`), "second_order", "pmd" (a grid), or "refit" (`Refit`): as accurate as a
         batch fit, and slower to predict.
     budget : "auto" or KOMP
-        What is kept; "auto" is KOMP(0.1, 1000, relative=True). PMD's grid needs none.
+        What is kept; "auto" is KOMP(0.1, 1000, relative=True), 0.03 for Refit; PMD has its grid.
     forget : float, optional
         Half-life: what was seen counts half as much after so much exposure, or after so many
         events if exposure is not given.
@@ -202,12 +205,13 @@ class StreamingIntensity(StreamingEstimator):
             return
         at, never, every = 0, np.full(len(X), np.inf), as_method(self.method).every
         while at < len(X):
-            # a snapshot at every multiple of `every`, however the events come
-            ahead = every - int(machine.state.counts[EVENTS]) % every
-            part = slice(at, min(at + ahead, len(X)))
+            # when a snapshot is due depends on nothing but the number of events
+            last = int(self.snapshot_["events"]) if "snapshot_" in self.__dict__ else 0
+            due = last + min(every, 1 + last // STALE)
+            part = slice(at, min(at + due - int(machine.state.counts[EVENTS]), len(X)))
             machine.learn(X[part], never[part], gaps[part])
             at = part.stop
-            if machine.state.counts[EVENTS] % every == 0:
+            if machine.state.counts[EVENTS] == due:
                 self.snapshot_ = _snapshot(machine)
 
     def _expansion(self, machine: Machine) -> tuple[Floats, Floats]:
@@ -215,22 +219,22 @@ class StreamingIntensity(StreamingEstimator):
         method = as_method(self.method)
         if not isinstance(method, Refit):
             return machine.function(machine.rule.averaging >= 0.0)
-        kept = self.__dict__.get("snapshot_") or _snapshot(machine)
-        at = float(kept["events"])
         cached = self.__dict__.get("_solved")
-        if cached is None or cached[0] != at:
-            cached = self._solved = (at, self._solve(machine, kept, method))
+        if cached is None or cached[0] is not self.snapshot_:
+            cached = self._solved = (self.snapshot_, self._solve(machine, self.snapshot_, method))
         return cached[1]
 
     def _solve(self, machine: Machine, kept: dict[str, Any], method: Refit) -> Any:
         kernel, around, centers = machine.kernel, machine.around, kept["centers"]
-        nodes, shares = nodes_within(
-            grid_for(kernel, self.window, 2.0 * COARSE, 4 * MOST_COARSE), self.window
-        )
+        fine = grid_for(kernel, self.window, 2.0 * COARSE, 4 * MOST_COARSE)
+        nodes, shares = nodes_within(fine, self.window)
         background = kernel.dot(nodes, around.nodes, around.shares)
         at_nodes = np.column_stack([background, kernel(nodes, centers)])
+        atoms = events_at_atoms(kernel, centers, around.nodes, kept["totals"])
+        events = np.concatenate([[around.shares @ kept["totals"]], atoms])
         penalty = None if isinstance(method.penalty, str) else float(method.penalty)
-        w = solve(kept["gram"], at_nodes, shares, kept["weights"], float(kept["seen"]), penalty)
+        K = gram(kernel, centers, around.nodes, around.shares)
+        w = solve(K, at_nodes, shares, events, float(kept["seen"]), penalty)
         points = np.vstack([around.nodes, centers])
         return points, np.concatenate([w[0] * around.shares, w[1:]])
 
@@ -241,7 +245,10 @@ class StreamingIntensity(StreamingEstimator):
             grid = self._grid()
             z = machine.state.rows[CURRENT, : grid.size]
         else:
-            grid = grid_for(machine.kernel, self.window, FINE, MOST_FINE[self.window.dimension])
+            grid = grid_for(machine.kernel, self.window, STALE = 32
+"""Refit predicts from all events but the last, at most one in so many."""
+
+FINE, MOST_FINE[self.window.dimension])
             centers, weights = self._expansion(machine)
             points = grid.nodes().reshape(-1, grid.dimension)
             z = machine.kernel.dot(points, centers, weights)
@@ -258,8 +265,10 @@ class StreamingIntensity(StreamingEstimator):
         parts = [method_part(method), {"half_life": half_life}]
         if isinstance(method, PMD):
             return start_grid(rule(*parts), kernel, window, self._grid())
-        nodes, shares = nodes_within(grid_for(kernel, window, COARSE, MOST_COARSE), window)
-        budget = AUTO if isinstance(self.budget, str) else self.budget
+        fineness = 1.5 * COARSE if isinstance(method, Refit) else COARSE
+        nodes, shares = nodes_within(grid_for(kernel, window, fineness, MOST_COARSE), window)
+        auto = AUTO_REFIT if isinstance(method, Refit) else AUTO
+        budget = auto if isinstance(self.budget, str) else self.budget
         return start(rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares)
 
     def _grid(self) -> Any:
@@ -342,12 +351,11 @@ class StreamingIntensity(StreamingEstimator):
 
 
 def _snapshot(machine: Machine) -> dict[str, Any]:
-    """What Refit needs of a machine: its atoms, their inner products, Σ k(x_i, ·) on them."""
+    """What Refit needs of a machine: its atoms, and Σ k(x_i, ·) at the nodes."""
     n, state = machine.size, machine.state
     return {
         "centers": state.centers[1:n].copy(),
-        "gram": machine.gram(),
-        "weights": state.rows[CURRENT, :n].copy(),
+        "totals": state.rows[TOTAL, : len(machine.around.nodes)].copy(),
         "seen": float(state.numbers[SEEN]),
         "events": float(state.counts[EVENTS]),
     }

@@ -24,6 +24,7 @@ from hplus.streaming.atoms import (
     INVERSE,
     ROWS,
     SCATTER,
+    TOTAL,
 )
 from hplus.streaming.engine import REBUILD, run
 from hplus.streaming.layout import (
@@ -48,6 +49,9 @@ from hplus.windows import Window
 
 FIRST_ROOM = 60
 """Atoms that there is room for at the start."""
+
+JITTER = 1e-6
+"""The nugget of a dictionary as a share of k(x, x) [math, Eq. 5.4]."""
 
 NUMBERS, COUNTS = 6, 7
 PATIENCE = 1.0
@@ -138,7 +142,7 @@ class Machine:
         else:
             numbers[EXPOSURE] += gap
         if self.rule.fading:
-            self.state.rows[CURRENT, : self.size] *= kept
+            self.state.rows[[CURRENT, TOTAL]] *= kept
 
     def _features(self, X: Floats, average: bool) -> Floats:
         """z(X[i]) where features stand for the kernel: a rehearsal that learns nothing."""
@@ -165,23 +169,14 @@ class Machine:
 
     def rebuild(self) -> None:
         """P afresh from the atoms, so that rounding does not pile up."""
-        n = self.size
+        n, around = self.size, self.around
+        points = self.state.centers[self.rule.background : n]
+        K = gram(self.kernel, points, around.nodes, around.shares)
         with one_thread_if_small(n):
-            P = cho_solve(cho_factor(self.gram()), np.eye(n))
+            P = cho_solve(cho_factor(K), np.eye(n))
         self.state.matrices[INVERSE, :n, :n] = 0.5 * (P + P.T)
         self.state.rows[DIAGONAL, :n] = np.diag(P)
         self.state.counts[CHANGES] = 0
-
-    def gram(self) -> Floats:
-        """Inner products of the atoms, with the nugget."""
-        n, first, around = self.size, self.rule.background, self.around
-        K = np.empty((n, n))
-        K[first:, first:] = self.kernel(self.state.centers[first:n])
-        if first:
-            K[0, 1:] = K[1:, 0] = self.state.at_nodes[1:n] @ around.shares
-            K[0, 0] = self.state.at_nodes[0] @ around.shares
-        K[np.diag_indices(n)] *= 1.0 + self.rule.jitter
-        return K
 
     def _precondition(self) -> None:
         """C = P (G + δP)⁻¹, what (mean of g ⊗ g + δ)⁻¹ is to the weights [math, Eq. 5.6]."""

@@ -71,8 +71,8 @@ class SecondOrder(Value):
     cap : float
     """
 
-    step: Any = RootStep(0.25)
-    damping: float = 0.05
+    step: Any = RootStep(0.15)
+    damping: float = 0.015
     average: bool = True
     cap: float = CAP
 
@@ -111,13 +111,13 @@ class PMD(Value):
 @storable
 @value
 class Refit(Value):
-    """Keep Σ k(x_i, ·) over all events on a dictionary, and solve the batch problem when asked.
+    """Keep Σ k(x_i, ·) at the nodes of the window, and solve the batch problem when asked.
 
     Parameters
     ----------
     every : int
-        Predictions are those of the events up to the last multiple of this; of all events before
-        the first.
+        Predictions leave out at most so many of the last events, and at most one in 32 of all: a
+        problem is solved anew only when more have come.
     penalty : "auto" or float
         Minus the log-likelihood plus (penalty/2)‖z‖² is minimised; "auto" takes the penalty of the
         largest evidence.
@@ -157,8 +157,8 @@ def as_method(method: Any) -> Any:
 
 def _step(step: Any) -> Any:
     step = as_step(step)
-    if isinstance(step, InverseStep):
-        raise ValueError("step must be a number, FixedStep or RootStep here, got InverseStep().")
+    if step == InverseStep():
+        raise ValueError("step must have a size here, where nothing decays, got InverseStep().")
     return step
 
 

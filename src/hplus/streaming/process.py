@@ -35,7 +35,7 @@ def drift(rule, around, state, n, eta, beta):
         w[0] -= eta
     elif rule.gradient == IN_Z:
         events = state.counts[EVENTS] - 1
-        if events % min(rule.refresh, 1 + events // 8) == 0:
+        if events % min(rule.refresh, 1 + int(1.0 / eta)) == 0:  # f may change e-fold, not more
             integrate(rule, around.shares, state, n)
             multiply(state.matrices[INVERSE], n, rows[PROJECTION], drift)
         add_multiple(w, -eta, drift, n)

@@ -30,6 +30,7 @@ from hplus.streaming.atoms import (
 )
 from hplus.streaming.layout import (
     ATOMS,
+    CAPPED,
     CHANGES,
     EVENTS,
     EXCESS,
@@ -51,7 +52,8 @@ def project(rule, state, x, kxx, eta, beta):
     if at < 0 or rule.damping > 0.0:
         multiply(matrices[INVERSE], n, k, a)
     if rule.damping > 0.0:
-        _correct(rows, matrices, n, eta, 1.0 / state.numbers[SEEN])
+        held = _correct(rows, matrices, n, eta, 1.0 / state.numbers[SEEN])
+        counts[CAPPED] += held
     if at >= 0:
         w[at] += beta
     elif beta != 0.0 and kxx > 0.0:
@@ -115,7 +117,8 @@ def _correct(rows, matrices, n, eta, share):
     """From the step of first order to that of second order, on the atoms that are there.
 
     γ = a - drift are the weights of -g. Their mean outer product G is kept, and η (C - I) γ added,
-    C = P (G + δP)⁻¹ as of the last refresh.
+    C = P (G + δP)⁻¹ as of the last refresh; held down where it would change f(x) more than e-fold,
+    which is returned.
     """
     gamma, out, G = rows[DIRECTION], rows[SCRATCH], matrices[SCATTER]
     for i in range(n):
@@ -126,4 +129,7 @@ def _correct(rows, matrices, n, eta, share):
             row[j] += factor * gamma[j] - share * row[j]
     multiply(matrices[CORRECTION], n, gamma, out)
     for i in range(n):
-        rows[CURRENT, i] += eta * (out[i] - gamma[i])
+        out[i] -= gamma[i]
+    change = eta * abs(dot(rows[KERNEL], out, n))
+    add_multiple(rows[CURRENT], eta / max(change, 1.0), out, n)
+    return change > 1.0

@@ -1,7 +1,9 @@
 """The batch problem on a dictionary: the most probable log rate, by Newton's method.
 
 min over z on the atoms of  -⟨μ, z⟩/n + log ∫e^z + (penalty/2n)‖z‖²,  μ = Σ k(x_i, ·), n events:
-the likelihood with its constant factor profiled out [math, Eq. 5.7].
+the likelihood with its constant factor profiled out [math, Eq. 5.7]. The stream knows μ exactly at
+the nodes of the window, and elsewhere by the function of least norm through them: an atom need not
+have been there from the beginning.
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ from scipy.special import logsumexp
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
+from hplus.kernels import Kernel
 
 PENALTIES = np.geomspace(1e3, 1e-4, 15)
 """Tried one after the other, each from the solution of the one before."""
+
+NUGGET = 1e-8
+"""Of the nodes' Gram matrix, as a share of its diagonal."""
 
 STEPS, DECREMENT = 60, 1e-12
 """Newton steps at most, and the decrement at which they stop."""
@@ -39,36 +45,51 @@ class Mode(NamedTuple):
     curvature: Floats
 
 
-def solve(
-    K: Floats, at_nodes: Floats, shares: Floats, m: Floats, events: float, penalty: float | None
-) -> Floats:
-    """The weights of z on the atoms; K their inner products, `m` the weights of μ.
+def events_at_atoms(kernel: Kernel, atoms: Floats, nodes: Floats, totals: Floats) -> Floats:
+    """μ at the atoms from its values at the nodes."""
+    K = kernel(nodes)
+    K[np.diag_indices(len(K))] *= 1.0 + NUGGET
+    with one_thread_if_small(len(K)):
+        weights = cho_solve(cho_factor(K, overwrite_a=True), totals)
+    return kernel.dot(atoms, nodes, weights) if len(atoms) else np.zeros(0)
 
-    `at_nodes` (nodes, atoms) are the atoms at the nodes of the window; None learns the penalty.
+
+def solve(
+    K: Floats, at_nodes: Floats, shares: Floats, events: Floats, n: float, penalty: float | None
+) -> Floats:
+    """The weights of z on the atoms; K are their inner products, `events` those with μ.
+
+    `at_nodes` (nodes, atoms) are the atoms at the nodes of the integral; None learns the penalty.
     """
     with one_thread_if_small(len(K)):
         L = cholesky(K, lower=True)
         whitened = solve_triangular(L, at_nodes.T, lower=True).T
-        problem = Problem(L.T @ m / events, whitened, np.log(shares), events)
-        u = np.zeros(len(K))
-        u = _most_evident(problem) if penalty is None else _mode(problem, u, penalty).u
+        target = solve_triangular(L, events, lower=True) / n
+        problem = Problem(target, whitened, np.log(shares), n)
+        if penalty is None:
+            u = _most_evident(problem)
+        else:
+            u = _mode(problem, np.zeros(len(K)), penalty).u
         return solve_triangular(L.T, u)
 
 
 def _most_evident(problem: Problem) -> Floats:
-    """The mode under the penalty of the largest evidence [math, Eq. 5.8]."""
-    u, best, found = np.zeros_like(problem.target), -np.inf, None
+    """The mode under the penalty with the largest evidence [math, Eq. 5.8].
+
+    The first that is larger than its neighbours: μ is known to some digits only, and below them
+    what looks like evidence is not.
+    """
+    u, best = np.zeros_like(problem.target), -np.inf
     for penalty in PENALTIES:
         mode = _mode(problem, u, penalty)
-        n, M, u = problem.events, len(mode.u), mode.u
+        n, M = problem.events, len(u)
         factor = cholesky(n * mode.curvature + penalty * np.eye(M), lower=True)
         log_determinant = 2.0 * np.log(np.diag(factor)).sum()
         evidence = -n * mode.value + 0.5 * (M * np.log(penalty) - log_determinant)
-        if evidence > best:
-            best, found = evidence, u
-        elif evidence < best - 10.0:
+        if evidence < best:
             break
-    return u if found is None else found
+        u, best = mode.u, evidence
+    return u
 
 
 def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:

@@ -86,10 +86,10 @@ def room(loss, link, y, z, cap):
 
 
 @inner
-def step_size(schedule, size, decay, n):
-    """The step at the n-th event: size, size/√n, or 1/(decay·n)."""
+def step_size(schedule, size, n):
+    """The step at the n-th event: size, size/√n, or size/n."""
     if schedule == ROOT:
         return size / math.sqrt(n)
     if schedule == HARMONIC:
-        return 1.0 / (decay * n)
+        return size / n
     return size

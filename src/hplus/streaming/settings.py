@@ -34,11 +34,9 @@ from hplus.streaming.budgets import (
     Unlimited,
 )
 from hplus.streaming.links import Identity, Log
+from hplus.streaming.machine import JITTER
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
-
-JITTER = 1e-6
-"""The nugget of a dictionary as a share of k(x, x) [math, after Eq. 5.4]."""
 
 NOVEL = 1e-4
 """Squared distance, as a share of k(x, x), from which on a point is a new landmark."""
@@ -166,9 +164,10 @@ def _(step: RootStep, decay: float) -> Part:
 
 @step_part.register
 def _(step: InverseStep, decay: float) -> Part:
-    if decay == 0.0:
-        raise ValueError("InverseStep() needs a decay above 0, got 0: give one, or RootStep(1.0).")
-    return {"schedule": ru.HARMONIC, "decay": decay}
+    if step.size is None and decay == 0.0:
+        raise ValueError("InverseStep() needs a size or a decay above 0, got 0: give one of them.")
+    size = 1.0 / decay if step.size is None else step.size
+    return {"schedule": ru.HARMONIC, "step": size, "decay": decay}
 
 
 @singledispatch

@@ -37,7 +37,13 @@ class RootStep(Value):
 @storable
 @value
 class InverseStep(Value):
-    """Steps of 1/(decay·n) at the n-th event, for a decay above 0."""
+    """Steps of size/n at the n-th event; without a size 1/(decay·n), for a decay above 0."""
+
+    size: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.size is not None:
+            self._set(size=check_positive("size", self.size))
 
 
 STEPS: dict[str, type[Value]] = {"fixed": FixedStep, "root": RootStep, "inverse": InverseStep}

@@ -1,0 +1,270 @@
+"""Streams beside a textbook in NumPy, a bare matrix product and River, with one thread.
+
+    python benchmarks/streaming.py [--data FOLDER]
+
+FOLDER holds a9a_train.csv.gz, which does not ship with hplus; without it only made events are
+learned from. Times are CPU seconds after compilation, the best of a few repeats; speeds beside
+others are ratios within this run. Ends with exit code 1 if a figure misses its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from _measure import best, finish, header, peak_megabytes, row
+from _numpy_komp import TextbookStream
+from machines import read_a9a
+from numba import njit
+from river import linear_model
+from river.feature_extraction import RBFSampler
+from threadpoolctl import threadpool_limits
+
+from hplus import (
+    Box,
+    Gaussian,
+    Interval,
+    RandomFourier,
+    StreamingClassifier,
+    StreamingIntensity,
+    StreamingRegressor,
+)
+from hplus.streaming.atoms import INVERSE, multiply
+from hplus.streaming.machine import Machine
+from hplus.windows import Window
+
+WARM = 50_000
+"""Events learned from before anything is timed."""
+
+CHUNK = 200_000
+"""Events that are timed."""
+
+PROGRESS = 3000
+"""Rows of a9a on which progressive accuracies are compared."""
+
+
+class Setting(NamedTuple):
+    """A stream whose dictionary is to have a certain size, and what is asked of it."""
+
+    name: str
+    window: Window
+    scales: tuple[float, ...]
+    least: int
+    most: int
+    speed: float
+
+
+LINE = Setting("1-D", Interval(0, 24), (0.5, 0.55, 0.45, 0.6, 0.4), 45, 55, 1e6)
+PLANE = Setting("2-D", Box((0, 0), (1, 1)), (0.095, 0.09, 0.1, 0.085, 0.11), 130, 170, 150e3)
+
+
+def events(n: int, dimension: int, seed: int = 0) -> np.ndarray:
+    """Events of a smooth rate: on [0, 24], or on the unit square."""
+    X = np.random.default_rng(seed).beta(
+        [2.0, 2.0][:dimension], [5.0, 2.0][:dimension], (n, dimension)
+    )
+    return 24.0 * X if dimension == 1 else X
+
+
+def warm(setting: Setting) -> StreamingIntensity:
+    """A stream under way with the number of atoms that is asked for."""
+    X = events(WARM, setting.window.dimension)
+    for scale in setting.scales:
+        model = StreamingIntensity(setting.window, Gaussian(scale)).partial_fit(X)
+        if setting.least < model.n_atoms_ < setting.most:
+            break
+    return model
+
+
+def machine_of(model: Any) -> Machine:
+    return model._live(model._machine)[0]
+
+
+def speed(setting: Setting) -> None:
+    """Events a second, beside bare products and a textbook."""
+    model, d = warm(setting), setting.window.dimension
+    X = events(CHUNK, d, seed=1)
+    seconds, _ = best(lambda: model.partial_fit(X), 7)
+    n, rate = model.n_atoms_, CHUNK / seconds
+    row(f"{setting.name}: atoms", n, least=setting.least, most=setting.most)
+    row(f"{setting.name}, {n} atoms: events/s", rate, least=setting.speed)
+    bare, own = products(machine_of(model))
+    row(f"{setting.name}: share of {bare:,.0f} bare BLAS products P @ k a second", rate / bare)
+    row(f"{setting.name}: share of {own:,.0f} of the engine's products a second", rate / own)
+    textbook(setting, rate)
+
+
+def products(machine: Machine) -> tuple[float, float]:
+    """Products of P with a vector in a second: by BLAS, and by the engine's own loop."""
+    n, times = machine.size, 20_000
+    P, k, out = machine.state.matrices[INVERSE], np.ones(machine.size), np.empty(machine.size)
+    compact = P[:n, :n].copy()
+    repeat(P, n, k, out, 1)  # compiles
+    bare, _ = best(lambda: [np.dot(compact, k, out=out) for _ in range(times)], 5)
+    own, _ = best(lambda: repeat(P, n, k, out, times), 5)
+    return times / bare, times / own
+
+
+@njit
+def repeat(P, n, k, out, times):  # type: ignore[no-untyped-def]
+    for _ in range(times):
+        multiply(P, n, k, out)
+        k[0] += 0.0 * out[0]  # or the loop might be left out
+
+
+def textbook(setting: Setting, rate: float) -> None:
+    """The same events, from the same state, by NumPy."""
+    model, count = warm(setting), 600
+    X = events(count, setting.window.dimension, seed=2)
+    theirs = TextbookStream(machine_of(model))
+    seconds, _ = best(lambda: theirs.learn(X), 1)
+    model.partial_fit(X)
+    difference = theirs.differs_from(machine_of(model))
+    what = f"{setting.name}, {model.n_atoms_} atoms: speed, ours / NumPy KOMP"
+    row(f"{what} ({count / seconds:,.0f} events/s)", rate * seconds / count, least=300)
+    row(f"{setting.name}: largest difference of weights, same atoms", difference, most=1e-6)
+
+
+def one_by_one() -> None:
+    """learn_one in a Python loop."""
+    X, y = events(WARM, 1), np.sin(events(WARM, 1)[:, 0])
+    rate = StreamingIntensity(LINE.window).partial_fit(X)
+    seconds, _ = best(lambda: [rate.learn_one(x) for x in X[:20_000]], 5)
+    row("StreamingIntensity.learn_one, a second", 20_000 / seconds, least=50e3)
+    curve = StreamingRegressor(Gaussian(2.0)).partial_fit(X, y)
+    pairs = list(zip(X[:20_000], y[:20_000].tolist(), strict=True))
+    seconds, _ = best(lambda: [curve.learn_one(x, t) for x, t in pairs], 5)
+    row("StreamingRegressor.learn_one, a second", 20_000 / seconds, least=50e3)
+
+
+def growth() -> None:
+    """Events a second against the number of atoms."""
+    X, Z = events(WARM, 1), events(20_000, 1, seed=1)
+    for scale in (1.3, 0.66, 0.33, 0.16, 0.066):
+        model = StreamingIntensity(LINE.window, Gaussian(scale)).partial_fit(X)
+        seconds, _ = best(lambda m=model: m.partial_fit(Z), 3)
+        row(f"1-D, {model.n_atoms_} atoms: events/s", len(Z) / seconds)
+
+
+def alone(work: Any) -> Any:
+    """`work()` in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(work).result()
+
+
+def long_stream() -> tuple[float, float, int]:
+    """Ten million events: CPU seconds, growth of the memory after the first million, atoms."""
+    model, start = StreamingIntensity(LINE.window, Gaussian(0.5)), time.process_time()
+    for million in range(10):
+        model.partial_fit(events(10**6, 1, seed=million))
+        if million == 0:
+            before = peak_megabytes()
+    return time.process_time() - start, peak_megabytes() - before, model.n_atoms_
+
+
+def memory() -> None:
+    seconds, extra, atoms = alone(long_stream)
+    what = f"1-D, 10,000,000 events in {seconds:.0f} s, {atoms} atoms: extra memory, MB"
+    row(what, extra, most=10.0)
+
+
+STARTING = """
+import json, time
+start = time.process_time()
+import numpy as np
+import hplus
+imported = time.process_time() - start
+model = hplus.StreamingIntensity(hplus.Interval(0, 1))
+model.partial_fit(np.linspace(0.1, 0.9, 50)[:, None])
+print(json.dumps([imported, time.process_time() - start - imported]))
+"""
+
+
+def starting() -> None:
+    """The first call of a process, with and without machine code on disk."""
+    with TemporaryDirectory() as folder:
+        first = started(folder)
+        later = [started(folder) for _ in range(3)]
+    row("import hplus, seconds", min(seconds[0] for seconds in later))
+    row("first partial_fit after installation, seconds", first[1], most=15.0)
+    row("first partial_fit of a later process, seconds", min(s[1] for s in later), most=1.0)
+
+
+def started(folder: str) -> list[float]:
+    """CPU seconds of the import and of the first partial_fit of a process."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": folder, "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", STARTING]
+    answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return list(json.loads(answer.stdout))
+
+
+def a9a(folder: Path) -> None:
+    """Logistic regression on random features: River's, and ours on the same rows."""
+    X, y = read_a9a(folder / "a9a_train.csv.gz")
+    dense = [dict(enumerate(x)) for x in X[:PROGRESS].tolist()]
+    sparse = [{j: v for j, v in x.items() if v} for x in dense]
+    labels = (y == 1).tolist()
+    seconds, _ = best(lambda: river_accuracy(dense[:200], labels), 2)
+    slow = seconds / 200
+    seconds, accuracy = best(lambda: river_accuracy(sparse, labels), 1)
+    row("a9a: River, ms a row with all 123 columns", 1e3 * slow)
+    row("a9a: River, ms a row with its 1s alone", 1e3 * seconds / PROGRESS)
+    row(f"a9a, first {PROGRESS:,} rows: River's progressive accuracy", accuracy)
+    ours = logistic().predict_then_learn(X[:PROGRESS], y[:PROGRESS])
+    mine = float(np.mean(ours == y[:PROGRESS]))
+    row(f"a9a, first {PROGRESS:,} rows: ours", mine, least=accuracy)
+    seconds, all_labels = best(lambda: logistic().predict_then_learn(X, y), 3)
+    row(f"a9a, all {len(X):,} rows: progressive accuracy", float(np.mean(all_labels == y)))
+    per_row = seconds / len(X)
+    what = f"a9a: speed a row, ours ({1e6 * per_row:.1f} us) / River"
+    row(f"{what} with its 1s alone", seconds / PROGRESS / per_row)
+    row(f"{what} with all columns", slow / per_row, least=1000)
+
+
+def river_accuracy(examples: list[dict[int, float]], labels: list[bool]) -> float:
+    """The share of labels that River predicts before it learns from them."""
+    sampler = RBFSampler(gamma=0.05, n_components=200, seed=0)
+    model, right = sampler | linear_model.LogisticRegression(), 0
+    for x, label in zip(examples, labels, strict=False):
+        right += model.predict_one(x) == label
+        model.learn_one(x, label)
+    return right / len(examples)
+
+
+def logistic() -> StreamingClassifier:
+    """The same kernel, exp(-0.05|x - z|²), with as many features."""
+    features = RandomFourier(100, random_state=0)
+    return StreamingClassifier(Gaussian(np.sqrt(10.0)), "logistic", budget=features)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder with a9a_train.csv.gz")
+    folder = parser.parse_args().data
+    header()
+    starting()
+    with threadpool_limits(1):
+        speed(LINE)
+        speed(PLANE)
+        one_by_one()
+        growth()
+        memory()
+        if folder is not None:
+            a9a(folder)
+    if folder is None:
+        print("\nGive --data FOLDER for the rows on a9a.")
+    finish()
+
+
+if __name__ == "__main__":
+    main()

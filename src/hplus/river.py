@@ -1,0 +1,254 @@
+"""The streaming estimators as River models: examples are dicts, and classes may emerge.
+
+The columns are the features of the first example that is learned from, sorted by name. A feature
+that comes later is ignored, one that is missing is 0: put a StandardScaler() before the model, so
+that 0 is the mean. Learning one by one or in batches gives the same model, bit for bit.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+from scipy.special import expit
+
+from hplus._checks import Floats, shown
+from hplus._values import Value, value
+from hplus.streaming.links import Identity, as_link
+from hplus.streaming.supervised import StreamingClassifier, StreamingRegressor
+
+try:
+    from river import base
+except ImportError:
+    raise ImportError("hplus.river needs river: pip install 'hplus[river]'.") from None
+
+NUMBER = (float, int, np.number, np.bool_)
+
+
+@final
+@value
+class Columns(Value):
+    """Which features of an example stand in which column of its row."""
+
+    names: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            raise ValueError("x must hold at least one feature in the first example, got none.")
+        self._set(names=tuple(sorted(self.names, key=str)))
+
+    def row(self, x: Mapping[Any, Any]) -> Floats:
+        """One example as a row, shape (1, d)."""
+        numbers = [x.get(name, 0.0) for name in self.names]
+        if not all(isinstance(number, NUMBER) for number in numbers):
+            self._refuse(x)
+        return np.array([numbers], dtype=np.float64)
+
+    def rows(self, X: Any) -> Floats:
+        """A DataFrame as rows, shape (n, d)."""
+        return X.reindex(columns=list(self.names), fill_value=0.0).to_numpy(dtype=np.float64)
+
+    def _refuse(self, x: Mapping[Any, Any]) -> None:
+        name = next(n for n in self.names if not isinstance(x.get(n, 0.0), NUMBER))
+        raise TypeError(
+            f"x must hold numbers only, got {shown(x[name])} for {name!r}: encode it first, for "
+            "example with OneHotEncoder()."
+        )
+
+
+def columns_of(x: Any) -> Columns:
+    """The columns that the first example sets."""
+    if not isinstance(x, Mapping):
+        raise TypeError(f"x must be a dict of features, got {shown(x)}.")
+    return Columns(tuple(x))
+
+
+@final
+class RiverRegressor(base.MiniBatchRegressor):
+    """`StreamingRegressor` for River's streams of dicts; before it has learned, z = 0.
+
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from hplus.river import RiverRegressor
+    >>> model = preprocessing.StandardScaler() | RiverRegressor()
+    >>> model = preprocessing.TargetStandardScaler(model)
+    >>> stream = datasets.TrumpApproval().take(500)
+    >>> evaluate.progressive_val_score(stream, model, metrics.MAE()).get() < 0.7
+    True
+
+    Parameters
+    ----------
+    kernel, loss, link, step, decay, budget, average
+        As in `StreamingRegressor`.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        loss: Any = "squared",
+        link: Any = "identity",
+        step: Any = "auto",
+        decay: float = 0.0,
+        budget: Any = "auto",
+        average: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.link = link
+        self.step = step
+        self.decay = decay
+        self.budget = budget
+        self.average = average
+        self._columns: Columns | None = None
+        self._model = StreamingRegressor(**self._get_params())
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn from one example."""
+        self._columns = self._columns or columns_of(x)
+        self._model.learn_one(self._columns.row(x), y)
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """f(x)."""
+        if self._columns is None:
+            return self._first
+        return float(self._model.predict(self._columns.row(x))[0])
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from the rows of a DataFrame, one after the other."""
+        self._columns = self._columns or Columns(tuple(X.columns))
+        self._model.partial_fit(self._columns.rows(X), np.asarray(y))
+
+    def predict_many(self, X: Any) -> Any:
+        """f of every row, as a Series."""
+        import pandas as pd
+
+        if self._columns is None:
+            return pd.Series(self._first, index=X.index)
+        return pd.Series(self._model.predict(self._columns.rows(X)), index=X.index)
+
+    @property
+    def _first(self) -> float:
+        """The prediction for z = 0."""
+        return 0.0 if isinstance(as_link(self.link), Identity) else 1.0
+
+
+@final
+class RiverClassifier(base.MiniBatchClassifier):
+    """`StreamingClassifier` for River's streams of dicts; one machine for each class seen so far.
+
+    Each learns its class against the rest. One more learns that everything is of another class:
+    from its copy a new class starts, so that the result is that of classes known beforehand.
+
+    >>> from river import datasets, evaluate, metrics, preprocessing
+    >>> from hplus.river import RiverClassifier
+    >>> model = preprocessing.StandardScaler() | RiverClassifier()
+    >>> stream = datasets.Phishing().take(500)
+    >>> evaluate.progressive_val_score(stream, model, metrics.Accuracy()).get() > 0.8
+    True
+
+    Parameters
+    ----------
+    kernel, loss, step, decay, budget, average
+        As in `StreamingClassifier`, but for the loss, which is "logistic": others give no
+        probabilities.
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "auto",
+        loss: Any = "logistic",
+        step: Any = "auto",
+        decay: float = 0.0,
+        budget: Any = "auto",
+        average: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.step = step
+        self.decay = decay
+        self.budget = budget
+        self.average = average
+        self._columns: Columns | None = None
+        self._none = StreamingClassifier(**self._get_params())
+        self._machines: dict[Any, StreamingClassifier] = {}
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn from one example, which may be of a class never seen before."""
+        self._columns = self._columns or columns_of(x)
+        self._learn(self._columns.row(x), [y])
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The most likely class; None if there is none yet."""
+        if self._columns is None:
+            return None
+        return self._labels(self._columns.row(x))[0]
+
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probability of every class seen so far."""
+        if self._columns is None:
+            return {}
+        return dict(
+            zip(self._machines, self._shares(self._columns.row(x))[0].tolist(), strict=True)
+        )
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn from the rows of a DataFrame, one after the other."""
+        self._columns = self._columns or Columns(tuple(X.columns))
+        rows, labels = self._columns.rows(X), list(y)
+        firsts = [labels.index(label) for label in dict.fromkeys(labels)]
+        cuts = [i for i in firsts if labels[i] not in self._machines and i > 0]
+        for start, stop in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+            self._learn(rows[start:stop], labels[start:stop])
+
+    def predict_many(self, X: Any) -> Any:
+        """The most likely class of every row, as a Series."""
+        import pandas as pd
+
+        labels = [None] * len(X) if self._columns is None else self._labels(self._columns.rows(X))
+        return pd.Series(labels, index=X.index, dtype=object)
+
+    def predict_proba_many(self, X: Any) -> Any:
+        """The probability of every class seen so far, as a DataFrame."""
+        import pandas as pd
+
+        if self._columns is None:
+            return pd.DataFrame(index=X.index)
+        shares = self._shares(self._columns.rows(X))
+        return pd.DataFrame(shares, index=X.index, columns=list(self._machines))
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def _learn(self, rows: Floats, labels: list[Any]) -> None:
+        """Learn from rows of which the first alone may be of a new class."""
+        if labels[0] not in self._machines:
+            self._machines[labels[0]] = copy.deepcopy(self._none)
+        for label, machine in self._machines.items():
+            _teach(machine, rows, [1 if y == label else -1 for y in labels])
+        _teach(self._none, rows, [-1] * len(labels))
+
+    def _values(self, rows: Floats) -> Floats:
+        """z of every class, shape (n, classes)."""
+        values = [machine.decision_function(rows) for machine in self._machines.values()]
+        return np.stack(values, axis=1)
+
+    def _labels(self, rows: Floats) -> list[Any]:
+        classes = list(self._machines)
+        return [classes[i] for i in self._values(rows).argmax(axis=1)]
+
+    def _shares(self, rows: Floats) -> Floats:
+        """The probability of every class, shape (n, classes)."""
+        if not hasattr(self._none, "predict_proba"):
+            raise NotImplementedError(f'probabilities need loss="logistic", got {self.loss!r}.')
+        shares = np.maximum(expit(self._values(rows)), np.finfo(float).tiny)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+
+def _teach(machine: StreamingClassifier, rows: Floats, sides: list[int]) -> None:
+    """Rows of the class, 1, and of others, -1."""
+    if len(rows) == 1 and hasattr(machine, "state_"):
+        machine.learn_one(rows[0], sides[0])
+    else:
+        machine.partial_fit(rows, sides, classes=(-1, 1))
