@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ def draw(n: int, seed: int) -> Floats:
     return np.interp(u, steps, NODES[:, 0])[:, None]
 
 
-def density_of(model: StreamingIntensity) -> Floats:
+def density_of(model: Any) -> Floats:
     """f/∫f at the nodes."""
     f = model.predict(NODES)
     return f / (SHARES @ f)
@@ -69,7 +70,10 @@ class PseudoGradient:
 
 def gradients_data(events: int = 30_000, checks: int = 30) -> list[PseudoGradient]:
     """Every pseudo-gradient at the functions that a run of SPPPOT, log form, goes through."""
-    model, X = StreamingIntensity(UNIT, KERNEL, SPPPOT(RootStep(1.0), average=False)), draw(events, 0)
+    model, X = (
+        StreamingIntensity(UNIT, KERNEL, SPPPOT(RootStep(1.0), average=False)),
+        draw(events, 0),
+    )
     counts = np.unique(np.geomspace(4, events, checks).astype(int))
     rows, last = [], 0
     for count in counts:

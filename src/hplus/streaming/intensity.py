@@ -72,6 +72,8 @@ class StreamingIntensity(StreamingEstimator):
         events if exposure is not given.
     """
 
+    snapshot_: dict[str, Any]
+
     def __init__(
         self,
         window: Any,
@@ -245,10 +247,7 @@ class StreamingIntensity(StreamingEstimator):
             grid = self._grid()
             z = machine.state.rows[CURRENT, : grid.size]
         else:
-            grid = grid_for(machine.kernel, self.window, STALE = 32
-"""Refit predicts from all events but the last, at most one in so many."""
-
-FINE, MOST_FINE[self.window.dimension])
+            grid = grid_for(machine.kernel, self.window, FINE, MOST_FINE[self.window.dimension])
             centers, weights = self._expansion(machine)
             points = grid.nodes().reshape(-1, grid.dimension)
             z = machine.kernel.dot(points, centers, weights)

@@ -188,6 +188,19 @@ class Machine:
         self.state.counts[REFRESHED] = self.state.counts[EVENTS]
 
 
+def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Floats:
+    """Inner products of the atoms at `points`, with the nugget; the background first, if any."""
+    first = int(len(nodes) > 0)
+    n = first + len(points)
+    K = np.empty((n, n))
+    K[first:, first:] = kernel(points) if len(points) else 0.0
+    if first:
+        K[0, 1:] = K[1:, 0] = kernel.dot(points, nodes, shares) if len(points) else 0.0
+        K[0, 0] = shares @ kernel.dot(nodes, nodes, shares)
+    K[np.diag_indices(n)] *= 1.0 + JITTER
+    return K
+
+
 def start(rule: Rule, kernel: Kernel, dimension: int, nodes: Floats, shares: Floats) -> Machine:
     """A dictionary with no atom but the background's."""
     steps = program(kernel, dimension)
