@@ -21,9 +21,16 @@ class TextbookStream:
         self.rule, self.kernel, self.around = machine.rule, machine.kernel, machine.around
         self.centers = state.centers[1:n].copy()
         self.functions = state.rows[[CURRENT, AVERAGE, DRIFT], :n].copy()
-        self.gram = machine.gram()
-        self.at_nodes = state.at_nodes[:n].copy()
+        self.at_nodes, self.gram = self._inner_products()
         self.events, self.seen = int(state.counts[EVENTS]), float(state.numbers[SEEN])
+
+    def _inner_products(self) -> tuple[np.ndarray, np.ndarray]:
+        """Those of atoms with nodes and among atoms; the first atom is the mean over the nodes."""
+        nodes, shares, kernel = self.around.nodes, self.around.shares, self.kernel
+        at_nodes = np.vstack([shares @ kernel(nodes, nodes), kernel(self.centers, nodes)])
+        first = at_nodes @ shares
+        K = np.block([[first[:1, None], first[None, 1:]], [first[1:, None], kernel(self.centers)]])
+        return at_nodes, K + self.rule.jitter * np.diag(np.diag(K))
 
     def learn(self, X: np.ndarray) -> None:
         for x in X:

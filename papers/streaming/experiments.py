@@ -73,7 +73,7 @@ class Fit:
     """One method: losses (splits,) on held-out fifths, and what it learned from all events.
 
     `to_offline` is the mean and standard error of the losses less the offline optimum's on the
-    same splits; `weights` is how many numbers are kept, None for a batch fit; `density` is
+    same splits, NaN if it is not among the methods; `weights` is how many numbers are kept, None for a batch fit; `density` is
     f/∫f on the grid of `places`.
     """
 
@@ -109,16 +109,14 @@ def _fits(
         name: np.array([loss_of(make(window, kernel).fit(kept), rest) for kept, rest in parts])
         for name, make in methods.items()
     }
-    against = losses.get(OFFLINE, next(iter(losses.values())))
+    nothing = np.full(splits, np.nan)
     return [
-        _fit(name, make(window, kernel), X, losses[name], paired(losses[name], against), cells)
+        _fit(name, make(window, kernel), X, losses[name], losses.get(OFFLINE, nothing), cells)
         for name, make in methods.items()
     ]
 
 
-def _fit(
-    name: str, model: Any, X: Floats, losses: Floats, to_offline: tuple[float, float], cells: int
-) -> Fit:
+def _fit(name: str, model: Any, X: Floats, losses: Floats, offline: Floats, cells: int) -> Fit:
     low, high = model.window.bounds()
     places = tuple(np.linspace(a, b, cells) for a, b in zip(low, high, strict=True))
     nodes = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1)
@@ -127,6 +125,7 @@ def _fit(
     seconds = time.process_time() - begun
     rate = model.predict(nodes.reshape(-1, X.shape[1])).reshape(nodes.shape[:-1])
     weights = getattr(model, "n_atoms_", None)
+    to_offline = (np.nan, np.nan) if np.isnan(offline).any() else paired(losses, offline)
     return Fit(name, losses, to_offline, weights, seconds, places, rate / total, X)
 
 

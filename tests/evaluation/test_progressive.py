@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import SGDClassifier, SGDRegressor
 
-from hplus import Gaussian, Interval, KernelRegressor, StreamingClassifier, StreamingIntensity
-from hplus import StreamingRegressor
+from hplus import (
+    Gaussian,
+    Interval,
+    KernelRegressor,
+    StreamingClassifier,
+    StreamingIntensity,
+    StreamingRegressor,
+)
 from hplus.evaluation.progressive import Progress, prequential, regret
 
 G = Gaussian(0.7)

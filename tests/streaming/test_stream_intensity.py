@@ -351,7 +351,8 @@ def numpy_second_step(gradient, kernel, eta, points):
 
 @pytest.mark.parametrize("gradient", ["log", "mirror"])
 def test_the_second_step_is_the_formula_of_its_gradient(gradient):
-    kernel, points, eta = Gaussian(2.0), [9.0, 10.5], 0.6
+    # after a step of this length the integral is taken anew
+    kernel, points, eta = 0.5 * Gaussian(2.0), [9.0, 10.5], 1.5
     w = numpy_second_step(gradient, kernel, eta, points)
     method = SPPPOT(eta, gradient, average=False)
     model = StreamingIntensity(DAY, kernel, method, budget=KOMP(0.0))
@@ -519,7 +520,7 @@ BAD = {
     "unknown budget": (learn(budget="komps"), ValueError, "budget must be one of .*got 'komps'"),
     "number as budget": (learn(budget=5), TypeError, "budget must be .*got 5"),
     "negative half-life": (learn(forget=-1.0), ValueError, "forget must be a positive .*got -1"),
-    "events outside": (learn(x=X + 10.0), ValueError, "X must .*inside|X has .*outside"),
+    "events outside": (learn(x=X + 10.0), ValueError, "X must lie in the window, got 5 of 12"),
     "NaN events": (learn(x=X * np.nan), ValueError, "X must hold finite numbers"),
     "events of two axes": (learn(x=np.ones((3, 2))), ValueError, "X must have 1 column.*got 2"),
     "no events": (
@@ -533,7 +534,7 @@ BAD = {
         ValueError,
         "exposure must be above 0 in all, got 0",
     ),
-    "NaN exposure": (learn(exposure=np.nan), ValueError, "exposure must .*NaN"),
+    "NaN exposure": (learn(exposure=np.nan), ValueError, "exposure must be finite, got nan"),
     "exposures too few": (
         learn(exposure=[1.0, 2.0]),
         ValueError,

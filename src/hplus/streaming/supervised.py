@@ -142,7 +142,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
     >>> model = StreamingRegressor(Gaussian(0.1), loss="poisson", link="log")
     >>> model = model.partial_fit(X, np.exp(3 * X[:, 0]))
     >>> model.predict([[0.5]]).round(1).tolist()
-    [4.5]
+    [4.6]
 
     Parameters
     ----------

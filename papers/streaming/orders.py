@@ -1,0 +1,88 @@
+"""Steps of second order beside those of first order, on the same streams in several orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from experiments import LINE, LINE_KERNEL, distances, loss_of
+from numpy.typing import NDArray
+from theorem import KERNEL, UNIT, density_of, draw, excess
+
+from hplus import SPPPOT, Intensity, SecondOrder, StreamingIntensity
+from hplus.evaluation import thin
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """The loss of first and second order along orders of one stream, (orders, checks) each.
+
+    `reached` (orders,) is the first check at which second order is at the loss that first order
+    has at the end, as a share of the events, inf if it never is; `offline` the loss of a batch
+    fit of the same events.
+    """
+
+    stream: str
+    events: Floats
+    first: Floats
+    second: Floats
+    offline: float
+    reached: Floats
+
+
+def second_data(orders: int = 10, checks: int = 40, events: int = 4000) -> list[Orders]:
+    """Held-out losses of Curry's distances, one season and all, and a density that is known."""
+    streams = {f"Curry, {name}": _curry_paths(season, orders, checks)
+               for name, season in (("2015-16", 2015), ("all seasons", None))}  # fmt: skip
+    streams["two bumps"] = _known_paths(orders, checks, events)
+    return [_orders(name, *paths) for name, paths in streams.items()]
+
+
+METHODS = SPPPOT(), SecondOrder()
+Paths = tuple[Floats, Floats, float]
+"""Events at each check, losses (2, orders, checks), and the batch fit's."""
+
+
+def _curry_paths(season: int | None, orders: int, checks: int) -> Paths:
+    X, test = thin(distances(season), 0.8, 0)
+    counts, losses = _checked(len(X), checks), np.empty((2, orders, checks))
+    for seed in range(orders):
+        order = np.random.RandomState(seed).permutation(len(X))
+        for i, method in enumerate(METHODS):
+            model = StreamingIntensity(LINE, LINE_KERNEL, method)
+            path = [loss_of(model.partial_fit(X[part]), test) for part in _parts(order, counts)]
+            losses[i, seed] = path
+    offline = loss_of(Intensity(LINE, kernel=LINE_KERNEL).fit(X), test)
+    return counts.astype(float), losses, offline
+
+
+def _known_paths(orders: int, checks: int, events: int) -> Paths:
+    counts, losses = _checked(events, checks), np.empty((2, orders, checks))
+    for seed in range(orders):
+        X = draw(events, seed)
+        for i, method in enumerate(METHODS):
+            model = StreamingIntensity(UNIT, KERNEL, method)
+            parts = _parts(np.arange(events), counts)
+            losses[i, seed] = [excess(density_of(model.partial_fit(X[part]))) for part in parts]
+    draws = [draw(events, seed) for seed in range(orders)]
+    batch = [excess(density_of(Intensity(UNIT, kernel=KERNEL).fit(X))) for X in draws]
+    return counts.astype(float), losses, float(np.mean(batch))
+
+
+def _checked(events: int, checks: int) -> Ints:
+    return np.linspace(0, events, checks + 1).astype(np.int64)[1:]
+
+
+def _parts(order: Ints, counts: Ints) -> list[Ints]:
+    return np.split(order, counts[:-1])
+
+
+def _orders(stream: str, events: Floats, losses: Floats, offline: float) -> Orders:
+    first, second = losses
+    there = second <= first[:, -1:]
+    share = events[there.argmax(axis=1)] / events[-1]
+    reached = np.where(there.any(axis=1), share, np.inf)
+    return Orders(stream, events, first, second, offline, reached)

@@ -1,0 +1,129 @@
+"""The pictures of rates: every `draw_*` takes what a `*_data` function gave, and a figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from experiments import OFFLINE, Below, Fit, Outside
+from matplotlib.colors import PowerNorm
+from matplotlib.patches import Arc, Circle, Rectangle
+from orders import Orders
+
+BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#8c8c8c"
+PURPLE = "#cc79a7"
+COLOURS = {
+    "SPPPOT, log": BLUE, "SPPPOT, mirror": GREEN, "SPPPOT": BLUE, "PMD": ORANGE, "Refit": PURPLE,
+    OFFLINE: "black", "square": GREY, "sos": GREY, "POLK": RED,
+}  # fmt: skip
+"""One colour for each method, in every picture."""
+
+STYLE: Any = {
+    "figure.constrained_layout.use": True, "savefig.dpi": 150, "font.size": 11,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 12,
+    "legend.frameon": False, "lines.linewidth": 2.0,
+}  # fmt: skip
+
+
+def draw_curry(fits: list[Fit], figure: Any) -> None:
+    """Normalised densities of the distance over a histogram by foot: streams, and batch fits."""
+    figure.set_size_inches(12, 4.8)
+    panels = figure.subplots(1, 2, sharey=True)
+    (x,), distances = fits[0].places, fits[0].X[:, 0]
+    for ax, streams in zip(panels, (True, False), strict=True):
+        ax.hist(distances, np.arange(0, 51), density=True, color="black", alpha=0.1)
+        for fit in fits:
+            if (fit.weights is not None) == streams:
+                style = ":" if fit.name == "sos" else "-"
+                label = f"{fit.name}, loss {fit.losses.mean():.3f}"
+                ax.plot(x, fit.density, style, color=COLOURS[fit.name], lw=1.7, label=label)
+        ax.set(xlabel="feet from the hoop", xlim=(0, 40), ylim=(0, None))
+        ax.legend(loc="upper center")
+    panels[0].set_ylabel("density (1/ft)")
+    panels[0].set_title(f"one pass over {len(distances):,} shots", loc="left")
+    panels[1].set_title("batch fits of the same shots", loc="left")
+
+
+def draw_court(fits: list[Fit], figure: Any) -> None:
+    """Normalised densities on the court, with one scale of colours."""
+    figure.set_size_inches(3.5 * len(fits) + 1.0, 4.3)
+    panels = figure.subplots(1, len(fits), squeeze=False)[0]
+    top = max(float(np.quantile(fit.density, 0.9995)) for fit in fits)
+    for ax, fit in zip(panels, fits, strict=True):
+        shades = ax.pcolormesh(*fit.places, fit.density.T, cmap="magma",
+                               norm=PowerNorm(0.4, 0.0, top), rasterized=True)  # fmt: skip
+        _draw_lines(ax)
+        weights = "" if fit.weights is None else f"{fit.weights} weights, "
+        ax.set_title(f"{fit.name}\n{weights}loss {fit.losses.mean():.2f}")
+    bar = figure.colorbar(shades, ax=panels, extend="max", fraction=0.02, pad=0.01)
+    bar.set_label("density (1/ft²)")
+    bar.outline.set_visible(False)
+
+
+def _draw_lines(ax: Any) -> None:
+    """The lines of a half court in feet, the hoop at (0, 0)."""
+    line: Any = {"fill": False, "color": "white", "lw": 0.8, "alpha": 0.7}
+    # the arc of 23.75 ft meets the lines at x = ±22
+    end, angle = np.sqrt(23.75**2 - 22.0**2), np.degrees(np.arccos(22.0 / 23.75))
+    ax.add_patch(Arc((0, 0), 47.5, 47.5, theta1=angle, theta2=180.0 - angle, color="white", lw=0.8))
+    ax.vlines([-22.0, 22.0], -5.25, end, color="white", lw=0.8, alpha=0.7)
+    for patch in (Circle((0, 0), 0.75, **line), Rectangle((-8, -5.25), 16, 19, **line),
+                  Circle((0, 13.75), 6, **line)):  # fmt: skip
+        ax.add_patch(patch)
+    ax.set(xlim=(-25, 25), ylim=(-5.25, 41.75), aspect="equal", xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
+
+
+def draw_negative(methods: list[Below], figure: Any) -> None:
+    """What both have learned in the end, and how much of the window is below zero on the way."""
+    figure.set_size_inches(11, 4.4)
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    left.axhline(0.0, color="black", lw=0.8)
+    for item in methods:
+        colour = COLOURS[item.name]
+        left.plot(item.x, item.f, color=colour, label=item.name)
+        if item.f.min() < 0.0:
+            left.fill_between(item.x, item.f, 0.0, where=item.f < 0.0, color=colour, alpha=0.25)
+        right.plot(item.events, item.below, color=colour, label=item.name)
+    left.set(xlabel="feet from the hoop", ylabel="f, in units of the constant rate", xlim=(0, 50))
+    left.set_title("after one pass", loc="left")
+    right.set(xlabel="events", xlim=(0, None), ylim=(-0.02, 1.0))
+    right.set_title("share of the window where f < 0", loc="left")
+    left.legend(loc="upper right")
+
+
+def draw_outside(methods: list[Outside], figure: Any) -> None:
+    """The loss on events of the new region along the stream, and densities in the end."""
+    figure.set_size_inches(12, 4.4)
+    left, right = figure.subplots(1, 2, width_ratios=(2, 3))
+    half = 0.5 * methods[0].events[-1]
+    left.axvspan(half, 2.0 * half, color="black", alpha=0.06, lw=0)
+    right.axvspan(10.0, 20.0, color="black", alpha=0.06, lw=0)
+    right.plot(methods[0].x, methods[0].truth, "--", color="black", lw=1.4, label="truth now")
+    for item, colour in zip(methods, (RED, ORANGE, BLUE), strict=True):
+        left.plot(item.events, item.losses[:, 1], color=colour)
+        right.plot(item.x, item.density, color=colour, lw=1.8, label=item.name)
+    left.set(xlabel="events", xlim=(0, 2.0 * half))
+    left.set_title("loss on events of the new region", loc="left")
+    right.set(xlabel="x", ylabel="density", xlim=(0, 20), ylim=(0, None))
+    right.set_title("in the end; grey: where events come from since half-time", loc="left")
+    right.legend(loc="upper left")
+
+
+def draw_second(streams: list[Orders], figure: Any) -> None:
+    """Mean losses of first and second order along the events, and a batch fit's."""
+    figure.set_size_inches(4.2 * len(streams), 4.2)
+    panels = figure.subplots(1, len(streams), squeeze=False)[0]
+    for ax, item in zip(panels, streams, strict=True):
+        paths = ((item.first, BLUE, "SPPPOT"), (item.second, RED, "SecondOrder"))
+        for losses, colour, label in paths:
+            ax.fill_between(item.events, losses.min(axis=0), losses.max(axis=0), color=colour,
+                            alpha=0.12, lw=0)  # fmt: skip
+            ax.plot(item.events, losses.mean(axis=0), color=colour, label=label)
+        ax.axhline(item.offline, color="black", lw=1.2, ls="--", label="batch fit of all events")
+        late = np.concatenate([item.first[:, len(item.events) // 8 :].ravel(), [item.offline]])
+        low, high = late.min(), late.max()
+        ax.set(xlabel="events", title=item.stream, xlim=(0, item.events[-1]))
+        ax.set_ylim(low - 0.1 * (high - low), high + 0.3 * (high - low))
+    panels[0].set_ylabel("loss (band: all orders)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
