@@ -26,7 +26,7 @@ from _measure import best, finish, header, peak_megabytes, row
 from _numpy_komp import TextbookStream
 from machines import read_a9a
 from numba import njit
-from river import linear_model
+from river import linear_model, optim
 from river.feature_extraction import RBFSampler
 from threadpoolctl import threadpool_limits
 
@@ -41,6 +41,7 @@ from hplus import (
 )
 from hplus.streaming.atoms import INVERSE, multiply
 from hplus.streaming.machine import Machine
+from hplus.streaming.steps import RootStep
 from hplus.windows import Window
 
 WARM = 50_000
@@ -51,6 +52,10 @@ CHUNK = 200_000
 
 PROGRESS = 3000
 """Rows of a9a on which progressive accuracies are compared."""
+
+RATES = (0.0025, 0.01, 0.04, 0.16)
+STEPS = tuple(RootStep(size) for size in (0.5, 2.0, 8.0, 32.0))
+"""River's learning rates and our steps that are tried on a9a; the defaults are among both."""
 
 
 class Setting(NamedTuple):
@@ -206,42 +211,62 @@ def started(folder: str) -> list[float]:
 
 
 def a9a(folder: Path) -> None:
-    """Logistic regression on random features: River's, and ours on the same rows."""
+    """Logistic regression on random features: River's, and ours on the same rows.
+
+    Both with the step that they have by default, and with the best of four, each found on the
+    `PROGRESS` rows that come after those on which they are compared.
+    """
     X, y = read_a9a(folder / "a9a_train.csv.gz")
-    dense = [dict(enumerate(x)) for x in X[:PROGRESS].tolist()]
-    sparse = [{j: v for j, v in x.items() if v} for x in dense]
-    labels = (y == 1).tolist()
-    seconds, _ = best(lambda: river_accuracy(dense[:200], labels), 2)
-    slow = seconds / 200
-    seconds, accuracy = best(lambda: river_accuracy(sparse, labels), 1)
-    row("a9a: River, ms a row with all 123 columns", 1e3 * slow)
-    row("a9a: River, ms a row with its 1s alone", 1e3 * seconds / PROGRESS)
-    row(f"a9a, first {PROGRESS:,} rows: River's progressive accuracy", accuracy)
-    ours = logistic().predict_then_learn(X[:PROGRESS], y[:PROGRESS])
-    mine = float(np.mean(ours == y[:PROGRESS]))
-    row(f"a9a, first {PROGRESS:,} rows: ours", mine, least=accuracy)
-    seconds, all_labels = best(lambda: logistic().predict_then_learn(X, y), 3)
-    row(f"a9a, all {len(X):,} rows: progressive accuracy", float(np.mean(all_labels == y)))
-    per_row = seconds / len(X)
-    what = f"a9a: speed a row, ours ({1e6 * per_row:.1f} us) / River"
-    row(f"{what} with its 1s alone", seconds / PROGRESS / per_row)
-    row(f"{what} with all columns", slow / per_row, least=1000)
+    compared, after = slice(PROGRESS), slice(PROGRESS, 2 * PROGRESS)
+    rate = max(RATES, key=lambda rate: river_accuracy(ones(X[after]), y[after], rate))
+    step = max(STEPS, key=lambda step: our_accuracy(X[after], y[after], step))
+    name = f"a9a, first {PROGRESS:,} rows: progressive accuracy,"
+    row(f"{name} always the commoner label", float(np.mean(y[compared] == -1)))
+    theirs = river_accuracy(ones(X[compared]), y[compared], RATES[1])
+    row(f"{name} River's default", theirs)
+    row(f"{name} ours, default step", our_accuracy(X[compared], y[compared], "auto"))
+    theirs = max(theirs, river_accuracy(ones(X[compared]), y[compared], rate))
+    row(f"{name} River's best, rate {rate:g} or default", theirs)
+    mine = our_accuracy(X[compared], y[compared], step)
+    row(f"{name} ours, {step}", mine, least=theirs)
+    pace(X, y, rate, step)
 
 
-def river_accuracy(examples: list[dict[int, float]], labels: list[bool]) -> float:
+def pace(X: np.ndarray, y: np.ndarray, rate: float, step: Any) -> None:
+    """Seconds a row."""
+    seconds, all_right = best(lambda: our_accuracy(X, y, step), 3)
+    row(f"a9a, all {len(X):,} rows: ours, {step}", all_right)
+    ours, few = seconds / len(X), slice(200)
+    for which, examples, least in [
+        ("all 123 columns", [dict(enumerate(x)) for x in X[few].tolist()], 1000.0),
+        ("its 1s alone", ones(X[few]), -np.inf),
+    ]:
+        seconds, _ = best(lambda e=examples: river_accuracy(e, y[few], rate), 3)
+        theirs = seconds / len(examples)
+        what = f"a9a: time a row, River with {which} ({1e3 * theirs:.2g} ms)"
+        row(f"{what} / ours ({1e6 * ours:.1f} us)", theirs / ours, least=least)
+
+
+def ones(X: np.ndarray) -> list[dict[int, float]]:
+    """Rows of zeros and ones as River's examples, without the zeros."""
+    return [dict.fromkeys(np.flatnonzero(x).tolist(), 1.0) for x in X]
+
+
+def river_accuracy(examples: list[dict[int, float]], y: np.ndarray, rate: float) -> float:
     """The share of labels that River predicts before it learns from them."""
-    sampler = RBFSampler(gamma=0.05, n_components=200, seed=0)
-    model, right = sampler | linear_model.LogisticRegression(), 0
-    for x, label in zip(examples, labels, strict=False):
+    sampler, right = RBFSampler(gamma=0.05, n_components=200, seed=0), 0
+    model = sampler | linear_model.LogisticRegression(optimizer=optim.SGD(rate))
+    for x, label in zip(examples, (y == 1).tolist(), strict=True):
         right += model.predict_one(x) == label
         model.learn_one(x, label)
     return right / len(examples)
 
 
-def logistic() -> StreamingClassifier:
-    """The same kernel, exp(-0.05|x - z|²), with as many features."""
-    features = RandomFourier(100, random_state=0)
-    return StreamingClassifier(Gaussian(np.sqrt(10.0)), "logistic", budget=features)
+def our_accuracy(X: np.ndarray, y: np.ndarray, step: Any) -> float:
+    """The same of ours: the same kernel, exp(-0.05|x - z|²), with 200 features."""
+    features, kernel = RandomFourier(100, random_state=0), Gaussian(np.sqrt(10.0))
+    model = StreamingClassifier(kernel, "logistic", step=step, budget=features)
+    return float(np.mean(model.predict_then_learn(X, y) == y))
 
 
 def main() -> None:

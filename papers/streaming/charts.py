@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from budgets import Kept, Regret, Tuned
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import NullLocator, PercentFormatter
 from pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from theorem import Atoms, Decay, PseudoGradient, Update
 
@@ -27,8 +27,9 @@ def draw_gradients(forms: list[PseudoGradient], figure: Any) -> None:
     left.set(xscale="log", xlabel="events")
     left.set_yscale("symlog", linthresh=1.0)
     left.set_ylim(min(-1.5, 1.5 * shares.min()), 1.5 * shares.max())
+    left.set_yticks([-1, 0, 1, 10], ["-1", "0", "1", "10"])
     left.set_title(r"$\langle\nabla R,\, E\,g\rangle\, /\, \|\nabla R\|^2$", loc="left")
-    left.legend(loc="upper left")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     right.loglog(forms[0].events, forms[0].squared_norm, color="black")
     right.set_title(r"$\|\nabla R\|^2$ along the run", loc="left")
     right.set(xlabel="events")
@@ -44,12 +45,13 @@ def draw_theorem(runs: list[Decay], figure: Any) -> None:
     for run, shade in zip(steps, SHADES, strict=False):
         left.semilogy(run.step * run.events, run.excess, color=shade, lw=1.6,
                       label=rf"$\eta$ = {run.step:g}")  # fmt: skip
-    left.set(xlabel=r"$\eta\,\cdot$ events", xlim=(0, 60))
+    left.set(xlabel=r"$\eta\,\cdot$ events", xlim=(0, 60), ylim=(None, 1.0))
     left.set_title("$R(f_t) - R^*$", loc="left")
-    left.legend(loc="upper right")
+    left.legend(loc="upper right", ncols=2)
     eta, radius = np.array([(run.step, run.radius) for run in steps]).T
     middle.loglog(eta, radius, "o-", color=BLUE)
     middle.loglog(eta, radius[-1] * eta / eta[-1], ":", color=GREY, label=r"$\propto\eta$")
+    _label(middle, eta)
     middle.set(xlabel=r"step $\eta$")
     middle.set_title("where it settles", loc="left")
     middle.legend()
@@ -58,9 +60,15 @@ def draw_theorem(runs: list[Decay], figure: Any) -> None:
     for share, settled, atoms in shares:
         right.annotate(f"{atoms:.0f} atoms", (share, settled), xytext=(0, 8),
                        textcoords="offset points", ha="center", fontsize=9)  # fmt: skip
-    right.set(xlabel=r"$\alpha = \epsilon/\eta$", yscale="log", xlim=(-0.05, 1.05))
+    highest = max(settled for _, settled, _ in shares)
+    right.set(xlabel=r"$\alpha = \epsilon/\eta$", xlim=(-0.1, 1.1), ylim=(0.0, 1.2 * highest))
     right.set_title(rf"the same, $\eta$ = {chosen:g}", loc="left")
-    right.margins(y=0.2)
+
+
+def _label(ax: Any, places: Any) -> None:
+    """These places on a logarithmic axis and no others."""
+    ax.set_xticks(places, [f"{place:g}" for place in places])
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def draw_atoms(curves: list[Atoms], figure: Any) -> None:
@@ -75,6 +83,7 @@ def draw_atoms(curves: list[Atoms], figure: Any) -> None:
         x, top = 1.0 / chosen[-1].tolerances, chosen[-1].atoms
         ax.loglog(x, top[0] * (x / x[0]) ** dimension, ":", color=GREY,
                   label=rf"order of the bound, $(1/\epsilon)^{dimension}$")  # fmt: skip
+        _label(ax, x)
         ax.set(xlabel=r"$1/\epsilon$", ylabel="atoms", title=f"{dimension}-D")
         ax.legend(loc="upper left")
 
@@ -89,6 +98,7 @@ def draw_updates(updates: list[Update], figure: Any) -> None:
         ax.axhline(0.0, color="black", lw=0.8)
         for bump, colour in zip(item.bumps, (BLUE, RED, GREEN), strict=False):
             ax.plot(item.x, bump, color=colour, lw=1.6)
+            ax.fill_between(item.x, bump, 0.0, color=colour, alpha=0.15, lw=0)
         ax.plot(item.x, item.f, color="black", lw=2.4, label="f, their sum")
         for old, colour in zip(seen, (BLUE, RED, GREEN), strict=False):
             sign = "+" if old.label > 0 else "−"
@@ -155,4 +165,5 @@ def draw_tuning(rows: list[Tuned], figure: Any) -> None:
     ax.set_yticks(range(len(rows)), [f"{row.decay:g}" for row in rows])
     ax.set(xlabel=r"step $\eta$", ylabel=r"decay $\lambda$", title="wrong labels along a pass")
     ax.spines[:].set_visible(False)
-    figure.colorbar(shades, ax=ax, extend="max", format=PercentFormatter(1.0, decimals=0))
+    figure.colorbar(shades, ax=ax, extend="max", ticks=np.arange(0.1, 0.31, 0.05),
+                    format=PercentFormatter(1.0, decimals=0))  # fmt: skip

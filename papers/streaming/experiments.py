@@ -51,7 +51,7 @@ ON_A_LINE: dict[str, Build] = {
 
 IN_THE_PLANE: dict[str, Build] = {
     "SPPPOT": lambda window, k: StreamingIntensity(window, k, SPPPOT(), KEPT),
-    "PMD": lambda window, k: StreamingIntensity(window, k, PMD(SIDE)),
+    "PMD": lambda window, k: StreamingIntensity(window, k, PMD(SIDE, RootStep(4.0))),
     "Refit": lambda window, k: StreamingIntensity(window, k, Refit(), FINE),
     OFFLINE: ON_A_LINE[OFFLINE],
 }
@@ -73,8 +73,8 @@ class Fit:
     """One method: losses (splits,) on held-out fifths, and what it learned from all events.
 
     `to_offline` is the mean and standard error of the losses less the offline optimum's on the
-    same splits, NaN if it is not among the methods; `weights` is how many numbers are kept, None for a batch fit; `density` is
-    f/∫f on the grid of `places`.
+    same splits, NaN if it is not among the methods; `weights` is how many numbers are kept, None
+    for a batch fit; `density` is f/∫f on the grid of `places`.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,12 +34,17 @@ class Orders:
     reached: Floats
 
 
-def second_data(orders: int = 10, checks: int = 40, events: int = 4000) -> list[Orders]:
+def second_data(
+    orders: int = 10,
+    checks: int = 40,
+    events: int = 4000,
+    seasons: Sequence[int | None] = (2015, None),
+) -> list[Orders]:
     """Held-out losses of Curry's distances, one season and all, and a density that is known."""
-    streams = {f"Curry, {name}": _curry_paths(season, orders, checks)
-               for name, season in (("2015-16", 2015), ("all seasons", None))}  # fmt: skip
-    streams["two bumps"] = _known_paths(orders, checks, events)
-    return [_orders(name, *paths) for name, paths in streams.items()]
+    names = ["Curry, all seasons" if s is None else f"Curry, {s}-{(s + 1) % 100}" for s in seasons]
+    paths = [_curry_paths(season, orders, checks) for season in seasons]
+    paths.append(_known_paths(orders, checks, events))
+    return [_orders(name, *path) for name, path in zip([*names, "two bumps"], paths, strict=True)]
 
 
 METHODS = SPPPOT(), SecondOrder()

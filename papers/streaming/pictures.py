@@ -37,8 +37,9 @@ def draw_curry(fits: list[Fit], figure: Any) -> None:
                 style = ":" if fit.name == "sos" else "-"
                 label = f"{fit.name}, loss {fit.losses.mean():.3f}"
                 ax.plot(x, fit.density, style, color=COLOURS[fit.name], lw=1.7, label=label)
-        ax.set(xlabel="feet from the hoop", xlim=(0, 40), ylim=(0, None))
-        ax.legend(loc="upper center")
+        ax.set(xlabel="feet from the hoop", xlim=(0, 40))
+        ax.legend(loc="upper left")
+    panels[0].set_ylim(0.0, 1.3 * max(float(fit.density.max()) for fit in fits))
     panels[0].set_ylabel("density (1/ft)")
     panels[0].set_title(f"one pass over {len(distances):,} shots", loc="left")
     panels[1].set_title("batch fits of the same shots", loc="left")

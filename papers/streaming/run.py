@@ -36,7 +36,7 @@ QUICK: Sizes = {
     "regret": {"penalties": (1e-2, 1e-3), "events": 1500},
     "budgets": {"shuffles": 2},
     "tuning": {"steps": (0.1, 1.0), "decays": (0.0, 0.1), "events": 2000},
-    "second": {"orders": 2, "checks": 4, "events": 600},
+    "second": {"orders": 2, "checks": 4, "events": 600, "seasons": (2015,)},
 }
 """Sizes that take a few seconds."""
 

@@ -160,6 +160,13 @@ def test_time_in_which_nothing_came_counts():
     np.testing.assert_allclose(first.predict(X), quiet.predict(X), rtol=1e-9)
 
 
+@every_method
+def test_a_stream_that_saw_nothing_yet_has_no_rate_but_stands(method):
+    model = StreamingIntensity(DAY, Gaussian(3.0), METHODS[method]).partial_fit([], exposure=6.0)
+    assert model.status_.events == 0
+    assert np.isfinite(model.predict([[12.0]])).all()
+
+
 # Forgetting
 
 

@@ -221,6 +221,8 @@ class StreamingIntensity(StreamingEstimator):
         method = as_method(self.method)
         if not isinstance(method, Refit):
             return machine.function(machine.rule.averaging >= 0.0)
+        if "snapshot_" not in self.__dict__:
+            return machine.function()
         cached = self.__dict__.get("_solved")
         if cached is None or cached[0] is not self.snapshot_:
             cached = self._solved = (self.snapshot_, self._solve(machine, self.snapshot_, method))

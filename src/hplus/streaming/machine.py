@@ -251,24 +251,27 @@ def restore(machine: Machine, kept: Mapping[str, Any]) -> Machine:
         if arrays[name].ndim != like.ndim:
             raise ValueError(f"state_ must hold {name} with {like.ndim} axes.")
     state = fresh._replace(**arrays)
-    room, width = len(state.centers), state.rows.shape[1]
-    atoms = int(state.counts[ATOMS]) if len(state.counts) == COUNTS else -1
-    fixed = machine.rule.budget >= FOURIER
-    fits = (
-        state.centers.shape[1] == fresh.centers.shape[1]
-        and len(state.rows) == ROWS
-        and len(state.matrices) == len(fresh.matrices)
-        and state.matrices.shape[1:]
-        == ((room, room) if len(state.matrices) else state.matrices.shape[1:])
-        and state.at_nodes.shape == (room, fresh.at_nodes.shape[1])
-        and state.numbers.shape == (NUMBERS,)
-        and width >= max(room if not fixed else 0, len(machine.around.nodes))
-        and (atoms == machine.size if fixed else 0 <= atoms <= room)
-    )
-    if not fits:
+    if not _fits(state, fresh, fixed=machine.rule.budget >= FOURIER):
         raise ValueError("state_ must hold the arrays of one stream: they do not fit together.")
-    stack = np.zeros((len(fresh.stack), width))
+    stack = np.zeros((len(fresh.stack), state.rows.shape[1]))
     return Machine(machine.rule, machine.kernel, machine.around, state._replace(stack=stack))
+
+
+def _fits(state: State, fresh: State, *, fixed: bool) -> bool:
+    """Could the engine have made this state from the fresh one? It trusts its arrays."""
+    if (state.numbers.shape, state.counts.shape) != (fresh.numbers.shape, fresh.counts.shape):
+        return False
+    if fixed:
+        same = all(a.shape == b.shape for a, b in zip(state[:4], fresh[:4], strict=True))
+        return same and state.counts[ATOMS] == fresh.counts[ATOMS]
+    room, (matrices, nodes) = len(state.centers), (len(fresh.matrices), fresh.at_nodes.shape[1])
+    return (
+        0 <= state.counts[ATOMS] <= room
+        and state.centers.shape == (room, fresh.centers.shape[1])
+        and state.rows.shape == (ROWS, max(room, nodes))
+        and state.matrices.shape == (matrices, room, room)
+        and state.at_nodes.shape == (room, nodes)
+    )
 
 
 def _empty(room: int, dimension: int, matrices: int, nodes: int, depth: int) -> State:
