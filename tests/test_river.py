@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from river import checks, datasets, evaluate, metrics, preprocessing
 
-from hplus import KOMP, Gaussian, StreamingClassifier, StreamingRegressor
+from hplus import KOMP, Gaussian, RandomFourier, StreamingClassifier, StreamingRegressor
 from hplus.river import Columns, RiverClassifier, RiverRegressor
 
 SMALL = KOMP(0.1, 30, relative=True)
@@ -107,11 +107,12 @@ def test_classes_that_emerge_give_what_classes_known_beforehand_give(segments, a
         assert model.predict_proba_one(x) == pytest.approx(expected, rel=1e-14)
 
 
-def test_two_classes_are_told_apart_as_by_the_streaming_classifier():
+@pytest.mark.parametrize("budget", [SMALL, RandomFourier(20, random_state=0)], ids=repr)
+def test_two_classes_are_told_apart_as_by_the_streaming_classifier(budget):
     examples = scaled(datasets.Phishing().take(200))
     X, y = matrix(examples)
-    known = StreamingClassifier(budget=SMALL).partial_fit(X, y)
-    model = taught(RiverClassifier(loss="hinge", budget=SMALL), examples)
+    known = StreamingClassifier(budget=budget).partial_fit(X, y)
+    model = taught(RiverClassifier(loss="hinge", budget=budget), examples)
     assert [model.predict_one(x) for x, _ in examples] == known.predict(X).tolist()
 
 
@@ -147,6 +148,8 @@ def test_a_feature_that_comes_later_is_ignored_and_a_missing_one_is_zero():
     )
     assert model.predict_one({"a": 2.0}) == model.predict_one({"a": 2.0, "b": 0.0})
     assert model.predict_one({"a": 2.0}) != model.predict_one({"b": 2.0})
+    frame = pd.DataFrame({"c": [9.0], "a": [2.0]})
+    assert model.predict_many(frame).tolist() == [model.predict_one({"a": 2.0})]
 
 
 def test_columns_are_sorted_by_name_and_take_booleans_and_whole_numbers():

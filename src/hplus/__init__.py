@@ -29,9 +29,10 @@ from hplus.space import Function
 from hplus.statistic import Statistic
 from hplus.storage import load, save
 from hplus.streaming.budgets import KOMP, Forgetron, Oldest, Smallest
+from hplus.streaming.classification import StreamingClassifier
 from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
-from hplus.streaming.supervised import StreamingClassifier, StreamingRegressor
+from hplus.streaming.regression import StreamingRegressor
 from hplus.windows import Box, Interval, Polygon
 
 __version__ = "0.1.0"

@@ -125,7 +125,7 @@ def weights_on(place, function, n):
     return w
 
 
-def compressions(seed, n=30):
+def compressions(seed, n=25):
     """‖f̃ - f‖/tolerance at every event of a random stream, 0 where atoms went for the size."""
     rng = np.random.default_rng(seed)
     kernel, loss, budget, step, decay = random_setting(rng)

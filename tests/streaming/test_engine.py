@@ -252,7 +252,7 @@ numbers = st.sampled_from([0.0, 1.0, 1.0 + 1e-12, -1e12, 1e12, 3e-9]) | st.float
 rows = st.lists(st.tuples(numbers, st.just(2.0), numbers), min_size=1, max_size=25)
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(
     rows=rows,
     heights=st.lists(st.sampled_from([0.0, 1.0, 1e30, 1e-30, 7.0]), min_size=25, max_size=25),
@@ -276,7 +276,7 @@ def test_no_finite_stream_makes_a_regressor_stumble(
         assert np.all(f > 0.0)
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(
     rows=rows,
     signs=st.lists(st.sampled_from([0, 1]), min_size=25, max_size=25),

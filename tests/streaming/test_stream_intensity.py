@@ -33,6 +33,7 @@ from hplus import (
     load,
     save,
 )
+from hplus.streaming.intensity import COARSE, MOST_COARSE
 from hplus.streaming.nodes import grid_for, nodes_within
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
@@ -74,7 +75,8 @@ def learned(name, method):
     return model.partial_fit(events(window), exposure=2.5)
 
 
-CASES = [(name, m) for name in WINDOWS for m in METHODS if name == "interval" or "," not in m]
+FEW = ("log", "second order", "grid", "refit")
+CASES = [(name, m) for name in WINDOWS for m in METHODS if name == "interval" or m in FEW]
 every_case = pytest.mark.parametrize(("name", "method"), CASES)
 
 
@@ -102,7 +104,7 @@ def test_the_rate_grows_where_there_are_more_events(name, method):
 
 @every_method
 def test_counts_of_parts_add_up(method):
-    for name in ("interval", "box"):
+    for name in ("interval", "box") if method in FEW else ("interval",):
         model, window = learned(name, method), WINDOWS[name]
         low, high = window.bounds()
         edges = np.append(low[0] + (high - low)[0] * np.array([0.0, 0.13, 0.5, 0.77]), high[0])
@@ -314,8 +316,6 @@ def test_memory_stays_as_it_is(rng):
 
 def unit_nodes(kernel):
     """Nodes and shares of the mean over the window, as dense as the engine has them."""
-    from hplus.streaming.intensity import COARSE, MOST_COARSE
-
     return nodes_within(grid_for(kernel, DAY, COARSE, MOST_COARSE), DAY)
 
 
@@ -445,7 +445,7 @@ def test_samples_follow_the_rate():
 times = st.sampled_from([0.0, 24.0, 12.0, 12.0 + 1e-12, 3e-9]) | st.floats(0.0, 24.0)
 
 
-@settings(max_examples=120)
+@settings(max_examples=70)
 @given(
     X=st.lists(times, min_size=1, max_size=40),
     method=st.sampled_from([

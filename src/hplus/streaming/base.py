@@ -16,10 +16,9 @@ from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, as_budget
 from hplus.streaming.layout import Rule
 from hplus.streaming.machine import KEPT, Machine, restore, start, start_fixed
 from hplus.streaming.settings import budget_part, rule, step_part
-from hplus.streaming.steps import FixedStep, RootStep, as_step
+from hplus.streaming.steps import FixedStep, as_step
 
 AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
-AUTO_STEP = RootStep(0.5)
 
 
 class StreamingEstimator(Estimator):
@@ -65,7 +64,7 @@ def as_kernel(kernel: Any, dimension: int) -> Kernel:
 
 def supervised_rule(parts: dict[str, Any], step: Any, decay: Any, budget: Any) -> Rule:
     """The rule of a regressor or a classifier, refused where its parts do not go together."""
-    step = AUTO_STEP if isinstance(step, str) and step == "auto" else as_step(step)
+    step = as_step(step)
     decay = check_nonnegative("decay", decay)
     if isinstance(budget, Forgetron) and (not isinstance(step, FixedStep) or decay > 0.0):
         raise ValueError(

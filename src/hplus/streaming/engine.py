@@ -96,8 +96,9 @@ def _must_stop(rule, capacity, counts):
         return False
     if counts[ATOMS] == capacity or counts[CHANGES] >= REBUILD:
         return True
-    due = counts[EVENTS] % rule.refresh == 0 and counts[REFRESHED] != counts[EVENTS]
-    return rule.damping > 0.0 and due
+    if rule.damping == 0.0 or counts[REFRESHED] == counts[EVENTS]:
+        return False
+    return counts[EVENTS] % rule.refresh == 0
 
 
 @spliced

@@ -24,9 +24,9 @@ from hplus.streaming.atoms import (
     delete,
     dot,
     extend_inverse,
-    find,
     multiply,
     project_out,
+    same_point,
 )
 from hplus.streaming.layout import (
     ATOMS,
@@ -48,7 +48,8 @@ def project(rule, state, x, kxx, eta, beta):
     rows, matrices, counts = state.rows, state.matrices, state.counts
     n, w, k, a = counts[ATOMS], rows[CURRENT], rows[KERNEL], rows[PROJECTION]
     tolerance = rule.tolerance * (abs(beta) * math.sqrt(kxx) if rule.relative else 1.0)
-    at, spent, first = find(state.centers, rule.background, n, x), 0.0, rule.background
+    first, spent = rule.background, 0.0
+    at = same_point(state.centers, first, n, x, k, kxx)
     if at < 0 or rule.damping > 0.0:
         multiply(matrices[INVERSE], n, k, a)
     if rule.damping > 0.0:

@@ -61,7 +61,7 @@ def slope(loss, low, high, width, y, f):
         return -y * _logistic(-y * f)
     if loss == PERCEPTRON:
         return -y if y * f <= 0.0 else 0.0
-    return -1.0 / max(f, LEAST)
+    return -1.0 / f
 
 
 @inner

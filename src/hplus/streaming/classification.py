@@ -1,0 +1,178 @@
+"""StreamingClassifier: kernel classification on a stream."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from hplus._checks import Floats, shown
+from hplus.estimators.base import (
+    check_labels,
+    check_prediction,
+)
+from hplus.kernels import Kernel
+from hplus.losses import (
+    Hinge,
+    Logistic,
+    Loss,
+    Perceptron,
+    SquaredHinge,
+    as_loss,
+)
+from hplus.storage import storable
+from hplus.streaming.steps import RootStep
+from hplus.streaming.supervised import Supervised
+
+LABEL_LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
+
+
+def _probabilistic(estimator: StreamingClassifier) -> bool:
+    if not isinstance(estimator._loss(), Logistic):
+        raise AttributeError(f'probabilities need loss="logistic", got {estimator._loss()}.')
+    return True
+
+
+@final
+@storable
+class StreamingClassifier(ClassifierMixin, Supervised):
+    """Kernel classification on a stream; several classes one against the rest.
+
+    >>> from hplus import KOMP, Gaussian, StreamingClassifier
+    >>> from hplus.datasets import banana
+    >>> X, y = banana().X, banana().y
+    >>> model = StreamingClassifier(Gaussian(0.7), budget=KOMP(0.05, relative=True))
+    >>> model = model.partial_fit(X[:4000], y[:4000])
+    >>> model.score(X[4000:], y[4000:]) > 0.85
+    True
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto"
+        "auto" is Gaussian(√(d/2)), which suits d standardised columns.
+    loss : str or Loss
+        "hinge", "squared_hinge", "logistic" (which gives probabilities) or "perceptron".
+    step, decay, budget, average
+        As in `StreamingRegressor`; step "auto" is RootStep(8.0) here, where slopes are at most 1.
+    """
+
+    auto_step = RootStep(8.0)
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "auto",
+        loss: Any = "hinge",
+        *,
+        step: Any = "auto",
+        decay: float = 0.0,
+        budget: Any = "auto",
+        average: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.step = step
+        self.decay = decay
+        self.budget = budget
+        self.average = average
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget all, and learn from the rows in their order, once."""
+        for name in ("state_", "classes_"):
+            self.__dict__.pop(name, None)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from rows X (n, d) and labels y (n,); `classes` are needed if y lacks some."""
+        self._learn(X, y, classes)
+        return self
+
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """The label of each row predicted from the rows before it, which are then learned from."""
+        return self._labels(self._learn(X, y, classes))
+
+    def learn_one(self, x: Any, y: Any) -> None:
+        """Learn from one example; the classes must be known from a `partial_fit`."""
+        self._require_learned()
+        row, machines = self._one(x), self._live(self._machine)
+        sides = self._sides(check_labels([y], row))
+        before = [m.state for m in machines]
+        for machine, side in zip(machines, sides, strict=True):
+            machine.learn(row, side, np.ones(1))
+        if any(m.state is not state for m, state in zip(machines, before, strict=True)):
+            self._keep(machines)
+
+    def decision_function(self, X: Any) -> Floats:
+        """f(X[i]): shape (n,), positive for classes_[1], or (n, classes)."""
+        f = check_prediction(self, self._values(X))
+        return f[:, 0] if len(self.classes_) == 2 else f
+
+    def predict(self, X: Any) -> Any:
+        """The label of each row."""
+        return self._labels(check_prediction(self, self._values(X)))
+
+    @available_if(_probabilistic)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each class, shape (n, classes)."""
+        f = self.decision_function(X)
+        if f.ndim == 1:
+            return expit(np.stack([-f, f], axis=1))
+        shares = np.maximum(expit(f), np.finfo(float).tiny)
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def _learn(self, X: Any, y: Any, classes: Any) -> Floats:
+        X = self._examples(X)
+        y = check_labels(y, X)
+        if not hasattr(self, "state_"):
+            self.classes_ = _classes(y if classes is None else check_labels(classes, classes))
+            count = 1 if len(self.classes_) == 2 else len(self.classes_)
+            self._keep([self._machine() for _ in range(count)])
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes must be those of the first call, {shown(self.classes_.tolist())}, got "
+                f"{shown(classes)}."
+            )
+        machines, gaps = self._live(self._machine), np.ones(len(X))
+        sides = self._sides(y)
+        values = [m.learn(X, s, gaps) for m, s in zip(machines, sides, strict=True)]
+        self._keep(machines)
+        return np.stack(values, axis=1)
+
+    def _labels(self, f: Floats) -> Any:
+        codes = f.argmax(axis=1) if f.shape[1] > 1 else (f[:, 0] > 0.0).astype(np.intp)
+        return self.classes_[codes]
+
+    def _sides(self, y: Any) -> list[Floats]:
+        """Labels as ±1: of class 1 against class 0, or of every class against the others."""
+        unknown = ~np.isin(y, self.classes_)
+        if np.any(unknown):
+            raise ValueError(
+                f"y must hold the classes {shown(self.classes_.tolist())}, got "
+                f"{shown(y[unknown][0])}: name them all in the first partial_fit(…, classes=…)."
+            )
+        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        return [np.where(y == label, 1.0, -1.0) for label in positive]
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str) and self.loss == "perceptron":
+            return Perceptron()
+        loss = None if isinstance(self.loss, str) and self.loss not in LABEL_LOSSES else self.loss
+        loss = None if loss is None else as_loss(loss)
+        if not isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
+            raise ValueError(
+                f"loss must be one of {', '.join(map(repr, LABEL_LOSSES))}, got "
+                f"{shown(self.loss)}: use StreamingRegressor for others."
+            )
+        return loss
+
+
+def _classes(y: Any) -> Any:
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least two classes, got 1 class: {classes[0]}: name them all with "
+            "classes=."
+        )
+    return classes

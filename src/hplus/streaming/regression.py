@@ -1,0 +1,157 @@
+"""StreamingRegressor: kernel regression on a stream."""
+
+from __future__ import annotations
+
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from hplus._checks import Floats, check_choice
+from hplus.estimators.base import (
+    check_prediction,
+    check_targets,
+)
+from hplus.kernels import Kernel
+from hplus.losses import (
+    Hinge,
+    Logistic,
+    Loss,
+    Perceptron,
+    Poisson,
+    SquaredHinge,
+    as_loss,
+)
+from hplus.storage import storable
+from hplus.streaming.links import Identity, as_link
+from hplus.streaming.rules import POISSON
+from hplus.streaming.settings import link_part, loss_part
+from hplus.streaming.steps import RootStep
+from hplus.streaming.supervised import Supervised
+
+REGRESSION_LOSSES = ("squared", "absolute", "quantile", "huber", "epsilon_insensitive", "poisson")
+
+
+@final
+@storable
+class StreamingRegressor(RegressorMixin, Supervised):
+    """Kernel regression on a stream, one step for each example.
+
+    z ← (1 - step·decay) z - step·Φ'(y, f(x)) k(x, ·), f = z or e^z, then the budget. All at once or
+    one by one, in chunks of any size, the result is the same, bit for bit.
+
+    >>> import numpy as np
+    >>> from hplus import Gaussian, StreamingRegressor
+    >>> X = np.random.RandomState(0).uniform(size=(2000, 1))
+    >>> model = StreamingRegressor(Gaussian(0.1), loss="poisson", link="log")
+    >>> model = model.partial_fit(X, np.exp(3 * X[:, 0]))
+    >>> model.predict([[0.5]]).round(1).tolist()
+    [4.6]
+
+    Parameters
+    ----------
+    kernel : Kernel or "auto"
+        "auto" is Gaussian(√(d/2)), which suits d standardised columns.
+    loss : str or Loss
+        "squared", "absolute", "quantile", "huber", "epsilon_insensitive" or "poisson".
+    link : "identity", "log" or Log
+        "log" gives predictions above 0.
+    step : "auto", float or step
+        A number is a fixed size; `RootStep`, `InverseStep`; "auto" is RootStep(0.5). A step never
+        carries f(x) past the value that fits y best.
+    decay : float
+        Weights shrink by 1 - step·decay at every example.
+    budget : "auto", None or budget
+        `KOMP`, `Oldest`, `Smallest`, `Forgetron`, `Nystroem`, `RandomFourier`,
+        `DoublyStochastic`; None keeps all. "auto" is KOMP(0.1, 1000, relative=True).
+    average : bool
+        Predict by the average of the functions along the stream, later ones counting more.
+    """
+
+    auto_step = RootStep(0.5)
+
+    def __init__(
+        self,
+        kernel: Kernel | str = "auto",
+        loss: Any = "squared",
+        link: Any = "identity",
+        *,
+        step: Any = "auto",
+        decay: float = 0.0,
+        budget: Any = "auto",
+        average: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.loss = loss
+        self.link = link
+        self.step = step
+        self.decay = decay
+        self.budget = budget
+        self.average = average
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Forget all, and learn from the rows in their order, once."""
+        self.__dict__.pop("state_", None)
+        return self.partial_fit(X, y)
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X (n, d) and targets y (n,), one after the other."""
+        self._learn(X, y)
+        return self
+
+    def predict_then_learn(self, X: Any, y: Any) -> Floats:
+        """Predictions of each row from the rows before it, which are then learned from."""
+        return self._predictions(self._learn(X, y))
+
+    def learn_one(self, x: Any, y: float) -> None:
+        """Learn from one example."""
+        if not hasattr(self, "state_"):
+            self.partial_fit(np.reshape(x, (1, -1)), [y])
+            return
+        (machine,), target = self._live(self._machine), np.array([y], dtype=np.float64)
+        if not np.isfinite(target[0]) or (machine.rule.loss == POISSON and target[0] < 0.0):
+            check_targets(target, target, several=False)
+            self._loss().require(target)
+        state = machine.state
+        machine.learn(self._one(x), target, np.ones(1))
+        if machine.state is not state:
+            self._keep([machine])
+
+    def predict(self, X: Any) -> Floats:
+        """f(X[i]), shape (n,)."""
+        return self._predictions(self._values(X)[:, 0])
+
+    def _learn(self, X: Any, y: Any) -> Floats:
+        X = self._examples(X)
+        y = np.require(check_targets(y, X, several=False), requirements=("C", "W"))
+        self._loss().require(y)
+        if not hasattr(self, "state_"):
+            self._keep([self._machine()])
+        (machine,) = self._live(self._machine)
+        values = machine.learn(X, y, np.ones(len(X)))
+        self._keep([machine])
+        return values
+
+    def _predictions(self, z: Floats) -> Floats:
+        link = as_link(self.link)
+        if not isinstance(link, Identity):
+            z = np.exp(np.clip(z, -link.cap, link.cap))
+        return check_prediction(self, z)
+
+    def _parts(self) -> dict[str, Any]:
+        return {**loss_part(self._loss()), **link_part(as_link(self.link))}
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str):
+            check_choice("loss", self.loss, REGRESSION_LOSSES)
+        loss = as_loss(self.loss)
+        if isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
+            raise ValueError(f"loss {loss} is for labels: use StreamingClassifier.")
+        if isinstance(loss, Poisson) and isinstance(as_link(self.link), Identity):
+            raise ValueError('loss "poisson" needs predictions above 0: use link="log".')
+        return loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = isinstance(self.loss, Poisson) or self.loss == "poisson"
+        return tags
