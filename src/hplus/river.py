@@ -16,8 +16,9 @@ from scipy.special import expit
 
 from hplus._checks import Floats, shown
 from hplus._values import Value, value
-from hplus.streaming.classification import StreamingClassifier, StreamingRegressor
+from hplus.streaming.classification import StreamingClassifier
 from hplus.streaming.links import Identity, as_link
+from hplus.streaming.regression import StreamingRegressor
 
 try:
     from river import base

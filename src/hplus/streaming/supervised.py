@@ -24,7 +24,7 @@ from hplus.streaming.base import (
     build,
     supervised_rule,
 )
-from hplus.streaming.budgets import Forgetron
+from hplus.streaming.budgets import Forgetron, Oldest, Smallest
 from hplus.streaming.layout import FOURIER
 from hplus.streaming.machine import Machine, StreamStatus
 from hplus.streaming.settings import averaging, loss_part
@@ -46,6 +46,11 @@ class Supervised(StreamingEstimator):
         budget, d = budget_of(self.budget), self.n_features_in_
         if not isinstance(self.average, bool):
             raise TypeError(f"average must be True or False, got {shown(self.average)}.")
+        if self.average and isinstance(budget, Oldest | Smallest | Forgetron):
+            raise ValueError(
+                f"average needs a budget that projects what goes on what stays, got {budget}: the "
+                "average would lose what it had from atoms that go."
+            )
         if isinstance(budget, Forgetron) and not isinstance(self._loss(), Hinge | Perceptron):
             raise ValueError(
                 f'Forgetron goes with loss="perceptron" or "hinge", got {self._loss()}.'
