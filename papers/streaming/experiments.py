@@ -32,14 +32,15 @@ OFFLINE = "offline exp"
 SIDE = 14
 """Nodes of PMD's grid along each side of the court: 196 weights, and as many atoms at most."""
 
+FEW = KOMP(0.1, 45, relative=True)
 KEPT = KOMP(0.1, SIDE**2, relative=True)
 FINE = KOMP(0.03, SIDE**2, relative=True)
 """What the statistic of Refit is kept with: an error in it is an error in what is solved."""
 
 ON_A_LINE: dict[str, Build] = {
-    "SPPPOT, log": lambda window, k: StreamingIntensity(window, k, SPPPOT()),
+    "SPPPOT, log": lambda window, k: StreamingIntensity(window, k, SPPPOT(), FEW),
     "SPPPOT, mirror": lambda window, k: StreamingIntensity(
-        window, k, SPPPOT(RootStep(1.0), gradient="mirror")
+        window, k, SPPPOT(RootStep(1.0), gradient="mirror"), FEW
     ),
     "PMD": lambda window, k: StreamingIntensity(window, k, PMD(100)),
     "Refit": lambda window, k: StreamingIntensity(window, k, Refit(), FINE),

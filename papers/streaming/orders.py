@@ -12,6 +12,7 @@ from theorem import KERNEL, UNIT, density_of, draw, excess
 
 from hplus import SPPPOT, Intensity, SecondOrder, StreamingIntensity
 from hplus.evaluation import thin
+from hplus.streaming.steps import RootStep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -21,12 +22,15 @@ Ints = NDArray[np.int64]
 class Orders:
     """The loss of first and second order along orders of one stream, (orders, checks) each.
 
+    `steps` says whether both predict by the current function or by the average along the stream.
+
     `reached` (orders,) is the first check at which second order is at the loss that first order
     has at the end, as a share of the events, inf if it never is; `offline` the loss of a batch
     fit of the same events.
     """
 
     stream: str
+    steps: str
     events: Floats
     first: Floats
     second: Floats
@@ -42,22 +46,32 @@ def second_data(
 ) -> list[Orders]:
     """Held-out losses of Curry's distances, one season and all, and a density that is known."""
     names = ["Curry, all seasons" if s is None else f"Curry, {s}-{(s + 1) % 100}" for s in seasons]
-    paths = [_curry_paths(season, orders, checks) for season in seasons]
-    paths.append(_known_paths(orders, checks, events))
-    return [_orders(name, *path) for name, path in zip([*names, "two bumps"], paths, strict=True)]
+    found = []
+    for steps, methods in METHODS.items():
+        paths = [_curry_paths(season, orders, checks, methods) for season in seasons]
+        paths.append(_known_paths(orders, checks, events, methods))
+        named = zip([*names, "two bumps"], paths, strict=True)
+        found += [_orders(name, steps, *path) for name, path in named]
+    return found
 
 
-METHODS = SPPPOT(), SecondOrder()
+Pair = tuple[SPPPOT, SecondOrder]
+METHODS: dict[str, Pair] = {
+    "current": (SPPPOT(RootStep(2.0), average=False), SecondOrder(average=False)),
+    "averaged": (SPPPOT(), SecondOrder()),
+}
+"""First order without an average has the best of three steps; all else is the default."""
+
 Paths = tuple[Floats, Floats, float]
 """Events at each check, losses (2, orders, checks), and the batch fit's."""
 
 
-def _curry_paths(season: int | None, orders: int, checks: int) -> Paths:
+def _curry_paths(season: int | None, orders: int, checks: int, methods: Pair) -> Paths:
     X, test = thin(distances(season), 0.8, 0)
     counts, losses = _checked(len(X), checks), np.empty((2, orders, checks))
     for seed in range(orders):
         order = np.random.RandomState(seed).permutation(len(X))
-        for i, method in enumerate(METHODS):
+        for i, method in enumerate(methods):
             model = StreamingIntensity(LINE, LINE_KERNEL, method)
             path = [loss_of(model.partial_fit(X[part]), test) for part in _parts(order, counts)]
             losses[i, seed] = path
@@ -65,11 +79,11 @@ def _curry_paths(season: int | None, orders: int, checks: int) -> Paths:
     return counts.astype(float), losses, offline
 
 
-def _known_paths(orders: int, checks: int, events: int) -> Paths:
+def _known_paths(orders: int, checks: int, events: int, methods: Pair) -> Paths:
     counts, losses = _checked(events, checks), np.empty((2, orders, checks))
     for seed in range(orders):
         X = draw(events, seed)
-        for i, method in enumerate(METHODS):
+        for i, method in enumerate(methods):
             model = StreamingIntensity(UNIT, KERNEL, method)
             parts = _parts(np.arange(events), counts)
             losses[i, seed] = [excess(density_of(model.partial_fit(X[part]))) for part in parts]
@@ -86,9 +100,9 @@ def _parts(order: Ints, counts: Ints) -> list[Ints]:
     return np.split(order, counts[:-1])
 
 
-def _orders(stream: str, events: Floats, losses: Floats, offline: float) -> Orders:
+def _orders(stream: str, steps: str, events: Floats, losses: Floats, offline: float) -> Orders:
     first, second = losses
     there = second <= first[:, -1:]
     share = events[there.argmax(axis=1)] / events[-1]
     reached = np.where(there.any(axis=1), share, np.inf)
-    return Orders(stream, events, first, second, offline, reached)
+    return Orders(stream, steps, events, first, second, offline, reached)

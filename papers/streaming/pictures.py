@@ -113,8 +113,9 @@ def draw_outside(methods: list[Outside], figure: Any) -> None:
 
 def draw_second(streams: list[Orders], figure: Any) -> None:
     """Mean losses of first and second order along the events, and a batch fit's."""
-    figure.set_size_inches(4.2 * len(streams), 4.2)
-    panels = figure.subplots(1, len(streams), squeeze=False)[0]
+    across = len({item.stream for item in streams})
+    figure.set_size_inches(4.2 * across, 3.6 * len(streams) / across + 0.6)
+    panels = figure.subplots(len(streams) // across, across, squeeze=False).ravel()
     for ax, item in zip(panels, streams, strict=True):
         paths = ((item.first, BLUE, "SPPPOT"), (item.second, RED, "SecondOrder"))
         for losses, colour, label in paths:
@@ -124,7 +125,10 @@ def draw_second(streams: list[Orders], figure: Any) -> None:
         ax.axhline(item.offline, color="black", lw=1.2, ls="--", label="batch fit of all events")
         late = np.concatenate([item.first[:, len(item.events) // 8 :].ravel(), [item.offline]])
         low, high = late.min(), late.max()
-        ax.set(xlabel="events", title=item.stream, xlim=(0, item.events[-1]))
+        ax.set(title=f"{item.stream}: {item.steps} function", xlim=(0, item.events[-1]))
         ax.set_ylim(low - 0.1 * (high - low), high + 0.3 * (high - low))
-    panels[0].set_ylabel("loss (band: all orders)")
+    for ax in panels[-across:]:
+        ax.set_xlabel("events")
+    for ax in panels[::across]:
+        ax.set_ylabel("loss (band: all orders)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

@@ -101,7 +101,7 @@ def _orders(o: orders.Orders) -> Iterable[Any]:
     there = np.isfinite(o.reached)
     half, median = int((o.reached <= 0.5).sum()), float(np.median(o.reached))
     shown = share(median) if np.isfinite(median) else "not by the end"
-    return o.stream, int(o.events[-1]), *(f"{loss:.4f}" for loss in losses), shown, \
+    return o.stream, o.steps, int(o.events[-1]), *(f"{loss:.4f}" for loss in losses), shown, \
         f"{there.sum()} of {len(there)}", half  # fmt: skip
 
 
@@ -136,7 +136,7 @@ SECTIONS = (
     Section("tuning", bu.tuning_data, "decay λ | least wrong | at step η | most wrong",
             _tuned, {"tuning": ch.draw_tuning}),
     Section("second", orders.second_data,
-            "stream | events | first order, end | second order, end | batch fit "
+            "stream | function | events | first order, end | second order, end | batch fit "
             "| second order there after, median | there at all | in half the events",
             _orders, {"second": pic.draw_second}),
 )  # fmt: skip

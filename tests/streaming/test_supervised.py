@@ -62,7 +62,7 @@ REGRESSORS = {
     "averaged": StreamingRegressor(G, budget=KOMP(0.05), average=True),
     "sized": StreamingRegressor(Laplace(1.0), "absolute", step=0.2, budget=KOMP(0.0, 9)),
     "positive": StreamingRegressor(G, "poisson", "log", budget=KOMP(0.1, relative=True)),
-    "oldest": StreamingRegressor(G, "quantile", budget=Oldest(9), average=True),
+    "oldest": StreamingRegressor(G, "quantile", budget=Oldest(9)),
     "smallest": StreamingRegressor(G, "epsilon_insensitive", budget=Smallest(9)),
     "subspace": StreamingRegressor(G, step="inverse", decay=3.0, budget=Nystroem(9)),
     "features": StreamingRegressor(G, "squared", Log("mirror"), budget=RandomFourier(9, 0)),

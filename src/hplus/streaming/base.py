@@ -19,6 +19,8 @@ from hplus.streaming.settings import budget_part, rule, step_part
 from hplus.streaming.steps import FixedStep, as_step
 
 AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
+MADE_AGAIN = ("_machines", "_known", "_solved", "_box")
+"""What follows from parameters and `state_`."""
 
 
 class StreamingEstimator(Estimator):
@@ -40,13 +42,13 @@ class StreamingEstimator(Estimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; what was learned stays, and goes on by the new ones."""
-        self._machines = None
+        for name in MADE_AGAIN:
+            self.__dict__.pop(name, None)
         return super().set_params(**params)
 
     def __getstate__(self) -> Any:
-        kept = dict(super().__getstate__())
-        kept.pop("_machines", None)  # made again from state_
-        return kept
+        kept = super().__getstate__()
+        return {name: part for name, part in kept.items() if name not in MADE_AGAIN}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "state_")

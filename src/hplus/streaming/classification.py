@@ -90,7 +90,10 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         return self
 
     def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """The label of each row predicted from the rows before it, which are then learned from."""
+        """The label of each row predicted from the rows before it, which are then learned from.
+
+        By the current function, with `average` too.
+        """
         return self._labels(self._learn(X, y, classes))
 
     def learn_one(self, x: Any, y: Any) -> None:

@@ -137,7 +137,7 @@ class StreamingIntensity(StreamingEstimator):
             self._keep([machine])
 
     def predict(self, X: Any) -> Floats:
-        """The rate at each point of the window, shape (n,), above 0."""
+        """The rate at each point of the window, shape (n,), never below 0."""
         return self.rate_(self.window.require("X", X))
 
     def expected_count(self, regions: Window | Sequence[Window]) -> Any:
@@ -149,8 +149,7 @@ class StreamingIntensity(StreamingEstimator):
 
     def score(self, X: Any, y: None = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
-        rate = self.rate_
-        return float(np.mean(np.log(rate(self.window.require("X", X)))) - np.log(rate.integral()))
+        return float(np.mean(np.log(self._density()(self.window.require("X", X)))))
 
     def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
         """Patterns of events that the rate gives in one unit of exposure, (n_i, d) each."""
@@ -165,15 +164,8 @@ class StreamingIntensity(StreamingEstimator):
     @property
     def rate_(self) -> GridFunction:
         """The rate now: e^z at the nodes of a fine grid, linear between them."""
-        self._require_learned()
-        (machine,) = self._live(self._machine)
-        numbers = machine.state.numbers
-        at = (int(machine.state.counts[EVENTS]), float(numbers[EXPOSURE]))
-        cached = self.__dict__.get("_rate")
-        if cached is None or cached[0] != at or self._machines is None:
-            total = numbers[SEEN] / (numbers[EXPOSURE] if self.exposed_ else 1.0)
-            cached = self._rate = (at, self._shape(machine) * float(total))
-        return cached[1]
+        density, numbers = self._density(), self._live(self._machine)[0].state.numbers
+        return density * float(numbers[SEEN] / (numbers[EXPOSURE] if self.exposed_ else 1.0))
 
     @property
     def n_atoms_(self) -> int:
@@ -242,8 +234,16 @@ class StreamingIntensity(StreamingEstimator):
         points = np.vstack([around.nodes, centers])
         return points, np.concatenate([w[0] * around.shares, w[1:]])
 
-    def _shape(self, machine: Machine) -> GridFunction:
-        """The rate divided by its integral."""
+    def _density(self) -> GridFunction:
+        """The rate divided by its integral, computed anew when events have come."""
+        self._require_learned()
+        (machine,) = self._live(self._machine)
+        at, cached = int(machine.state.counts[EVENTS]), self.__dict__.get("_known")
+        if cached is None or cached[0] != at:
+            cached = self._known = (at, self._compute_density(machine))
+        return cached[1]
+
+    def _compute_density(self, machine: Machine) -> GridFunction:
         rule = machine.rule
         if isinstance(as_method(self.method), PMD):
             grid = self._grid()

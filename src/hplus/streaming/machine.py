@@ -54,7 +54,7 @@ JITTER = 1e-6
 """The nugget of a dictionary as a share of k(x, x) [math, Eq. 5.4]."""
 
 NUMBERS, COUNTS = 6, 7
-PATIENCE = 1.0
+PATIENCE = 3.0
 """Seconds after which the first call of a process says that it is compiling."""
 
 KEPT = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")

@@ -71,8 +71,8 @@ class SecondOrder(Value):
     cap : float
     """
 
-    step: Any = RootStep(0.15)
-    damping: float = 0.015
+    step: Any = RootStep(0.1)
+    damping: float = 0.01
     average: bool = True
     cap: float = CAP
 

@@ -24,6 +24,9 @@ PENALTIES = np.geomspace(1e3, 1e-4, 15)
 NUGGET = 1e-8
 """Of the nodes' Gram matrix, as a share of its diagonal."""
 
+ROUNDING = 1e-12
+"""Of a matrix, as a share of its trace."""
+
 STEPS, DECREMENT = 60, 1e-12
 """Newton steps at most, and the decrement at which they stop."""
 
@@ -83,7 +86,7 @@ def _most_evident(problem: Problem) -> Floats:
     for penalty in PENALTIES:
         mode = _mode(problem, u, penalty)
         n, M = problem.events, len(u)
-        factor = cholesky(n * mode.curvature + penalty * np.eye(M), lower=True)
+        factor = cholesky(n * _lifted(mode.curvature, penalty / n), lower=True)
         log_determinant = 2.0 * np.log(np.diag(factor)).sum()
         evidence = -n * mode.value + 0.5 * (M * np.log(penalty) - log_determinant)
         if evidence < best:
@@ -99,8 +102,9 @@ def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:
     for _ in range(STEPS):
         mean = problem.at_nodes.T @ p
         slope = mean - problem.target + ridge * u
-        H = (problem.at_nodes.T * p) @ problem.at_nodes - np.outer(mean, mean)
-        step = cho_solve(cho_factor(H + (ridge + 1e-12) * np.eye(len(u))), slope)
+        centered = problem.at_nodes - mean
+        H = (centered.T * p) @ centered
+        step = cho_solve(cho_factor(_lifted(H, ridge)), slope)
         decrement, size = float(slope @ step), 1.0
         while True:
             ahead, q = _objective(problem, u - size * step, ridge)
@@ -111,6 +115,11 @@ def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:
             break
         u, value, p = u - size * step, ahead, q
     return Mode(u, value, H)
+
+
+def _lifted(H: Floats, ridge: float) -> Floats:
+    """H + ridge·I, and what rounding may have taken from H."""
+    return H + (ridge + ROUNDING * max(np.trace(H), 0.0) + 1e-12) * np.eye(len(H))
 
 
 def _objective(problem: Problem, u: Floats, ridge: float) -> tuple[float, Floats]:

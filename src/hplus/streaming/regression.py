@@ -100,7 +100,10 @@ class StreamingRegressor(RegressorMixin, Supervised):
         return self
 
     def predict_then_learn(self, X: Any, y: Any) -> Floats:
-        """Predictions of each row from the rows before it, which are then learned from."""
+        """Predictions of each row from the rows before it, which are then learned from.
+
+        They are those of the current function, with `average` too.
+        """
         return self._predictions(self._learn(X, y))
 
     def learn_one(self, x: Any, y: float) -> None:
