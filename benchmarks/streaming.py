@@ -56,7 +56,7 @@ PROGRESS = 3000
 
 RATES = (0.00016, 0.000625, 0.0025, 0.01)
 STEPS = tuple(RootStep(size) for size in (0.5, 2.0, 8.0, 32.0))
-"""River's rates and our steps tried on a9a; its default is the last, ours the first."""
+"""River's rates and our steps tried on a9a; its default is the last, ours the third."""
 
 
 class Setting(NamedTuple):
