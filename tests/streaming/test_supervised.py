@@ -315,6 +315,11 @@ BAD = {
     "targets' loss object": (classify(loss=Squared()), ValueError, "loss must be .*got Squared"),
     "poisson on a line": (regress(loss="poisson"), ValueError, 'needs .*above 0: use link="log"'),
     "link inside": (regress(loss=PoissonLog(), link="log"), ValueError, 'use loss="poisson", link'),
+    "average of what goes": (
+        regress(budget=Oldest(5), average=True),
+        ValueError,
+        r"average needs .*got Oldest\(5\)",
+    ),
     "unknown link": (regress(link="sqrt"), ValueError, "link must be one of .*got 'sqrt'"),
     "class as link": (regress(link=Log), TypeError, "link must be .*such as Log.*got <class"),
     "unknown gradient": (lambda: Log("sign"), ValueError, "gradient must be one of .*got 'sign'"),
