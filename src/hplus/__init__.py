@@ -28,11 +28,13 @@ from hplus.positivity import Diagonal, Full, Paper, SumOfSquares
 from hplus.space import Function
 from hplus.statistic import Statistic
 from hplus.storage import load, save
-from hplus.streaming.budgets import KOMP, Forgetron, Oldest, Smallest
+from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, Oldest, Smallest
 from hplus.streaming.classification import StreamingClassifier
 from hplus.streaming.intensity import StreamingIntensity
+from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
+from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 from hplus.windows import Box, Interval, Polygon
 
 __version__ = "0.1.0"
@@ -46,7 +48,9 @@ __all__ = [
     "Custom",
     "Density",
     "Diagonal",
+    "DoublyStochastic",
     "Finite",
+    "FixedStep",
     "Forgetron",
     "Full",
     "Function",
@@ -55,10 +59,12 @@ __all__ = [
     "Huber",
     "Intensity",
     "Interval",
+    "InverseStep",
     "KernelClassifier",
     "KernelRegressor",
     "Laplace",
     "Linear",
+    "Log",
     "Matern32",
     "Matern52",
     "Nugget",
@@ -75,6 +81,7 @@ __all__ = [
     "RandomFourier",
     "RationalQuadratic",
     "Refit",
+    "RootStep",
     "Scalar",
     "SecondOrder",
     "Smallest",

@@ -106,8 +106,9 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn from one example."""
-        self._columns = self._columns or columns_of(x)
-        self._model.learn_one(self._columns.row(x), y)
+        columns = self._columns or columns_of(x)
+        self._model.learn_one(columns.row(x), y)
+        self._columns = columns
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """f(x)."""
@@ -117,8 +118,9 @@ class RiverRegressor(base.MiniBatchRegressor):
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a DataFrame, one after the other."""
-        self._columns = self._columns or Columns(tuple(X.columns))
-        self._model.partial_fit(self._columns.rows(X), np.asarray(y))
+        columns = self._columns or Columns(tuple(X.columns))
+        self._model.partial_fit(columns.rows(X), np.asarray(y))
+        self._columns = columns
 
     def predict_many(self, X: Any) -> Any:
         """f of every row, as a Series."""
@@ -176,8 +178,9 @@ class RiverClassifier(base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
         """Learn from one example, which may be of a class never seen before."""
-        self._columns = self._columns or columns_of(x)
-        self._learn(self._columns.row(x), [y])
+        columns = self._columns or columns_of(x)
+        self._learn(columns.row(x), [y])
+        self._columns = columns
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The most likely class; None if there is none yet."""
@@ -195,12 +198,13 @@ class RiverClassifier(base.MiniBatchClassifier):
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn from the rows of a DataFrame, one after the other."""
-        self._columns = self._columns or Columns(tuple(X.columns))
-        rows, labels = self._columns.rows(X), list(y)
+        columns = self._columns or Columns(tuple(X.columns))
+        rows, labels = columns.rows(X), list(y)
         firsts = [labels.index(label) for label in dict.fromkeys(labels)]
         cuts = [i for i in firsts if labels[i] not in self._machines and i > 0]
         for start, stop in zip([0, *cuts], [*cuts, len(labels)], strict=True):
             self._learn(rows[start:stop], labels[start:stop])
+        self._columns = columns
 
     def predict_many(self, X: Any) -> Any:
         """The most likely class of every row, as a Series."""

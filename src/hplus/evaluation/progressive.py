@@ -40,6 +40,8 @@ def prequential(
     taken as constant, and rows of others are left out.
     """
     rate = hasattr(model, "expected_count")
+    if rate and loss is not None:
+        raise ValueError("loss is that of the process for a rate, got one: leave it out.")
     losses = [
         _rate_losses(model, chunk) if rate else _losses(model, chunk, loss) for chunk in stream
     ]

@@ -19,8 +19,11 @@ from hplus.streaming.settings import budget_part, rule, step_part
 from hplus.streaming.steps import FixedStep, as_step
 
 AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
-MADE_AGAIN = ("_machines", "_known", "_solved", "_box")
+MADE_AGAIN = ("_machines", "_seen", "_known", "_solved", "_box")
 """What follows from parameters and `state_`."""
+
+FREE = ("step", "decay", "forget")
+"""Parameters that may change while a stream goes on."""
 
 
 class StreamingEstimator(Estimator):
@@ -28,11 +31,13 @@ class StreamingEstimator(Estimator):
 
     _machines: list[Machine] | None
     state_: tuple[dict[str, Any], ...]
+    made_with_: dict[str, str]
 
     def _live(self, build: Callable[[], Machine]) -> list[Machine]:
         """The machines at work, made from the saved arrays if there are none yet."""
         machines = self.__dict__.get("_machines")
         if machines is None:
+            self._require_learned()
             machines = self._machines = [restore(build(), kept) for kept in self.state_]
         return machines
 
@@ -40,8 +45,21 @@ class StreamingEstimator(Estimator):
         self._machines = machines
         self.state_ = tuple({name: getattr(m.state, name) for name in KEPT} for m in machines)
 
+    def _begin(self, machines: list[Machine]) -> None:
+        """The first state, and the parameters that it belongs to."""
+        self._keep(machines)
+        params = self.get_params(deep=False)
+        self.made_with_ = {name: repr(p) for name, p in params.items() if name not in FREE}
+        self._require_learned()
+
+    def _start_again(self) -> None:
+        """Forget all that was learned."""
+        learned = [name for name in self.__dict__ if name.endswith("_") and name[0] != "_"]
+        for name in (*learned, *MADE_AGAIN):
+            self.__dict__.pop(name, None)
+
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; what was learned stays, and goes on by the new ones."""
+        """Set parameters; while a stream goes on, only those of its steps and of forgetting."""
         for name in MADE_AGAIN:
             self.__dict__.pop(name, None)
         return super().set_params(**params)
@@ -54,8 +72,20 @@ class StreamingEstimator(Estimator):
         return hasattr(self, "state_")
 
     def _require_learned(self) -> None:
+        """Refuse to go on before anything was learned, or with what the state was not made by."""
         advice = "%(name)s must have learned something before it predicts: call partial_fit first."
         check_is_fitted(self, msg=advice)
+        seen = self.__dict__.setdefault("_seen", {})
+        for name, text in self.made_with_.items():
+            now = getattr(self, name)
+            if seen.get(name, self) is now:
+                continue
+            if repr(now) != text:
+                raise ValueError(
+                    f"{name} must stay as it was while a stream goes on, got {shown(now)} after "
+                    f"{text:.60}: call fit to start again."
+                )
+            seen[name] = now
 
 
 def as_kernel(kernel: Any, dimension: int) -> Kernel:

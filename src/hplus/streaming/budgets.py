@@ -112,9 +112,10 @@ class DoublyStochastic(Value):
             raise ValueError(
                 f"frequencies must be a multiple of block, got {frequencies} and {block}."
             )
-        self._set(
-            frequencies=frequencies, block=block, seed=check_count("seed", self.seed, least=0)
-        )
+        seed = check_count("seed", self.seed, least=0)
+        if seed >= 2**62:
+            raise ValueError(f"seed must be below 2**62, got {seed}.")
+        self._set(frequencies=frequencies, block=block, seed=seed)
 
 
 BUDGETS: dict[str, type[Value]] = {

@@ -60,6 +60,7 @@ class StreamingClassifier(ClassifierMixin, Supervised):
     """
 
     auto_step = RootStep(8.0)
+    classes_: Any
 
     def __init__(
         self,
@@ -80,8 +81,7 @@ class StreamingClassifier(ClassifierMixin, Supervised):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget all, and learn from the rows in their order, once."""
-        for name in ("state_", "classes_"):
-            self.__dict__.pop(name, None)
+        self._start_again()
         return self.partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
@@ -99,13 +99,8 @@ class StreamingClassifier(ClassifierMixin, Supervised):
     def learn_one(self, x: Any, y: Any) -> None:
         """Learn from one example; the classes must be known from a `partial_fit`."""
         self._require_learned()
-        row, machines = self._one(x), self._live(self._machine)
-        sides = self._sides(check_labels([y], row))
-        before = [m.state for m in machines]
-        for machine, side in zip(machines, sides, strict=True):
-            machine.learn(row, side, np.ones(1))
-        if any(m.state is not state for m, state in zip(machines, before, strict=True)):
-            self._keep(machines)
+        row = self._one(x)
+        self._learn_rows(row, _sides(check_labels([y], row), self.classes_))
 
     def decision_function(self, X: Any) -> Floats:
         """f(X[i]): shape (n,), positive for classes_[1], or (n, classes)."""
@@ -128,35 +123,22 @@ class StreamingClassifier(ClassifierMixin, Supervised):
     def _learn(self, X: Any, y: Any, classes: Any) -> Floats:
         X = self._examples(X)
         y = check_labels(y, X)
-        if not hasattr(self, "state_"):
-            self.classes_ = _classes(y if classes is None else check_labels(classes, classes))
-            count = 1 if len(self.classes_) == 2 else len(self.classes_)
-            self._keep([self._machine() for _ in range(count)])
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        fresh = not hasattr(self, "state_")
+        known = self.classes_ if not fresh else _classes(y if classes is None else classes)
+        if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(
-                f"classes must be those of the first call, {shown(self.classes_.tolist())}, got "
+                f"classes must be those of the first call, {shown(known.tolist())}, got "
                 f"{shown(classes)}."
             )
-        machines, gaps = self._live(self._machine), np.ones(len(X))
-        sides = self._sides(y)
-        values = [m.learn(X, s, gaps) for m, s in zip(machines, sides, strict=True)]
-        self._keep(machines)
-        return np.stack(values, axis=1)
+        sides = _sides(y, known)
+        if fresh:
+            self.classes_ = known
+            self._begin([self._machine() for _ in sides])
+        return np.stack(self._learn_rows(X, sides), axis=1)
 
     def _labels(self, f: Floats) -> Any:
         codes = f.argmax(axis=1) if f.shape[1] > 1 else (f[:, 0] > 0.0).astype(np.intp)
         return self.classes_[codes]
-
-    def _sides(self, y: Any) -> list[Floats]:
-        """Labels as ±1: of class 1 against class 0, or of every class against the others."""
-        unknown = ~np.isin(y, self.classes_)
-        if np.any(unknown):
-            raise ValueError(
-                f"y must hold the classes {shown(self.classes_.tolist())}, got "
-                f"{shown(y[unknown][0])}: name them all in the first partial_fit(…, classes=…)."
-            )
-        positive = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        return [np.where(y == label, 1.0, -1.0) for label in positive]
 
     def _loss(self) -> Loss:
         if isinstance(self.loss, str) and self.loss == "perceptron":
@@ -172,10 +154,23 @@ class StreamingClassifier(ClassifierMixin, Supervised):
 
 
 def _classes(y: Any) -> Any:
-    classes = np.unique(y)
+    classes = np.unique(check_labels(y, y))
     if len(classes) < 2:
         raise ValueError(
             f"y must hold at least two classes, got 1 class: {classes[0]}: name them all with "
             "classes=."
         )
     return classes
+
+
+def _sides(y: Any, classes: Any) -> list[Floats]:
+    """Labels as ±1: of class 1 against class 0, or of every class against the others."""
+    unknown = ~np.isin(y, classes)
+    if np.any(unknown):
+        raise ValueError(
+            f"y must hold the classes {shown(classes.tolist())}, got {shown(y[unknown][0])}: name "
+            "them all in the first partial_fit(…, classes=…)."
+        )
+    return [
+        np.where(y == label, 1.0, -1.0) for label in (classes[1:] if len(classes) == 2 else classes)
+    ]

@@ -28,7 +28,7 @@ from hplus.streaming.rules import RECIPROCAL
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window
 
-SHARES = {1: 25.0, 2: 12.0, 3: 8.0}
+SHARES = {1: 25.0, 2: 18.0, 3: 10.0}
 """The longest side over the scale of kernel="auto", by dimension."""
 
 AUTO, AUTO_REFIT = KOMP(0.1, 1000, relative=True), KOMP(0.03, 1000, relative=True)
@@ -61,10 +61,12 @@ class StreamingIntensity(StreamingEstimator):
         Where events can be seen, of 1 to 3 dimensions.
     kernel : Kernel or "auto"
         How alike log rates at two points are. "auto" is a Gaussian whose scale is the longest side
-        over 25, 12 or 8 in 1, 2 or 3 dimensions: give one if you know better.
+        over 25, 18 or 10 in 1, 2 or 3 dimensions: give one if you know better.
     method : str or method
         "spppot" (`SPPPOT`), "second_order", "pmd" (a grid), or "refit" (`Refit`): as accurate as a
-        batch fit, and slower to predict.
+        batch fit, and slower to predict. All but "refit" take steps, so that late events count
+        more: where events come in order along an axis of the window, as they do if the window is
+        the time itself, use "refit".
     budget : "auto" or KOMP
         What is kept; "auto" is KOMP(0.1, 1000, relative=True), 0.03 for Refit; PMD has its grid.
     forget : float, optional
@@ -90,8 +92,7 @@ class StreamingIntensity(StreamingEstimator):
 
     def fit(self, X: Any, y: None = None, *, exposure: Any = None) -> Self:
         """Forget all, and learn from the events in their order, once."""
-        for name in ("state_", "exposed_", "snapshot_"):
-            self.__dict__.pop(name, None)
+        self._start_again()
         return self.partial_fit(X, exposure=exposure)
 
     def partial_fit(self, X: Any, y: None = None, *, exposure: Any = None) -> Self:
@@ -103,11 +104,13 @@ class StreamingIntensity(StreamingEstimator):
         fresh = not hasattr(self, "state_")
         if fresh:
             self._check_parameters()
+        else:
+            self._require_learned()
         X = self._events(X, empty=exposure is not None)
         gaps = self._gaps(len(X), exposure)
         if fresh:
             self.exposed_, self.n_features_in_ = exposure is not None, self.window.dimension
-            self._keep([self._machine()])
+            self._begin([self._machine()])
         elif self.exposed_ != (exposure is not None):
             raise ValueError(
                 "exposure must be given at every call or at none, got "
@@ -117,7 +120,6 @@ class StreamingIntensity(StreamingEstimator):
         if len(X) == 0:
             machine.pass_by(float(np.sum(as_floats("exposure", exposure))))
         self._learn(machine, X, gaps)
-        self._keep([machine])
         return self
 
     def learn_one(self, x: Any, *, exposure: Any = None) -> None:
@@ -127,14 +129,10 @@ class StreamingIntensity(StreamingEstimator):
                 np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), exposure=exposure
             )
             return
-        row = np.array(x, dtype=np.float64, ndmin=2)
-        if row.shape != (1, self.n_features_in_) or not self._inside(row):
-            row = self.window.require("x", row)
-        (machine,) = self._live(self._machine)
-        state = machine.state
-        self._learn(machine, row, np.ones(1))
-        if machine.state is not state:
-            self._keep([machine])
+        row = np.reshape(as_floats("x", x), (1, -1)).copy()
+        if not self._inside(row):
+            row = np.require(self.window.require("x", row), requirements=("C", "W"))
+        self._learn(self._live(self._machine)[0], row, np.ones(1))
 
     def predict(self, X: Any) -> Floats:
         """The rate at each point of the window, shape (n,), never below 0."""
@@ -194,6 +192,12 @@ class StreamingIntensity(StreamingEstimator):
         return self._live(self._machine)[0].status
 
     def _learn(self, machine: Machine, X: Floats, gaps: Floats) -> None:
+        try:
+            self._pass_on(machine, X, gaps)
+        finally:  # arrays may have grown before something went wrong
+            self._keep([machine])
+
+    def _pass_on(self, machine: Machine, X: Floats, gaps: Floats) -> None:
         if not machine.rule.fading:
             machine.learn(X, np.zeros(len(X)), gaps)
             return
@@ -269,7 +273,8 @@ class StreamingIntensity(StreamingEstimator):
         fineness = 1.5 * COARSE if isinstance(method, Refit) else COARSE
         nodes, shares = nodes_within(grid_for(kernel, window, fineness, MOST_COARSE), window)
         auto = AUTO_REFIT if isinstance(method, Refit) else AUTO
-        budget = auto if isinstance(self.budget, str) else self.budget
+        budget = auto if isinstance(self.budget, str) and self.budget == "auto" else self.budget
+        budget = as_budget(budget)
         return start(rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares)
 
     def _grid(self) -> Any:
@@ -321,7 +326,7 @@ class StreamingIntensity(StreamingEstimator):
             self._box = (
                 None if box is None else tuple(zip(*map(np.ndarray.tolist, box), strict=False))
             )
-        if self._box is None:
+        if self._box is None or row.shape[1] != len(self._box):
             return False
         return all(a <= x <= b for x, (a, b) in zip(row[0].tolist(), self._box, strict=True))
 
@@ -334,7 +339,8 @@ class StreamingIntensity(StreamingEstimator):
             raise ValueError(
                 f"exposure must be a number or one for each of the {n} events, got shape {E.shape}."
             )
-        if np.any(E < 0.0) or not E.sum() > 0.0:
+        watched = E.sum() > 0.0 or (n > 0 and hasattr(self, "state_"))  # at the same moment
+        if np.any(E < 0.0) or not watched:
             raise ValueError(f"exposure must be above 0 in all, got {shown(exposure)}.")
         return (
             np.full(n, float(E) / max(n, 1))

@@ -40,6 +40,7 @@ from hplus.streaming.layout import (
     REGENERATED,
     SEEN,
     SPENT,
+    UNLIMITED,
     WORST,
     Around,
     Rule,
@@ -52,6 +53,9 @@ FIRST_ROOM = 60
 
 JITTER = 1e-6
 """The nugget of a dictionary as a share of k(x, x) [math, Eq. 5.4]."""
+
+MOST_NODES = 20_000
+"""Of a grid: an event changes them all."""
 
 NUMBERS, COUNTS = 6, 7
 PATIENCE = 3.0
@@ -87,6 +91,8 @@ class Machine:
 
     def learn(self, X: Floats, y: Floats, gaps: Floats) -> Floats:
         """Learn from the events one after the other; z at each before it was learned from."""
+        if not len(X) == len(y) == len(gaps):  # compiled code would read beyond their ends
+            raise ValueError(f"got {len(X)} events, {len(y)} targets and {len(gaps)} gaps.")
         values, sizes, at = np.empty(len(X)), self._sizes(X), 0
         engine = run if Compiler.ready else _first_run
         while True:
@@ -161,7 +167,10 @@ class Machine:
     def _see_to_it(self) -> None:
         state = self.state
         if state.counts[ATOMS] == len(state.centers):
-            self.state = _enlarged(state, 2 * len(state.centers))
+            room = 2 * len(state.centers)
+            if self.rule.budget != UNLIMITED:
+                room = min(room, max(self.rule.background + self.rule.size, len(state.centers)) + 2)
+            self.state = _enlarged(state, room)
         if state.counts[CHANGES] >= REBUILD:
             self.rebuild()
         if self.rule.damping > 0.0:
@@ -196,7 +205,9 @@ def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Float
     K[first:, first:] = kernel(points) if len(points) else 0.0
     if first:
         K[0, 1:] = K[1:, 0] = kernel.dot(points, nodes, shares) if len(points) else 0.0
-        K[0, 0] = shares @ kernel.dot(nodes, nodes, shares)
+        own = shares @ kernel.dot(nodes, nodes, shares)
+        # a background that vanishes, as that of Linear() around 0, is an atom that does nothing
+        K[0, 0] = own if own > JITTER**2 * (shares @ kernel.diag(nodes)) else 1.0
     K[np.diag_indices(n)] *= 1.0 + JITTER
     return K
 
@@ -210,6 +221,7 @@ def start(rule: Rule, kernel: Kernel, dimension: int, nodes: Floats, shares: Flo
     machine = Machine(rule, kernel, around, state)
     if rule.background:
         state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
+        state.matrices[CORRECTION:, 0, 0] = 1.0
         state.counts[ATOMS] = 1
         machine.rebuild()
     return machine
@@ -232,6 +244,8 @@ def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, siz
 def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> Machine:
     """z at the nodes of a grid."""
     d, size = grid.dimension, grid.size
+    if size > MOST_NODES:
+        raise ValueError(f"grid must have at most {MOST_NODES} nodes in all, got {size}.")
     nodes = np.array(grid.nodes().reshape(size, d), order="C")
     steps, volumes = program(kernel, d), grid.integrals(window).ravel()
     rows = np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)
@@ -318,7 +332,9 @@ def _first_run(*arguments: Any) -> int:
     timer.daemon = True
     timer.start()
     try:
-        return int(run(*arguments))
+        rule, around, state, X, *rest = arguments
+        run(rule, around, state, X[:0], *rest[:-1], 0)
     finally:
         timer.cancel()
         Compiler.ready = True
+    return int(run(*arguments))

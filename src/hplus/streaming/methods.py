@@ -53,7 +53,7 @@ class SPPPOT(Value):
         check_choice("gradient", self.gradient, GRADIENTS)
         check_choice("mirror", self.mirror, MIRRORS)
         self._set(step=_step(self.step), average=_flag("average", self.average))
-        self._set(cap=check_positive("cap", self.cap))
+        self._set(cap=_cap(self.cap))
 
 
 @final
@@ -79,7 +79,7 @@ class SecondOrder(Value):
     def __post_init__(self) -> None:
         damping = check_positive("damping", self.damping)
         self._set(step=_step(self.step), damping=damping, average=_flag("average", self.average))
-        self._set(cap=check_positive("cap", self.cap))
+        self._set(cap=_cap(self.cap))
 
 
 @final
@@ -104,7 +104,7 @@ class PMD(Value):
         many = isinstance(self.grid, tuple | list)
         nodes = [check_count("grid", n, least=2) for n in (self.grid if many else [self.grid])]
         self._set(grid=tuple(nodes) if many else nodes[0], step=_step(self.step))
-        self._set(cap=check_positive("cap", self.cap))
+        self._set(cap=_cap(self.cap))
 
 
 @final
@@ -166,3 +166,10 @@ def _flag(name: str, given: Any) -> bool:
     if not isinstance(given, bool):
         raise TypeError(f"{name} must be True or False, got {shown(given)}.")
     return given
+
+
+def _cap(cap: Any) -> float:
+    cap = check_positive("cap", cap)
+    if cap > 300.0:
+        raise ValueError(f"cap must be at most 300, got {cap:.6g}: e^cap would overflow.")
+    return cap

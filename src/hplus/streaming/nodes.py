@@ -6,7 +6,8 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.grids import TensorGrid
-from hplus.kernels import Kernel
+from hplus.kernels import Kernel, Nugget
+from hplus.kernels.base import Product, Scaled, Sum
 from hplus.windows import Window
 
 TRIED = np.geomspace(1e-4, 1.0, 200)
@@ -33,7 +34,21 @@ def nodes_within(grid: TensorGrid, window: Window) -> tuple[Floats, Floats]:
 
 
 def _half_lengths(kernel: Kernel, window: Window) -> Floats:
-    """On each axis, how far from the middle of W the kernel has fallen by half; the side if not."""
+    """On each axis, how far from the middle of W the kernel, or one of its parts, has fallen by
+    half; the side if none has. A wide part beside it does not hide a narrow one."""
+    parts = [kernel, *_leaves(kernel)]
+    return np.min([_half_length_of(part, window) for part in parts], axis=0)
+
+
+def _leaves(kernel: Kernel) -> list[Kernel]:
+    if isinstance(kernel, Scaled):
+        return _leaves(kernel.kernel)
+    if isinstance(kernel, Sum | Product):
+        return _leaves(kernel.left) + _leaves(kernel.right)
+    return [] if isinstance(kernel, Nugget) else [kernel]
+
+
+def _half_length_of(kernel: Kernel, window: Window) -> Floats:
     low, high = window.bounds()
     middle, lengths = 0.5 * (low + high), high - low
     for axis in range(len(low)):

@@ -76,7 +76,9 @@ def project(rule, state, x, kxx, eta, beta):
             for q in range(state.at_nodes.shape[1]):
                 state.at_nodes[n, q] = rows[BESIDE, q]
     if rule.budget == PROJECTED:
-        _prune(state, first, rule.size, spent, tolerance * tolerance)
+        spent = _prune(state, first, rule.size, spent, tolerance * tolerance)
+    state.numbers[SPENT] += math.sqrt(spent)
+    state.numbers[WORST] = max(state.numbers[WORST], math.sqrt(spent))
 
 
 @inner
@@ -91,7 +93,7 @@ def _is_cheapest(rows, first, n, s, cost):
 
 @spliced
 def _prune(state, first, size, spent, most):
-    """Leave out the cheapest atoms while all that is left out stays within the tolerance."""
+    """Leave out the cheapest atoms while all that is left out, the result, stays within `most`."""
     counts, w, diagonal = state.counts, state.rows[CURRENT], state.rows[DIAGONAL]
     while True:
         n, cheap = counts[ATOMS], 0
@@ -109,8 +111,7 @@ def _prune(state, first, size, spent, most):
         delete(state.centers, state.rows, state.matrices, state.at_nodes, n, j)
         counts[ATOMS] -= 1
         counts[CHANGES] += 1
-    state.numbers[SPENT] += math.sqrt(spent)
-    state.numbers[WORST] = max(state.numbers[WORST], math.sqrt(spent))
+    return spent
 
 
 @inner

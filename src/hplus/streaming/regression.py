@@ -7,11 +7,8 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hplus._checks import Floats, check_choice
-from hplus.estimators.base import (
-    check_prediction,
-    check_targets,
-)
+from hplus._checks import Floats, check_choice, check_number
+from hplus.estimators.base import LARGEST, check_prediction, check_targets
 from hplus.kernels import Kernel
 from hplus.losses import (
     Hinge,
@@ -57,8 +54,8 @@ class StreamingRegressor(RegressorMixin, Supervised):
     link : "identity", "log" or Log
         "log" gives predictions above 0.
     step : "auto", float or step
-        A number is a fixed size; `RootStep`, `InverseStep`; "auto" is RootStep(0.5). A step never
-        carries f(x) past the value that fits y best.
+        A number is a fixed size; `RootStep`, `InverseStep`; "auto" is RootStep(0.5). Where the
+        loss is smooth, a step never carries f(x) past the value that fits y best.
     decay : float
         Weights shrink by 1 - step·decay at every example.
     budget : "auto", None or budget
@@ -91,7 +88,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget all, and learn from the rows in their order, once."""
-        self.__dict__.pop("state_", None)
+        self._start_again()
         return self.partial_fit(X, y)
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -111,14 +108,10 @@ class StreamingRegressor(RegressorMixin, Supervised):
         if not hasattr(self, "state_"):
             self.partial_fit(np.reshape(x, (1, -1)), [y])
             return
-        (machine,), target = self._live(self._machine), np.array([y], dtype=np.float64)
-        if not np.isfinite(target[0]) or (machine.rule.loss == POISSON and target[0] < 0.0):
-            check_targets(target, target, several=False)
-            self._loss().require(target)
-        state = machine.state
-        machine.learn(self._one(x), target, np.ones(1))
-        if machine.state is not state:
-            self._keep([machine])
+        (machine,), row, number = self._live(self._machine), self._one(x), check_number("y", y)
+        if abs(number) > LARGEST or (machine.rule.loss == POISSON and number < 0.0):
+            self._loss().require(check_targets([number], row, several=False))
+        self._learn_rows(row, [np.array([number])])
 
     def predict(self, X: Any) -> Floats:
         """f(X[i]), shape (n,)."""
@@ -129,11 +122,8 @@ class StreamingRegressor(RegressorMixin, Supervised):
         y = np.require(check_targets(y, X, several=False), requirements=("C", "W"))
         self._loss().require(y)
         if not hasattr(self, "state_"):
-            self._keep([self._machine()])
-        (machine,) = self._live(self._machine)
-        values = machine.learn(X, y, np.ones(len(X)))
-        self._keep([machine])
-        return values
+            self._begin([self._machine()])
+        return self._learn_rows(X, [y])[0]
 
     def _predictions(self, z: Floats) -> Floats:
         link = as_link(self.link)

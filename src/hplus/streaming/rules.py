@@ -22,6 +22,10 @@ LEAST = 1e-3
 """-log f is taken as linear for smaller f where f may be negative."""
 
 
+FARTHEST = 1e100
+"""Where a loss sets no end to a step, this does."""
+
+
 @inner
 def prediction(link, z, cap):
     """f where z is known: z, e^z or 1/(1 - z); the last two stay within e^±cap."""
@@ -82,7 +86,7 @@ def room(loss, link, y, z, cap):
         return abs(math.log(max(y, math.exp(-cap))) - min(max(z, -cap), cap))
     if loss in (SQUARED, HUBER):
         return abs(y - z)
-    return abs(y - z) if loss == SQUARED_HINGE else math.inf
+    return abs(y - z) if loss == SQUARED_HINGE else FARTHEST
 
 
 @inner

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from hplus._checks import Floats, shown
+from hplus._checks import Floats, as_floats, shown
 from hplus.estimators.base import (
+    LARGEST,
     check_diagonal,
     check_points,
 )
@@ -69,15 +70,25 @@ class Supervised(StreamingEstimator):
     def _examples(self, X: Any) -> Floats:
         """X checked; the first rows set the number of columns."""
         first = not hasattr(self, "state_")
-        X = check_points(self, X, reset=first)
-        check_diagonal(as_kernel(self.kernel, X.shape[1]), X)
+        if not first:
+            self._require_learned()
+        X, kernel = check_points(self, X, reset=first), self.kernel
+        check_diagonal(as_kernel(kernel, X.shape[1]), X)
+        if isinstance(self.budget, Forgetron) and np.any(as_kernel(kernel, X.shape[1]).diag(X) > 1):
+            raise ValueError(f"Forgetron needs k(x, x) <= 1, got more with {kernel}: divide it.")
         return np.require(X, requirements=("C", "W"))
 
     def _one(self, x: Any) -> Floats:
         """A single example as one row, with no more checks than it needs."""
-        row = np.array(x, dtype=np.float64, ndmin=2)
-        if row.shape != (1, self.n_features_in_) or not np.isfinite(row).all():
-            raise ValueError(f"x must hold {self.n_features_in_} finite numbers, got {shown(x)}.")
+        try:
+            row = np.array(x, dtype=np.float64, ndmin=2)
+        except (TypeError, ValueError):
+            row = np.atleast_2d(as_floats("x", x))
+        if row.shape != (1, self.n_features_in_) or not np.abs(row).max() <= LARGEST:
+            raise ValueError(
+                f"x must hold {self.n_features_in_} finite numbers, got {shown(x)} (at most "
+                f"{LARGEST:.0e} in size)."
+            )
         return row
 
     def _values(self, X: Any) -> Floats:
@@ -94,16 +105,28 @@ class Supervised(StreamingEstimator):
     @property
     def dictionary_(self) -> Floats:
         """The atoms, shape (n_atoms_, d)."""
-        return np.concatenate([m.dictionary for m in self._live(self._machine)])
+        return np.concatenate([m.dictionary for m in self._on_atoms("dictionary_")])
 
     @property
     def function_(self) -> Any:
         """z as an element of the kernel's space; a list of them for several classes."""
-        machines = self._live(self._machine)
-        if machines[0].rule.budget >= FOURIER:
-            raise AttributeError("function_ is on features here, not on atoms: use predict.")
+        machines = self._on_atoms("function_")
         functions = [Function(m.kernel, *m.function(self.average)) for m in machines]
         return functions[0] if len(functions) == 1 else functions
+
+    def _on_atoms(self, name: str) -> list[Machine]:
+        machines = self._live(self._machine)
+        if machines[0].rule.budget >= FOURIER:
+            raise AttributeError(f"{name} is on features here, not on atoms: use predict.")
+        return machines
+
+    def _learn_rows(self, X: Floats, targets: list[Floats]) -> list[Floats]:
+        """Every machine learns from the rows with its targets; z of each row before it did."""
+        machines, gaps = self._live(self._machine), np.ones(len(X))
+        try:
+            return [m.learn(X, y, gaps) for m, y in zip(machines, targets, strict=True)]
+        finally:  # arrays may have grown before something went wrong
+            self._keep(machines)
 
     @property
     def status_(self) -> StreamStatus:
