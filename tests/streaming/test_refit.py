@@ -12,28 +12,31 @@ UNIT = Interval(0, 1)
 
 
 def problem(rng, atoms=6, n=80):
-    """K, atoms at nodes, shares, <μ, atom> for every atom, and the number of events."""
+    """K, atoms at nodes, shares, events counted on the nodes, and their number."""
     kernel, D = Gaussian(0.2), rng.uniform(size=(atoms, 1))
     nodes = np.linspace(0.0, 1.0, 101)[:, None]
     shares = rng.uniform(0.5, 1.0, 101)
     K = kernel(D) + 1e-6 * np.eye(atoms)
-    events = kernel(D, rng.beta(2.0, 4.0, size=(n, 1))).sum(axis=1)
-    return K, kernel(nodes, D), shares / shares.sum(), events, float(n)
+    counts = np.bincount((100 * rng.beta(2.0, 4.0, size=n)).astype(int), minlength=101) * 1.0
+    return K, kernel(nodes, D), shares / shares.sum(), counts, float(n)
 
 
-def objective(K, at_nodes, shares, events, n, penalty):
-    """(5.7) in the weights of z: -<μ, z>/n + log ⨍e^z + (penalty/2n)‖z‖²."""
-    return lambda w: (
-        -events @ w / n + logsumexp(at_nodes @ w, b=shares) + 0.5 * penalty / n * w @ K @ w
-    )
+def objective(K, at_nodes, shares, counts, n, penalty):
+    """(5.7) in the weights of z: -Σ_g s_g z_g/n + log ⨍e^z + (penalty/2n)‖z‖²."""
+
+    def value(w):
+        z = at_nodes @ w
+        return -counts @ z / n + logsumexp(z, b=shares) + 0.5 * penalty / n * w @ K @ w
+
+    return value
 
 
 @pytest.mark.parametrize("penalty", [0.03, 1.0, 100.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_weights_minimise_the_batch_problem(seed, penalty):
-    K, at_nodes, shares, events, n = problem(np.random.default_rng(seed))
-    f = objective(K, at_nodes, shares, events, n, penalty)
-    found = solve(K, at_nodes, shares, events, n, penalty)
+    K, at_nodes, shares, counts, n = problem(np.random.default_rng(seed))
+    f = objective(K, at_nodes, shares, counts, n, penalty)
+    found = solve(K, at_nodes, shares, counts, n, penalty)
     W = np.linalg.inv(np.linalg.cholesky(K)).T  # coordinates in which the norm is that of u
     theirs = minimize(lambda u: f(W @ u), np.zeros(len(K)), method="BFGS", options={"gtol": 1e-8})
     assert f(found) <= theirs.fun + 1e-10
@@ -42,25 +45,25 @@ def test_the_weights_minimise_the_batch_problem(seed, penalty):
 
 @pytest.mark.parametrize("penalty", [1e-6, 1.0, 1e6])
 def test_the_slope_is_zero_at_the_weights(penalty, rng):
-    K, at_nodes, shares, events, n = problem(rng)
-    w = solve(K, at_nodes, shares, events, n, penalty)
+    K, at_nodes, shares, counts, n = problem(rng)
+    w = solve(K, at_nodes, shares, counts, n, penalty)
     logs = at_nodes @ w
     p = shares * np.exp(logs - logsumexp(logs, b=shares))
     # ∂/∂w of (5.7)
-    slope = -events / n + at_nodes.T @ p + penalty / n * K @ w
+    slope = at_nodes.T @ (p - counts / n) + penalty / n * K @ w
     assert np.abs(slope).max() < 1e-6
 
 
-def evidence(K, at_nodes, shares, events, n, penalty):
+def evidence(K, at_nodes, shares, counts, n, penalty):
     """(5.8), with H in the orthonormal coordinates of the eigenvectors of K."""
-    w = solve(K, at_nodes, shares, events, n, penalty)
+    w = solve(K, at_nodes, shares, counts, n, penalty)
     logs = at_nodes @ w
     p = shares * np.exp(logs - logsumexp(logs, b=shares))
     levels, U = np.linalg.eigh(K)
     psi = at_nodes @ U / np.sqrt(levels)
     H = (psi.T * p) @ psi - np.outer(p @ psi, p @ psi)
     curvature = np.linalg.slogdet(n * H + penalty * np.eye(len(K)))[1]
-    value = objective(K, at_nodes, shares, events, n, penalty)(w)
+    value = objective(K, at_nodes, shares, counts, n, penalty)(w)
     return -n * value + 0.5 * (len(K) * np.log(penalty) - curvature)
 
 
@@ -117,8 +120,7 @@ def whole_problem(kernel, window, X, weights, penalty):
     return (np.linalg.solve(L, K).T @ u)[1:]
 
 
-# the last number is how near: between the nodes Σ k(x_i, ·) is interpolated, and a rough kernel
-# loses more by that
+# the last number is how near: events are counted on nodes, and a rough kernel loses more by that
 BATCHES = {
     "smooth": (UNIT, Gaussian(0.15), np.inf, 0.03),
     "rough": (UNIT, Matern32(0.3), np.inf, 0.12),

@@ -13,8 +13,8 @@ from numba import njit
 from hplus.kernels.compiled import NO_WRAPPERS, OPTIONS, inner
 
 # rows: the weights of three functions; the diagonal of P, the event at which an atom came, and the
-# mean of the kernel between it and late events; then what is known of x, and scratch; and, over
-# the nodes of the window, the sum of the kernel between them and all events
+# mean of the kernel between it and late events; then what is known of x, and scratch; and events
+# counted on the nodes of a grid
 CURRENT, AVERAGE, DRIFT, DIAGONAL, BORN, LATE = range(6)
 KERNEL, BESIDE, PROJECTION, SCRATCH, DIRECTION, TOTAL = range(6, 12)
 FUNCTIONS, KEPT, ROWS = 3, 6, 12

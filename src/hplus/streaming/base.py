@@ -19,7 +19,7 @@ from hplus.streaming.settings import budget_part, rule, step_part
 from hplus.streaming.steps import FixedStep, as_step
 
 AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
-MADE_AGAIN = ("_machines", "_seen", "_known", "_solved", "_box")
+MADE_AGAIN = ("_machines", "_seen", "_known", "_solution", "_box")
 """What follows from parameters and `state_`."""
 
 FREE = ("step", "decay", "forget")

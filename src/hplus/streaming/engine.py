@@ -10,7 +10,7 @@ import math
 
 from hplus.kernels.compiled import compiled, kernel_row, spliced
 from hplus.streaming.atoms import AVERAGE, BESIDE, BORN, CURRENT, KERNEL, TOTAL, add_multiple, dot
-from hplus.streaming.features import fourier_row, interpolate, regenerated_row
+from hplus.streaming.features import fourier_row, interpolate, regenerated_row, spread
 from hplus.streaming.layout import (
     ATOMS,
     CAPPED,
@@ -71,8 +71,10 @@ def run(rule, around, state, X, y, sizes, gaps, values, start):
             for i in range(n):
                 w[i] *= kept
         if rule.fading:
-            for i in range(len(around.nodes)):
-                rows[TOTAL, i] = kept * rows[TOTAL, i] + rows[BESIDE, i]
+            if kept < 1.0:
+                for i in range(rows.shape[1]):
+                    rows[TOTAL, i] *= kept
+            spread(around.grid, x, rows[TOTAL])
         if rule.loss == PROCESS:
             beta = drift(rule, around, state, n, eta, beta)
         if rule.budget >= FOURIER:

@@ -62,15 +62,30 @@ def interpolate(grid, x, values):
 
     The rows of `grid` are corner, spacing and number of nodes on each axis.
     """
-    d, total = len(x), 0.0
-    for vertex in range(2**d):
-        weight, index = 1.0, 0
-        for c in range(d):
-            nodes = int(grid[2, c])
-            u = min(max((x[c] - grid[0, c]) / grid[1, c], 0.0), nodes - 1.0)
-            cell = min(int(u), nodes - 2)
-            upper = (vertex >> c) & 1
-            weight *= u - cell if upper else 1.0 - (u - cell)
-            index = index * nodes + cell + upper
+    total = 0.0
+    for vertex in range(2 ** len(x)):
+        index, weight = _corner(grid, x, vertex)
         total += weight * values[index]
     return total
+
+
+@inner
+def spread(grid, x, counts):
+    """Count an event at x on the nodes around it, with the weights of the interpolation."""
+    for vertex in range(2 ** len(x)):
+        index, weight = _corner(grid, x, vertex)
+        counts[index] += weight
+
+
+@inner
+def _corner(grid, x, vertex):
+    """A corner of the cell of x: its node, and its weight in the interpolation."""
+    weight, index = 1.0, 0
+    for c in range(len(x)):
+        nodes = int(grid[2, c])
+        u = min(max((x[c] - grid[0, c]) / grid[1, c], 0.0), nodes - 1.0)
+        cell = min(int(u), nodes - 2)
+        upper = (vertex >> c) & 1
+        weight *= u - cell if upper else 1.0 - (u - cell)
+        index = index * nodes + cell + upper
+    return index, weight

@@ -23,7 +23,7 @@ from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
 from hplus.streaming.machine import Machine, StreamStatus, gram, start, start_grid
 from hplus.streaming.methods import PMD, Refit, as_method
 from hplus.streaming.nodes import grid_for, nodes_within
-from hplus.streaming.refit import events_at_atoms, solve
+from hplus.streaming.refit import solve
 from hplus.streaming.rules import RECIPROCAL
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window
@@ -40,6 +40,9 @@ STALE = 32
 
 FINE, MOST_FINE = 10.0, {1: 4097, 2: 40_000, 3: 60_000}
 """Those on which a rate is given."""
+
+SOLVED, MOST_SOLVED = 8.0, {1: 2049, 2: 10_000, 3: 15_000}
+"""Those on which Refit solves for it: every Newton step sees them all."""
 
 
 @final
@@ -219,22 +222,22 @@ class StreamingIntensity(StreamingEstimator):
             return machine.function(machine.rule.averaging >= 0.0)
         if "snapshot_" not in self.__dict__:
             return machine.function()
-        cached = self.__dict__.get("_solved")
+        cached = self.__dict__.get("_solution")
         if cached is None or cached[0] is not self.snapshot_:
-            cached = self._solved = (self.snapshot_, self._solve(machine, self.snapshot_, method))
+            cached = self._solution = (self.snapshot_, self._solve(machine, self.snapshot_, method))
         return cached[1]
 
     def _solve(self, machine: Machine, kept: dict[str, Any], method: Refit) -> Any:
         kernel, around, centers = machine.kernel, machine.around, kept["centers"]
-        fine = grid_for(kernel, self.window, 2.0 * COARSE, 4 * MOST_COARSE)
-        nodes, shares = nodes_within(fine, self.window)
+        grid = self._solved()
+        nodes, volumes = grid.nodes(), grid.integrals(self.window).ravel()
+        inside = volumes > 0.0
+        nodes, shares = nodes[inside], volumes[inside] / volumes.sum()
         background = kernel.dot(nodes, around.nodes, around.shares)
         at_nodes = np.column_stack([background, kernel(nodes, centers)])
-        atoms = events_at_atoms(kernel, centers, around.nodes, kept["totals"])
-        events = np.concatenate([[around.shares @ kept["totals"]], atoms])
         penalty = None if isinstance(method.penalty, str) else float(method.penalty)
         K = gram(kernel, centers, around.nodes, around.shares)
-        w = solve(K, at_nodes, shares, events, float(kept["seen"]), penalty)
+        w = solve(K, at_nodes, shares, kept["counts"][inside], float(kept["seen"]), penalty)
         points = np.vstack([around.nodes, centers])
         return points, np.concatenate([w[0] * around.shares, w[1:]])
 
@@ -253,7 +256,7 @@ class StreamingIntensity(StreamingEstimator):
             grid = self._grid()
             z = machine.state.rows[CURRENT, : grid.size]
         else:
-            grid = grid_for(machine.kernel, self.window, FINE, MOST_FINE[self.window.dimension])
+            grid = self._fine()
             centers, weights = self._expansion(machine)
             points = grid.nodes().reshape(-1, grid.dimension)
             z = machine.kernel.dot(points, centers, weights)
@@ -270,12 +273,22 @@ class StreamingIntensity(StreamingEstimator):
         parts = [method_part(method), {"half_life": half_life}]
         if isinstance(method, PMD):
             return start_grid(rule(*parts), kernel, window, self._grid())
-        fineness = 1.5 * COARSE if isinstance(method, Refit) else COARSE
-        nodes, shares = nodes_within(grid_for(kernel, window, fineness, MOST_COARSE), window)
+        nodes, shares = nodes_within(grid_for(kernel, window, COARSE, MOST_COARSE), window)
+        grid = self._solved() if isinstance(method, Refit) else None
         auto = AUTO_REFIT if isinstance(method, Refit) else AUTO
         budget = auto if isinstance(self.budget, str) and self.budget == "auto" else self.budget
         budget = as_budget(budget)
-        return start(rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares)
+        return start(
+            rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares, grid
+        )
+
+    def _fine(self) -> TensorGrid:
+        """The grid on which the rate is given."""
+        return grid_for(self._kernel(), self.window, FINE, MOST_FINE[self.window.dimension])
+
+    def _solved(self) -> TensorGrid:
+        """The grid on which Refit counts events and solves for the rate."""
+        return grid_for(self._kernel(), self.window, SOLVED, MOST_SOLVED[self.window.dimension])
 
     def _grid(self) -> Any:
         method, (low, high) = as_method(self.method), self.window.bounds()
@@ -358,11 +371,11 @@ class StreamingIntensity(StreamingEstimator):
 
 
 def _snapshot(machine: Machine) -> dict[str, Any]:
-    """What Refit needs of a machine: its atoms, and Σ k(x_i, ·) at the nodes."""
+    """What Refit needs of a machine: its atoms, and the events counted on its grid."""
     n, state = machine.size, machine.state
     return {
         "centers": state.centers[1:n].copy(),
-        "totals": state.rows[TOTAL, : len(machine.around.nodes)].copy(),
+        "counts": state.rows[TOTAL, : int(np.prod(machine.around.grid[2]))].copy(),
         "seen": float(state.numbers[SEEN]),
         "events": float(state.counts[EVENTS]),
     }

@@ -188,7 +188,7 @@ class Machine:
         self.state.counts[CHANGES] = 0
 
     def _precondition(self) -> None:
-        """C = P (G + δP)⁻¹, what (mean of g ⊗ g + δ)⁻¹ is to the weights [math, Eq. 5.6]."""
+        """C = P (G + δP)⁻¹, what (mean of g ⊗ g + δ)⁻¹ is to the weights [math, Eq. 5.5]."""
         n, matrices = self.size, self.state.matrices
         P, G = matrices[INVERSE, :n, :n], matrices[SCATTER, :n, :n]
         with one_thread_if_small(n):
@@ -212,12 +212,21 @@ def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Float
     return K
 
 
-def start(rule: Rule, kernel: Kernel, dimension: int, nodes: Floats, shares: Floats) -> Machine:
-    """A dictionary with no atom but the background's."""
+def start(
+    rule: Rule,
+    kernel: Kernel,
+    dimension: int,
+    nodes: Floats,
+    shares: Floats,
+    grid: TensorGrid | None = None,
+) -> Machine:
+    """A dictionary with no atom but the background's; on a grid events are counted."""
     steps = program(kernel, dimension)
-    around = Around(steps.ops, steps.params, nodes, shares, np.zeros((3, dimension)))
+    layout = np.zeros((3, dimension)) if grid is None else _layout(grid)
+    around = Around(steps.ops, steps.params, nodes, shares, layout)
     matrices = 0 if rule.budget < PROJECTED else 3 if rule.damping > 0.0 else 1
-    state = _empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth)
+    counted = 0 if grid is None else grid.size
+    state = _empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
     machine = Machine(rule, kernel, around, state)
     if rule.background:
         state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
@@ -248,12 +257,16 @@ def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> 
         raise ValueError(f"grid must have at most {MOST_NODES} nodes in all, got {size}.")
     nodes = np.array(grid.nodes().reshape(size, d), order="C")
     steps, volumes = program(kernel, d), grid.integrals(window).ravel()
-    rows = np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)
-    around = Around(steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), rows)
+    around = Around(steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), _layout(grid))
     state = _empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
     state.counts[ATOMS] = size
     state.rows[DRIFT, :size] = kernel.dot(nodes, nodes, volumes / volumes.sum())
     return Machine(rule, kernel, around, state)
+
+
+def _layout(grid: TensorGrid) -> Floats:
+    """A grid as the engine knows it: corner, spacing and number of nodes on each axis."""
+    return np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)
 
 
 def restore(machine: Machine, kept: Mapping[str, Any]) -> Machine:
@@ -282,14 +295,16 @@ def _fits(state: State, fresh: State, *, fixed: bool) -> bool:
     return (
         0 <= state.counts[ATOMS] <= room
         and state.centers.shape == (room, fresh.centers.shape[1])
-        and state.rows.shape == (ROWS, max(room, nodes))
+        and state.rows.shape == (ROWS, max(room, fresh.rows.shape[1]))
         and state.matrices.shape == (matrices, room, room)
         and state.at_nodes.shape == (room, nodes)
     )
 
 
-def _empty(room: int, dimension: int, matrices: int, nodes: int, depth: int) -> State:
-    width = max(room, nodes)
+def _empty(
+    room: int, dimension: int, matrices: int, nodes: int, depth: int, counted: int = 0
+) -> State:
+    width = max(room, nodes, counted)
     bytes_ = 8.0 * (matrices * room * room + room * nodes + (ROWS + depth) * width)
     check_memory(bytes_, f"a stream with room for {room} atoms", "give its budget a smaller size")
     return State(
@@ -306,7 +321,8 @@ def _empty(room: int, dimension: int, matrices: int, nodes: int, depth: int) -> 
 def _enlarged(state: State, room: int) -> State:
     """The same state with room for more atoms."""
     (matrices, depth), nodes = (len(state.matrices), len(state.stack)), state.at_nodes.shape[1]
-    larger = _empty(room, state.centers.shape[1], matrices, nodes, depth)
+    width = state.rows.shape[1]  # of nodes and of a grid, or of fewer atoms
+    larger = _empty(room, state.centers.shape[1], matrices, nodes, depth, width)
     for old, new in zip(state[:4], larger[:4], strict=True):
         new[tuple(slice(n) for n in old.shape)] = old
     return larger._replace(numbers=state.numbers, counts=state.counts)

@@ -111,7 +111,7 @@ class PMD(Value):
 @storable
 @value
 class Refit(Value):
-    """Keep Σ k(x_i, ·) at the nodes of the window, and solve the batch problem when asked.
+    """Count events on a fine grid, keep atoms, and solve the batch problem on them when asked.
 
     Parameters
     ----------

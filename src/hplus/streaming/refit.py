@@ -1,9 +1,9 @@
 """The batch problem on a dictionary: the most probable log rate, by Newton's method.
 
-min over z on the atoms of  -⟨μ, z⟩/n + log ∫e^z + (penalty/2n)‖z‖²,  μ = Σ k(x_i, ·), n events:
-the likelihood with its constant factor profiled out [math, Eq. 5.7]. The stream knows μ exactly at
-the nodes of the window, and elsewhere by the function of least norm through them: an atom need not
-have been there from the beginning.
+min over z on the atoms of  -Σ_g s_g z_g/n + log Σ_g v_g e^{z_g} + (penalty/2n)‖z‖²,  where s are n
+events counted on the nodes g of a grid and v the shares of the window: the likelihood with its
+constant factor profiled out [math, Eq. 5.7]. Events and integral see z at the same nodes, so that
+no z can please the one and hide from the other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,9 @@ from scipy.special import logsumexp
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
-from hplus.kernels import Kernel
 
 PENALTIES = np.geomspace(1e3, 1e-4, 15)
 """Tried one after the other, each from the solution of the one before."""
-
-NUGGET = 1e-8
-"""Of the nodes' Gram matrix, as a share of its diagonal."""
 
 ROUNDING = 1e-12
 """Of a matrix, as a share of its trace."""
@@ -48,27 +44,17 @@ class Mode(NamedTuple):
     curvature: Floats
 
 
-def events_at_atoms(kernel: Kernel, atoms: Floats, nodes: Floats, totals: Floats) -> Floats:
-    """μ at the atoms from its values at the nodes."""
-    K = kernel(nodes)
-    K[np.diag_indices(len(K))] *= 1.0 + NUGGET
-    with one_thread_if_small(len(K)):
-        weights = cho_solve(cho_factor(K, overwrite_a=True), totals)
-    return kernel.dot(atoms, nodes, weights) if len(atoms) else np.zeros(0)
-
-
 def solve(
-    K: Floats, at_nodes: Floats, shares: Floats, events: Floats, n: float, penalty: float | None
+    K: Floats, at_nodes: Floats, shares: Floats, counts: Floats, n: float, penalty: float | None
 ) -> Floats:
-    """The weights of z on the atoms; K are their inner products, `events` those with μ.
+    """The weights of z on the atoms; K are their inner products, None learns the penalty.
 
-    `at_nodes` (nodes, atoms) are the atoms at the nodes of the integral; None learns the penalty.
+    `at_nodes` (nodes, atoms) are the atoms at the nodes, on which `counts` has the n events.
     """
     with one_thread_if_small(len(K)):
         L = cholesky(K, lower=True)
         whitened = solve_triangular(L, at_nodes.T, lower=True).T
-        target = solve_triangular(L, events, lower=True) / n
-        problem = Problem(target, whitened, np.log(shares), n)
+        problem = Problem(whitened.T @ counts / n, whitened, np.log(shares), n)
         if penalty is None:
             u = _most_evident(problem)
         else:
@@ -77,11 +63,7 @@ def solve(
 
 
 def _most_evident(problem: Problem) -> Floats:
-    """The mode under the penalty with the largest evidence [math, Eq. 5.8].
-
-    The first that is larger than its neighbours: μ is known to some digits only, and below them
-    what looks like evidence is not.
-    """
+    """The mode under the penalty with the largest evidence, from above [math, Eq. 5.8]."""
     u, best = np.zeros_like(problem.target), -np.inf
     for penalty in PENALTIES:
         mode = _mode(problem, u, penalty)
