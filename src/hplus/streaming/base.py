@@ -42,6 +42,9 @@ class StreamingEstimator(Estimator):
         return machines
 
     def _keep(self, machines: list[Machine]) -> None:
+        kept = [part["rows"] for part in self.__dict__.get("state_", ())]
+        if kept and all(old is m.state.rows for old, m in zip(kept, machines, strict=True)):
+            return  # the same arrays, which have what was learned
         self._machines = machines
         self.state_ = tuple({name: getattr(m.state, name) for name in KEPT} for m in machines)
 

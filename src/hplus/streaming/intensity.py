@@ -132,8 +132,9 @@ class StreamingIntensity(StreamingEstimator):
                 np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), exposure=exposure
             )
             return
-        row = np.reshape(as_floats("x", x), (1, -1)).copy()
-        if not self._inside(row):
+        row = np.array(x, dtype=np.float64, ndmin=2) if isinstance(x, np.ndarray | list) else None
+        if row is None or row.shape[0] != 1 or not self._inside(row):
+            row = np.reshape(as_floats("x", x), (1, -1))
             row = np.require(self.window.require("x", row), requirements=("C", "W"))
         self._learn(self._live(self._machine)[0], row, np.ones(1))
 

@@ -108,8 +108,10 @@ class StreamingRegressor(RegressorMixin, Supervised):
         if not hasattr(self, "state_"):
             self.partial_fit(np.reshape(x, (1, -1)), [y])
             return
-        (machine,), row, number = self._live(self._machine), self._one(x), check_number("y", y)
-        if abs(number) > LARGEST or (machine.rule.loss == POISSON and number < 0.0):
+        (machine,), row = self._live(self._machine), self._one(x)
+        number = y if isinstance(y, float) else check_number("y", y)
+        if not abs(number) <= LARGEST or (machine.rule.loss == POISSON and number < 0.0):
+            number = check_number("y", number)
             self._loss().require(check_targets([number], row, several=False))
         self._learn_rows(row, [np.array([number])])
 

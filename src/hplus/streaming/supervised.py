@@ -84,7 +84,7 @@ class Supervised(StreamingEstimator):
             row = np.array(x, dtype=np.float64, ndmin=2)
         except (TypeError, ValueError):
             row = np.atleast_2d(as_floats("x", x))
-        if row.shape != (1, self.n_features_in_) or not np.abs(row).max() <= LARGEST:
+        if row.shape != (1, self.n_features_in_) or not row[0] @ row[0] <= LARGEST**2:
             raise ValueError(
                 f"x must hold {self.n_features_in_} finite numbers, got {shown(x)} (at most "
                 f"{LARGEST:.0e} in size)."
