@@ -87,7 +87,7 @@ class Machine:
 
     def __init__(self, rule: Rule, kernel: Kernel, around: Around, state: State) -> None:
         self.rule, self.kernel, self.around, self.state = rule, kernel, around, state
-        self._constant = _constant_diagonal(kernel, state.centers.shape[1])
+        self._constant = np.array([_constant_diagonal(kernel, state.centers.shape[1])])
 
     def learn(self, X: Floats, y: Floats, gaps: Floats) -> Floats:
         """Learn from the events one after the other; z at each before it was learned from."""
@@ -103,7 +103,9 @@ class Machine:
 
     def _sizes(self, X: Floats) -> Floats:
         """k(X[i], X[i])."""
-        return np.full(len(X), self._constant) if self._constant > 0.0 else self.kernel.diag(X)
+        if self._constant[0] <= 0.0:
+            return self.kernel.diag(X)
+        return self._constant if len(X) == 1 else np.full(len(X), self._constant[0])
 
     def values(self, X: Floats, average: bool = False) -> Floats:
         """z(X[i]), of the current function or of the average."""

@@ -31,6 +31,9 @@ from hplus.streaming.machine import Machine, StreamStatus
 from hplus.streaming.settings import averaging, loss_part
 from hplus.streaming.steps import RootStep
 
+ONE = np.ones(1)
+"""The gap before a single example."""
+
 
 class Supervised(StreamingEstimator):
     """What regressor and classifier share; `auto_step` is the step of step="auto"."""
@@ -122,7 +125,7 @@ class Supervised(StreamingEstimator):
 
     def _learn_rows(self, X: Floats, targets: list[Floats]) -> list[Floats]:
         """Every machine learns from the rows with its targets; z of each row before it did."""
-        machines, gaps = self._live(self._machine), np.ones(len(X))
+        machines, gaps = self._live(self._machine), ONE if len(X) == 1 else np.ones(len(X))
         try:
             return [m.learn(X, y, gaps) for m, y in zip(machines, targets, strict=True)]
         finally:  # arrays may have grown before something went wrong
