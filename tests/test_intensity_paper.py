@@ -2,33 +2,16 @@
 
 import importlib
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 from hplus import Interval
 from hplus.simulate import LAMBDA1
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT / "papers" / "intensity"
-
-
-@pytest.fixture(scope="module")
-def paper():
-    with pytest.MonkeyPatch.context() as patch:
-        for path in PAPER.glob("*.py"):  # papers may share the names of their modules
-            patch.delitem(sys.modules, path.stem, raising=False)
-        patch.syspath_prepend(PAPER)
-        yield importlib.import_module("run")
-
-
-@pytest.fixture(scope="module")
-def data(paper):
-    with threadpool_limits(1):  # the matrices are small
-        return {s.name: s.data(**paper.QUICK[s.name]) for s in paper.SECTIONS}
 
 
 @pytest.fixture(scope="module")

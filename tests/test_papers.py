@@ -1,14 +1,12 @@
 """The experiments in papers/ still run, on small sizes and but for the drawing, and still agree."""
 
-import importlib
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-PAPERS = Path(__file__).parents[1] / "papers"
+PAPER = Path(__file__).parents[1] / "papers" / "kernelization"
 SMALL = {
     "representer": {"n": 40},
     "descent": {"iterations": 100},
@@ -19,23 +17,8 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def paper():
-    folder = PAPERS / "kernelization"
-    with pytest.MonkeyPatch.context() as patch:
-        for path in folder.glob("*.py"):  # papers may share the names of their modules
-            patch.delitem(sys.modules, path.stem, raising=False)
-        patch.syspath_prepend(folder)
-        yield importlib.import_module("run")
-
-
-@pytest.fixture(scope="module")
-def data(paper):
-    return {s.name: s.data(**SMALL.get(s.name, {})) for s in paper.SECTIONS}
-
-
 def test_every_table_and_picture_has_its_place_in_the_report(paper, data):
-    text = (PAPERS / "kernelization" / "report.md").read_text("utf-8")
+    text = (PAPER / "report.md").read_text("utf-8")
     assert set(re.findall(r"{(\w+)}", text)) == set(data)
     drawn = {f"{name}.png" for section in paper.SECTIONS for name in section.pictures}
     assert set(re.findall(r"\((\w+\.png)\)", text)) == drawn

@@ -3,17 +3,15 @@
 import importlib
 import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
-SOS = ROOT / "papers" / "sos"
+PAPER = ROOT / "papers" / "sos"
 SMALL = {
     "cones": {"draws": 1, "n": 30, "cones": ("Full", "Diagonal")},
     "inequality": {"cases": 60, "sizes": (2, 5)},
@@ -24,23 +22,8 @@ SMALL = {
 }
 
 
-@pytest.fixture(scope="module")
-def paper():
-    with pytest.MonkeyPatch.context() as patch:
-        for path in SOS.glob("*.py"):  # papers may share the names of their modules
-            patch.delitem(sys.modules, path.stem, raising=False)
-        patch.syspath_prepend(SOS)
-        yield importlib.import_module("run")
-
-
-@pytest.fixture(scope="module")
-def data(paper):
-    with threadpool_limits(1):  # the matrices are small
-        return {s.name: s.data(**SMALL.get(s.name, {})) for s in paper.SECTIONS}
-
-
 def test_every_table_and_picture_has_its_place_in_the_report(paper, data):
-    text = (SOS / "report.md").read_text("utf-8")
+    text = (PAPER / "report.md").read_text("utf-8")
     assert set(re.findall(r"{(\w+)}", text)) == set(data)
     assert set(re.findall(r"\((\w+)\.png\)", text)) == set(data)
     report = text.format(**{s.name: s.table(data[s.name]) for s in paper.SECTIONS})

@@ -2,31 +2,14 @@
 
 import importlib
 import re
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT / "papers" / "streaming"
-
-
-@pytest.fixture(scope="module")
-def paper():
-    with pytest.MonkeyPatch.context() as patch:
-        for path in PAPER.glob("*.py"):  # papers may share the names of their modules
-            patch.delitem(sys.modules, path.stem, raising=False)
-        patch.syspath_prepend(PAPER)
-        yield importlib.import_module("run")
-
-
-@pytest.fixture(scope="module")
-def data(paper):
-    with threadpool_limits(1):  # the matrices are small
-        return {s.name: s.data(**paper.QUICK[s.name]) for s in paper.SECTIONS}
 
 
 @pytest.fixture(scope="module")

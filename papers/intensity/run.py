@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import experiments as ex
 import numpy as np
-import pictures as pic
 from matplotlib import rc_context
 from threadpoolctl import threadpool_limits
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+import experiments as ex
+import pictures as pic
+from _pictures import STYLE
 from _report import Section, Sizes, place_of, share, write
 
 HERE = Path(__file__).parent
@@ -84,5 +85,5 @@ if __name__ == "__main__":
     options = parser.parse_args()
     drawn = {"sets": options.sets, "few": options.few}
     sizes = QUICK if options.quick else {"errors": drawn, "bands": drawn}
-    with rc_context(pic.STYLE), threadpool_limits(1):  # the matrices are small
+    with rc_context(STYLE), threadpool_limits(1):  # the matrices are small
         write(HERE, options.out, SECTIONS, sizes)

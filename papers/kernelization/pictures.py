@@ -26,12 +26,6 @@ COLOURS = {
 }  # fmt: skip
 """One colour for each loss, in every picture."""
 
-STYLE: Any = {
-    "figure.constrained_layout.use": True, "savefig.dpi": 150, "font.size": 11,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 12,
-    "legend.frameon": False, "lines.linewidth": 2.0,
-}  # fmt: skip
-
 
 def draw_representer(fits: list[Fit], figure: Any) -> None:
     """Fitted coefficients, as dots, on the curve that the theorem asks for."""

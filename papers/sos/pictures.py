@@ -23,12 +23,6 @@ BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#8
 COLOURS = {"Full": BLUE, "Diagonal": GREEN, "Paper": RED}
 """One colour for each cone, in every picture."""
 
-STYLE: Any = {
-    "figure.constrained_layout.use": True, "savefig.dpi": 150, "font.size": 11,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 12,
-    "legend.frameon": False, "lines.linewidth": 2.0,
-}  # fmt: skip
-
 
 def draw_figure(figures: list[Figure], figure: Any) -> None:
     """Figure 1 of the paper, with ridge regression and the stretches where it is negative."""

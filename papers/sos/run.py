@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+from _pictures import STYLE
 from _report import Section, place_of, share, write
 
 HERE = Path(__file__).parent
@@ -86,5 +87,5 @@ if __name__ == "__main__":
     parser.add_argument(
         "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
     )
-    with rc_context(pic.STYLE), threadpool_limits(1):  # the matrices are small
+    with rc_context(STYLE), threadpool_limits(1):  # the matrices are small
         write(HERE, parser.parse_args().out, SECTIONS, {})

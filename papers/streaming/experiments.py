@@ -157,7 +157,7 @@ def negative_data(checks: int = 40) -> list[Below]:
     parts = {"POLK": {**identity, **step_part(step, 0.0)}, "SPPPOT": mirror}
     nodes = nodes_within(grid_for(LINE_KERNEL, LINE, 1.3, 2500), LINE)
     return [
-        _below(name, start(rule(budget_part(budget), part), LINE_KERNEL, 1, *nodes),
+        _below(name, start(rule(budget_part(budget), part), LINE_KERNEL, nodes),
                X[order], checks)
         for name, part in parts.items()
     ]  # fmt: skip

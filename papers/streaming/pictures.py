@@ -5,24 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from _pictures import BLUE, GREEN, GREY, ORANGE, RED, OnCourt, draw_on_court
 from experiments import OFFLINE, Below, Fit, Outside
-from matplotlib.colors import PowerNorm
-from matplotlib.patches import Arc, Circle, Rectangle
 from orders import Orders
 
-BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#8c8c8c"
 PURPLE = "#cc79a7"
 COLOURS = {
     "SPPPOT, log": BLUE, "SPPPOT, mirror": GREEN, "SPPPOT": BLUE, "PMD": ORANGE, "Refit": PURPLE,
     OFFLINE: "black", "square": GREY, "sos": GREY, "POLK": RED,
 }  # fmt: skip
 """One colour for each method, in every picture."""
-
-STYLE: Any = {
-    "figure.constrained_layout.use": True, "savefig.dpi": 150, "font.size": 11,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 12,
-    "legend.frameon": False, "lines.linewidth": 2.0,
-}  # fmt: skip
 
 
 def draw_curry(fits: list[Fit], figure: Any) -> None:
@@ -46,33 +38,13 @@ def draw_curry(fits: list[Fit], figure: Any) -> None:
 
 
 def draw_court(fits: list[Fit], figure: Any) -> None:
-    """Normalised densities on the court, with one scale of colours."""
-    figure.set_size_inches(3.5 * len(fits) + 1.0, 4.3)
-    panels = figure.subplots(1, len(fits), squeeze=False)[0]
-    top = max(float(np.quantile(fit.density, 0.9995)) for fit in fits)
-    for ax, fit in zip(panels, fits, strict=True):
-        shades = ax.pcolormesh(*fit.places, fit.density.T, cmap="magma",
-                               norm=PowerNorm(0.4, 0.0, top), rasterized=True)  # fmt: skip
-        _draw_lines(ax)
+    """Normalised densities on the court."""
+
+    def title(fit: Fit) -> str:
         weights = "" if fit.weights is None else f"{fit.weights} weights, "
-        ax.set_title(f"{fit.name}\n{weights}loss {fit.losses.mean():.2f}")
-    bar = figure.colorbar(shades, ax=panels, extend="max", fraction=0.02, pad=0.01)
-    bar.set_label("density (1/ft²)")
-    bar.outline.set_visible(False)
+        return f"{fit.name}\n{weights}loss {fit.losses.mean():.2f}"
 
-
-def _draw_lines(ax: Any) -> None:
-    """The lines of a half court in feet, the hoop at (0, 0)."""
-    line: Any = {"fill": False, "color": "white", "lw": 0.8, "alpha": 0.7}
-    # the arc of 23.75 ft meets the lines at x = ±22
-    end, angle = np.sqrt(23.75**2 - 22.0**2), np.degrees(np.arccos(22.0 / 23.75))
-    ax.add_patch(Arc((0, 0), 47.5, 47.5, theta1=angle, theta2=180.0 - angle, color="white", lw=0.8))
-    ax.vlines([-22.0, 22.0], -5.25, end, color="white", lw=0.8, alpha=0.7)
-    for patch in (Circle((0, 0), 0.75, **line), Rectangle((-8, -5.25), 16, 19, **line),
-                  Circle((0, 13.75), 6, **line)):  # fmt: skip
-        ax.add_patch(patch)
-    ax.set(xlim=(-25, 25), ylim=(-5.25, 41.75), aspect="equal", xticks=[], yticks=[])
-    ax.spines[:].set_visible(False)
+    draw_on_court([OnCourt(title(fit), fit.places, fit.density) for fit in fits], figure)
 
 
 def draw_negative(methods: list[Below], figure: Any) -> None:

@@ -8,18 +8,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import budgets as bu
-import charts as ch
-import experiments as ex
 import numpy as np
-import orders
-import pictures as pic
-import theorem as th
 from matplotlib import rc_context
 from threadpoolctl import threadpool_limits
 
 sys.path.append(str(Path(__file__).parents[1]))
 
+import budgets as bu
+import charts as ch
+import experiments as ex
+import orders
+import pictures as pic
+import theorem as th
+from _pictures import STYLE
 from _report import Section, Sizes, place_of, share, write
 
 HERE = Path(__file__).parent
@@ -152,5 +153,5 @@ if __name__ == "__main__":
     options = parser.parse_args()
     sizes = dict(QUICK) if options.quick else {}
     sizes["budgets"] = {**sizes.get("budgets", {}), "folder": options.data}
-    with rc_context(pic.STYLE), threadpool_limits(1):  # the matrices are small
+    with rc_context(STYLE), threadpool_limits(1):  # the matrices are small
         write(HERE, options.out, SECTIONS, sizes)

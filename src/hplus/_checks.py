@@ -74,6 +74,13 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """`value`, refused unless it is True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}.")
+    return value
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
     """`value`, refused unless it is one of the names in `choices`."""
     names = list(choices)

@@ -19,7 +19,13 @@ from hplus._checks import (
     shown,
 )
 from hplus.estimators.base import Estimator, check_fitted, check_kernel, warn_if_loose
-from hplus.estimators.over_windows import covariates_at_nodes, exposure_at_nodes
+from hplus.estimators.over_windows import (
+    check_window,
+    covariates_at_nodes,
+    exposure_at_nodes,
+    over_regions,
+    rate_unit,
+)
 from hplus.estimators.rate_models import (
     CRITERIA,
     MODELS,
@@ -198,34 +204,18 @@ class Intensity(Estimator):
     @property
     def unit_(self) -> str:
         """The unit of the rate, such as "1/km²"; "" if the window has none."""
-        unit = self.window.volume_unit
-        return f"1/({unit})" if " " in unit else f"1/{unit}" if unit else ""
+        return rate_unit(self.window)
 
     def _points(self, X: Any) -> Floats:
         check_fitted(self)
         return self.window.require("X", X)
 
     def _each(self, regions: Any, measure: Any) -> Any:
-        """A number for one region, an array for several."""
         check_fitted(self)
-        if isinstance(regions, Window):
-            return measure(self._region(regions))
-        return np.array([measure(self._region(region)) for region in regions])
-
-    def _region(self, region: Any) -> Window:
-        if not isinstance(region, Window) or region.dimension != self.window.dimension:
-            raise ValueError(
-                f"regions must be windows with {self.window.dimension} axes such as "
-                f"{shown(self.window)}, got {shown(region)}."
-            )
-        return region
+        return over_regions(self.window, regions, measure)
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.window, Window):
-            raise TypeError(
-                f"window must be a Window such as Interval(0, 24), got {shown(self.window)}: say "
-                "where events could have been seen."
-            )
+        check_window(self.window)
         check_kernel(self.kernel)
         check_choice("model", self.model, MODELS)
         if isinstance(self.penalty, str):

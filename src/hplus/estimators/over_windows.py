@@ -1,14 +1,16 @@
-"""What a user gives over a window, as a function or an array: exposure and covariates."""
+"""What a user gives over a window, as a function or an array, and what is asked of its parts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hplus._checks import Floats, as_floats, check_finite, check_positive
+from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
 from hplus.grids import TensorGrid
 from hplus.statistic import Statistic
+from hplus.windows import Window
 
 UNSEEN = 1e-6
 """Share of the events that may lie where nobody watched: rounding at the edge of an exposure."""
@@ -82,3 +84,34 @@ def at_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
         )
     own = TensorGrid(grid.low, grid.high, values.shape)
     return own.interpolate(values, grid.nodes()).reshape(grid.shape)
+
+
+def check_window(window: Any) -> None:
+    """Refuse what is no window."""
+    if not isinstance(window, Window):
+        raise TypeError(
+            f"window must be a Window such as Interval(0, 24), got {shown(window)}: say where "
+            "events could have been seen."
+        )
+
+
+def over_regions(window: Window, regions: Any, measure: Callable[[Window], float]) -> Any:
+    """A number for one region, an array for several."""
+    if isinstance(regions, Window):
+        return measure(_region(window, regions))
+    return np.array([measure(_region(window, region)) for region in regions])
+
+
+def rate_unit(window: Window) -> str:
+    """The unit of a rate on the window, such as "1/km²"; "" if the window has none."""
+    unit = window.volume_unit
+    return f"1/({unit})" if " " in unit else f"1/{unit}" if unit else ""
+
+
+def _region(window: Window, region: Any) -> Window:
+    if not isinstance(region, Window) or region.dimension != window.dimension:
+        raise ValueError(
+            f"regions must be windows with {window.dimension} axes such as {shown(window)}, got "
+            f"{shown(region)}."
+        )
+    return region

@@ -12,13 +12,14 @@ from hplus._checks import Floats, check_nonnegative, shown
 from hplus.estimators.base import Estimator, check_kernel
 from hplus.features import RandomFourier
 from hplus.kernels import Gaussian, Kernel, Scaled
-from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, as_budget
+from hplus.streaming.budgets import DoublyStochastic, Forgetron
 from hplus.streaming.layout import Rule
-from hplus.streaming.machine import KEPT, Machine, restore, start, start_fixed
+from hplus.streaming.machine import Machine, restore, start, start_fixed
+from hplus.streaming.nodes import nowhere
 from hplus.streaming.settings import budget_part, rule, step_part
+from hplus.streaming.states import SAVED
 from hplus.streaming.steps import FixedStep, as_step
 
-AUTO_BUDGET = KOMP(0.1, 1000, relative=True)
 MADE_AGAIN = ("_machines", "_seen", "_known", "_solution", "_box")
 """What follows from parameters and `state_`."""
 
@@ -46,7 +47,7 @@ class StreamingEstimator(Estimator):
         if kept and all(old is m.state.rows for old, m in zip(kept, machines, strict=True)):
             return  # the same arrays, which have what was learned
         self._machines = machines
-        self.state_ = tuple({name: getattr(m.state, name) for name in KEPT} for m in machines)
+        self.state_ = tuple({name: getattr(m.state, name) for name in SAVED} for m in machines)
 
     def _begin(self, machines: list[Machine]) -> None:
         """The first state, and the parameters that it belongs to."""
@@ -109,10 +110,6 @@ def supervised_rule(parts: dict[str, Any], step: Any, decay: Any, budget: Any) -
     return rule(parts, step_part(step, decay), budget_part(budget))
 
 
-def budget_of(budget: Any) -> Any:
-    return AUTO_BUDGET if isinstance(budget, str) and budget == "auto" else as_budget(budget)
-
-
 def build(rule: Rule, kernel: Kernel, dimension: int, budget: Any) -> Machine:
     """A machine that has learned nothing."""
     if isinstance(budget, RandomFourier):
@@ -122,9 +119,7 @@ def build(rule: Rule, kernel: Kernel, dimension: int, budget: Any) -> Machine:
     if isinstance(budget, DoublyStochastic):
         params = _gaussian(kernel, dimension)
         return start_fixed(rule, kernel, params, np.zeros((1, dimension)), 2 * budget.frequencies)
-    if isinstance(budget, Forgetron) and kernel.diag(np.zeros((1, dimension)))[0] > 1.0:
-        raise ValueError(f"Forgetron needs k(x, x) <= 1, got {kernel}: divide it.")
-    return start(rule, kernel, dimension, np.zeros((0, dimension)), np.zeros(0))
+    return start(rule, kernel, nowhere(dimension))
 
 
 def _gaussian(kernel: Kernel, dimension: int) -> Floats:

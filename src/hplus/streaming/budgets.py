@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import check_choice, check_count, check_nonnegative, shown
+from hplus._checks import check_choice, check_count, check_flag, check_nonnegative, shown
 from hplus._values import Value, value
 from hplus.features import Nystroem, RandomFourier
 from hplus.storage import storable
 
-MOST = 4096
+MOST_ATOMS = 4096
 """Atoms of a dictionary that is bounded by a tolerance alone, so that memory stays bounded."""
 
 
@@ -20,43 +20,38 @@ class Unlimited(Value):
     """Keep an atom for every event: exact, with memory that grows as the stream does."""
 
 
+@value
+class Sized(Value):
+    """A budget of so many atoms."""
+
+    size: int = 100
+
+    def __post_init__(self) -> None:
+        self._set(size=check_count("size", self.size))
+
+
 @final
 @storable
 @value
-class Oldest(Value):
+class Oldest(Sized):
     """Keep the last `size` atoms."""
 
-    size: int = 100
-
-    def __post_init__(self) -> None:
-        self._set(size=check_count("size", self.size))
-
 
 @final
 @storable
 @value
-class Smallest(Value):
+class Smallest(Sized):
     """Keep `size` atoms; past it the one with the smallest weight goes."""
 
-    size: int = 100
-
-    def __post_init__(self) -> None:
-        self._set(size=check_count("size", self.size))
-
 
 @final
 @storable
 @value
-class Forgetron(Value):
+class Forgetron(Sized):
     """Keep the last `size` atoms, shrinking all weights before one goes, so that little is lost.
 
     For steps of one fixed size; it needs k(x, x) <= 1.
     """
-
-    size: int = 100
-
-    def __post_init__(self) -> None:
-        self._set(size=check_count("size", self.size))
 
 
 @final
@@ -71,12 +66,12 @@ class KOMP(Value):
     Parameters
     ----------
     tolerance : float
-        The largest distance that one compression may cost; with `relative` a share of the length
-        of the step before it.
+        The largest distance that one compression may cost.
     size : int, optional
         At most so many atoms, whatever the tolerance: what it costs more is counted in `status_`.
         None is 4,096.
     relative : bool
+        Whether the tolerance is a share of the length of the step before, whatever its unit.
     """
 
     tolerance: float = 1e-3
@@ -86,9 +81,7 @@ class KOMP(Value):
     def __post_init__(self) -> None:
         tolerance = check_nonnegative("tolerance", self.tolerance)
         size = None if self.size is None else check_count("size", self.size)
-        if not isinstance(self.relative, bool):
-            raise TypeError(f"relative must be True or False, got {shown(self.relative)}.")
-        self._set(tolerance=tolerance, size=size)
+        self._set(tolerance=tolerance, size=size, relative=check_flag("relative", self.relative))
 
 
 @final
@@ -97,8 +90,8 @@ class KOMP(Value):
 class DoublyStochastic(Value):
     """Random Fourier features drawn again from their seed whenever they are needed.
 
-    Memory holds their weights alone. A step changes those of one block, in turn. For Gaussian
-    kernels.
+    Memory holds weights, and no frequencies. A step changes those of one block, in turn. It is for
+    Gaussian kernels.
     """
 
     frequencies: int = 256
@@ -129,10 +122,16 @@ BUDGETS: dict[str, type[Value]] = {
 """Every budget of this module by its name; `Nystroem` and `RandomFourier` are budgets too."""
 
 
-def as_budget(budget: Any) -> Any:
-    """A budget from its name or from a budget; None is `Unlimited`."""
+AUTO = KOMP(0.1, 1000, relative=True)
+"""What budget="auto" is, unless something finer is needed."""
+
+
+def as_budget(budget: Any, auto: Value = AUTO) -> Any:
+    """A budget from "auto", from its name or from a budget; None is `Unlimited`."""
     if budget is None:
         return Unlimited()
+    if isinstance(budget, str) and budget == "auto":
+        return auto
     if isinstance(budget, str):
         return BUDGETS[check_choice("budget", budget, BUDGETS)]()
     if isinstance(budget, (*BUDGETS.values(), Nystroem, RandomFourier)):

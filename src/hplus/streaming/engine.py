@@ -36,7 +36,7 @@ from hplus.streaming.rules import (
     PROCESS,
     link_slope,
     prediction,
-    room,
+    reach,
     slope,
     step_size,
 )
@@ -61,7 +61,8 @@ def run(rule, around, state, X, y, sizes, gaps, values, start):
         if _must_stop(rule, len(state.centers), counts):
             return t
         x, n = X[t], counts[ATOMS]
-        kept = _age(rule.half_life, numbers, gaps[t])
+        kept = age(rule.half_life, numbers, gaps[t])
+        numbers[SEEN] += 1.0
         _look(rule, around, state, x, n)
         z = interpolate(around.grid, x, w) if rule.budget == GRID else dot(rows[KERNEL], w, n)
         values[t] = z
@@ -104,10 +105,10 @@ def _must_stop(rule, capacity, counts):
 
 
 @spliced
-def _age(half_life, numbers, gap):
-    """What was seen counts half as much after a half-life."""
+def age(half_life, numbers, gap):
+    """Time goes by: what was seen counts half as much after a half-life. The share that is kept."""
     kept = 1.0 if half_life == math.inf else 2.0 ** (-gap / half_life)
-    numbers[SEEN] = kept * numbers[SEEN] + 1.0
+    numbers[SEEN] *= kept
     if kept < 1.0:
         numbers[EXPOSURE] = kept * numbers[EXPOSURE] + (1.0 - kept) * half_life / math.log(2.0)
     else:
@@ -158,7 +159,7 @@ def _step(rule, numbers, counts, y, z, kxx):
         f = max(f, LEAST)
     g = slope(rule.loss, rule.low, rule.high, rule.width, y, f)
     beta = -eta * (g if rule.gradient == IN_F else g * link_slope(rule.link, f))
-    most = room(rule.loss, rule.link, y, z, rule.cap)
+    most = reach(rule.loss, rule.link, y, z, rule.cap)
     if abs(beta) * kxx > most:
         beta, held = math.copysign(most / kxx, beta), True
     counts[CAPPED] += held

@@ -11,19 +11,20 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
 from hplus.estimators.base import check_kernel
 from hplus.estimators.intensity import warn_of_degrees
+from hplus.estimators.over_windows import check_window, over_regions, rate_unit
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
 from hplus.space import Function
 from hplus.storage import storable
-from hplus.streaming.atoms import CURRENT, TOTAL
+from hplus.streaming.atoms import CURRENT
 from hplus.streaming.base import StreamingEstimator
-from hplus.streaming.budgets import KOMP, as_budget
+from hplus.streaming.budgets import AUTO, KOMP, as_budget
 from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
-from hplus.streaming.machine import Machine, StreamStatus, gram, start, start_grid
+from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
 from hplus.streaming.methods import PMD, Refit, as_method
 from hplus.streaming.nodes import grid_for, nodes_within
-from hplus.streaming.refit import solve
+from hplus.streaming.refit import refitted, snapshot
 from hplus.streaming.rules import RECIPROCAL
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window
@@ -31,7 +32,9 @@ from hplus.windows import Window
 SHARES = {1: 25.0, 2: 18.0, 3: 10.0}
 """The longest side over the scale of kernel="auto", by dimension."""
 
-AUTO, AUTO_REFIT = KOMP(0.1, 1000, relative=True), KOMP(0.03, 1000, relative=True)
+AUTO_REFIT = KOMP(0.03, 1000, relative=True)
+"""What budget="auto" is for Refit: its dictionary is all that limits it."""
+
 COARSE, MOST_COARSE = 1.3, 2500
 """Nodes in a step's integral: cells where the kernel falls by half, and the largest number."""
 
@@ -128,14 +131,11 @@ class StreamingIntensity(StreamingEstimator):
     def learn_one(self, x: Any, *, exposure: Any = None) -> None:
         """Learn from one event; `exposure` is the time since the one before."""
         if not hasattr(self, "state_") or exposure is not None or self.exposed_:
-            self.partial_fit(
-                np.reshape(np.asarray(x, dtype=np.float64), (1, -1)), exposure=exposure
-            )
+            self.partial_fit(np.reshape(as_floats("x", x), (1, -1)), exposure=exposure)
             return
-        row = np.array(x, dtype=np.float64, ndmin=2) if isinstance(x, np.ndarray | list) else None
-        if row is None or row.shape[0] != 1 or not self._inside(row):
-            row = np.reshape(as_floats("x", x), (1, -1))
-            row = np.require(self.window.require("x", row), requirements=("C", "W"))
+        row = np.array(as_floats("x", x), ndmin=2)
+        if not self._inside(row):
+            row = np.array(self.window.require("x", np.reshape(row, (1, -1))))
         self._learn(self._live(self._machine)[0], row, np.ones(1))
 
     def predict(self, X: Any) -> Floats:
@@ -144,10 +144,7 @@ class StreamingIntensity(StreamingEstimator):
 
     def expected_count(self, regions: Window | Sequence[Window]) -> Any:
         """∫λ over a region, or over each of several, per unit of exposure."""
-        rate = self.rate_
-        if isinstance(regions, Window):
-            return rate.integral(self._region(regions))
-        return np.array([rate.integral(self._region(region)) for region in regions])
+        return over_regions(self.window, regions, self.rate_.integral)
 
     def score(self, X: Any, y: None = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
@@ -168,6 +165,11 @@ class StreamingIntensity(StreamingEstimator):
         """The rate now: e^z at the nodes of a fine grid, linear between them."""
         density, numbers = self._density(), self._live(self._machine)[0].state.numbers
         return density * float(numbers[SEEN] / (numbers[EXPOSURE] if self.exposed_ else 1.0))
+
+    @property
+    def unit_(self) -> str:
+        """The unit of the rate, such as "1/km²"; "" if the window has none."""
+        return rate_unit(self.window)
 
     @property
     def n_atoms_(self) -> int:
@@ -214,7 +216,7 @@ class StreamingIntensity(StreamingEstimator):
             machine.learn(X[part], never[part], gaps[part])
             at = part.stop
             if machine.state.counts[EVENTS] == due:
-                self.snapshot_ = _snapshot(machine)
+                self.snapshot_ = snapshot(machine)
 
     def _expansion(self, machine: Machine) -> tuple[Floats, Floats]:
         """Centers and weights of z."""
@@ -225,22 +227,10 @@ class StreamingIntensity(StreamingEstimator):
             return machine.function()
         cached = self.__dict__.get("_solution")
         if cached is None or cached[0] is not self.snapshot_:
-            cached = self._solution = (self.snapshot_, self._solve(machine, self.snapshot_, method))
+            inside = nodes_within(self._solved(), self.window)
+            solution = refitted(machine, self.snapshot_, inside, method.penalty)
+            cached = self._solution = (self.snapshot_, solution)
         return cached[1]
-
-    def _solve(self, machine: Machine, kept: dict[str, Any], method: Refit) -> Any:
-        kernel, around, centers = machine.kernel, machine.around, kept["centers"]
-        grid = self._solved()
-        nodes, volumes = grid.nodes(), grid.integrals(self.window).ravel()
-        inside = volumes > 0.0
-        nodes, shares = nodes[inside], volumes[inside] / volumes.sum()
-        background = kernel.dot(nodes, around.nodes, around.shares)
-        at_nodes = np.column_stack([background, kernel(nodes, centers)])
-        penalty = None if isinstance(method.penalty, str) else float(method.penalty)
-        K = gram(kernel, centers, around.nodes, around.shares)
-        w = solve(K, at_nodes, shares, kept["counts"][inside], float(kept["seen"]), penalty)
-        points = np.vstack([around.nodes, centers])
-        return points, np.concatenate([w[0] * around.shares, w[1:]])
 
     def _density(self) -> GridFunction:
         """The rate divided by its integral, computed anew when events have come."""
@@ -252,36 +242,30 @@ class StreamingIntensity(StreamingEstimator):
         return cached[1]
 
     def _compute_density(self, machine: Machine) -> GridFunction:
-        rule = machine.rule
-        if isinstance(as_method(self.method), PMD):
-            grid = self._grid()
+        method, rule = as_method(self.method), machine.rule
+        if isinstance(method, PMD):
+            grid = self._grid(method)
             z = machine.state.rows[CURRENT, : grid.size]
         else:
             grid = self._fine()
-            centers, weights = self._expansion(machine)
-            points = grid.nodes().reshape(-1, grid.dimension)
-            z = machine.kernel.dot(points, centers, weights)
+            z = machine.kernel.dot(grid.nodes(), *self._expansion(machine))
         if rule.link == RECIPROCAL:
             z = -np.log(np.clip(1.0 - z, np.exp(-rule.cap), np.exp(rule.cap)))
-        z = np.clip(z, -rule.cap, rule.cap) if np.isfinite(rule.cap) else z
-        density = np.exp(z - z.max()).reshape(grid.shape)
-        f = GridFunction(self.window, grid, np.maximum(density, 1e-300))
+        z = np.clip(z, -rule.cap, rule.cap)  # documented with the methods
+        f = GridFunction(self.window, grid, np.exp(z - z.max()).reshape(grid.shape))
         return f * (1.0 / f.integral())
 
     def _machine(self) -> Machine:
-        method, window = as_method(self.method), self.window
-        kernel, half_life = self._kernel(), np.inf if self.forget is None else float(self.forget)
-        parts = [method_part(method), {"half_life": half_life}]
+        method, window, kernel = as_method(self.method), self.window, self._kernel()
+        half_life = np.inf if self.forget is None else check_positive("forget", self.forget)
+        parts = {**method_part(method), "half_life": half_life}
         if isinstance(method, PMD):
-            return start_grid(rule(*parts), kernel, window, self._grid())
-        nodes, shares = nodes_within(grid_for(kernel, window, COARSE, MOST_COARSE), window)
-        grid = self._solved() if isinstance(method, Refit) else None
-        auto = AUTO_REFIT if isinstance(method, Refit) else AUTO
-        budget = auto if isinstance(self.budget, str) and self.budget == "auto" else self.budget
-        budget = as_budget(budget)
-        return start(
-            rule(budget_part(budget), *parts), kernel, window.dimension, nodes, shares, grid
-        )
+            return start_grid(rule(parts), kernel, window, self._grid(method))
+        inside = nodes_within(grid_for(kernel, window, COARSE, MOST_COARSE), window)
+        solved = isinstance(method, Refit)
+        budget = as_budget(self.budget, AUTO_REFIT if solved else AUTO)
+        grid = self._solved() if solved else None
+        return start(rule(budget_part(budget), parts), kernel, inside, grid)
 
     def _fine(self) -> TensorGrid:
         """The grid on which the rate is given."""
@@ -291,8 +275,8 @@ class StreamingIntensity(StreamingEstimator):
         """The grid on which Refit counts events and solves for the rate."""
         return grid_for(self._kernel(), self.window, SOLVED, MOST_SOLVED[self.window.dimension])
 
-    def _grid(self) -> Any:
-        method, (low, high) = as_method(self.method), self.window.bounds()
+    def _grid(self, method: PMD) -> TensorGrid:
+        low, high = self.window.bounds()
         shape = method.grid if isinstance(method.grid, tuple) else (method.grid,) * len(low)
         if len(shape) != len(low):
             raise ValueError(f"grid must have one number for each of {len(low)} axes, got {shape}.")
@@ -305,25 +289,18 @@ class StreamingIntensity(StreamingEstimator):
         return Gaussian(tuple(sides.tolist()))
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.window, Window):
-            raise TypeError(
-                f"window must be a Window such as Interval(0, 24), got {shown(self.window)}: say "
-                "where events could be seen."
-            )
+        check_window(self.window)
         if self.window.dimension not in SHARES:
             raise ValueError(f"window must have 1, 2 or 3 axes, got {self.window.dimension}.")
         check_kernel(self.kernel)
         method = as_method(self.method)
-        if self.forget is not None:
-            check_positive("forget", self.forget)
-        if not (isinstance(self.budget, str) and self.budget == "auto"):
-            if isinstance(method, PMD):
-                raise ValueError(f"PMD keeps a grid and has no budget, got {shown(self.budget)}.")
-            if not isinstance(as_budget(self.budget), KOMP):
-                raise ValueError(
-                    f'budget must be "auto" or a KOMP for a rate, got {shown(self.budget)}: the '
-                    "step of the integral is projected on the atoms."
-                )
+        if isinstance(method, PMD) and self.budget != "auto":
+            raise ValueError(f"PMD keeps a grid and has no budget, got {shown(self.budget)}.")
+        if not isinstance(as_budget(self.budget), KOMP):
+            raise ValueError(
+                f'budget must be "auto" or a KOMP for a rate, got {shown(self.budget)}: the step '
+                "of the integral is projected on the atoms."
+            )
         warn_of_degrees(self.window)
 
     def _events(self, X: Any, *, empty: bool) -> Floats:
@@ -335,14 +312,14 @@ class StreamingIntensity(StreamingEstimator):
         return np.require(X, requirements=("C", "W"))
 
     def _inside(self, row: Floats) -> bool:
+        """Is the point in the window, as far as a look at a box can tell?"""
         if "_box" not in self.__dict__:
             box = self.window.box_bounds()
-            self._box = (
-                None if box is None else tuple(zip(*map(np.ndarray.tolist, box), strict=False))
-            )
-        if self._box is None or row.shape[1] != len(self._box):
+            self._box = None if box is None else tuple(edge.tolist() for edge in box)
+        if self._box is None or row.shape != (1, self.n_features_in_):
             return False
-        return all(a <= x <= b for x, (a, b) in zip(row[0].tolist(), self._box, strict=True))
+        low, high = self._box
+        return all(a <= x <= b for a, x, b in zip(low, row[0].tolist(), high, strict=True))
 
     def _gaps(self, n: int, exposure: Any) -> Floats:
         """The exposure before each event; 1 each if it is not given."""
@@ -356,27 +333,5 @@ class StreamingIntensity(StreamingEstimator):
         watched = E.sum() > 0.0 or (n > 0 and hasattr(self, "state_"))  # at the same moment
         if np.any(E < 0.0) or not watched:
             raise ValueError(f"exposure must be above 0 in all, got {shown(exposure)}.")
-        return (
-            np.full(n, float(E) / max(n, 1))
-            if E.ndim == 0
-            else np.require(E, requirements=("C", "W"))
-        )
-
-    def _region(self, region: Any) -> Window:
-        if not isinstance(region, Window) or region.dimension != self.window.dimension:
-            raise ValueError(
-                f"regions must be windows with {self.window.dimension} axes such as "
-                f"{shown(self.window)}, got {shown(region)}."
-            )
-        return region
-
-
-def _snapshot(machine: Machine) -> dict[str, Any]:
-    """What Refit needs of a machine: its atoms, and the events counted on its grid."""
-    n, state = machine.size, machine.state
-    return {
-        "centers": state.centers[1:n].copy(),
-        "counts": state.rows[TOTAL, : int(np.prod(machine.around.grid[2]))].copy(),
-        "seen": float(state.numbers[SEEN]),
-        "events": float(state.counts[EVENTS]),
-    }
+        E = np.full(n, float(E) / max(n, 1)) if E.ndim == 0 else E
+        return np.require(E, requirements=("C", "W"))

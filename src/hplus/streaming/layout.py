@@ -55,8 +55,10 @@ class Around(NamedTuple):
 
 
 class State(NamedTuple):
-    """What changes. `centers` (room, d), `rows` (ROWS, room), `matrices` (0 to 3, room, room),
-    `at_nodes` (room, nodes) the kernel between atoms and nodes, `stack` the kernel's scratch.
+    """What changes: arrays with room for atoms, and for nodes or a grid where those are more.
+
+    `centers` (room, d), `rows` (ROWS, widest), `matrices` (0 to 3, room, room), `at_nodes` (room,
+    nodes) the kernel between atoms and nodes, `stack` (depth, widest) the kernel's scratch.
     """
 
     centers: Floats

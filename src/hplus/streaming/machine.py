@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve
 
-from hplus._checks import Floats, check_memory
+from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
@@ -22,23 +22,20 @@ from hplus.streaming.atoms import (
     DIAGONAL,
     DRIFT,
     INVERSE,
-    ROWS,
     SCATTER,
     TOTAL,
 )
-from hplus.streaming.engine import REBUILD, run
+from hplus.streaming.engine import REBUILD, age, run
 from hplus.streaming.layout import (
     ATOMS,
     CAPPED,
     CHANGES,
     EVENTS,
     EXCESS,
-    EXPOSURE,
     FOURIER,
     PROJECTED,
     REFRESHED,
     REGENERATED,
-    SEEN,
     SPENT,
     UNLIMITED,
     WORST,
@@ -46,6 +43,8 @@ from hplus.streaming.layout import (
     Rule,
     State,
 )
+from hplus.streaming.nodes import Inside, nodes_within
+from hplus.streaming.states import SAVED, empty, enlarged, fits
 from hplus.windows import Window
 
 FIRST_ROOM = 60
@@ -57,12 +56,8 @@ JITTER = 1e-6
 MOST_NODES = 20_000
 """Of a grid: an event changes them all."""
 
-NUMBERS, COUNTS = 6, 7
 PATIENCE = 3.0
 """Seconds after which the first call of a process says that it is compiling."""
-
-KEPT = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")
-"""What is saved of a state: all but scratch."""
 
 
 class StreamStatus(NamedTuple):
@@ -99,7 +94,7 @@ class Machine:
             at = engine(self.rule, self.around, self.state, X, y, sizes, gaps, values, at)
             if at == len(X):
                 return values
-            self._see_to_it()
+            self._make_ready()
 
     def _sizes(self, X: Floats) -> Floats:
         """k(X[i], X[i])."""
@@ -141,14 +136,7 @@ class Machine:
 
     def pass_by(self, gap: float) -> None:
         """Time in which no event came."""
-        numbers, half_life = self.state.numbers, self.rule.half_life
-        kept = 2.0 ** (-gap / half_life)
-        numbers[SEEN] *= kept
-        if kept < 1.0:
-            lived = (1.0 - kept) * half_life / np.log(2.0)
-            numbers[EXPOSURE] = kept * numbers[EXPOSURE] + lived
-        else:
-            numbers[EXPOSURE] += gap
+        kept = age.py_func(self.rule.half_life, self.state.numbers, gap)
         if self.rule.fading:
             self.state.rows[[CURRENT, TOTAL]] *= kept
 
@@ -166,13 +154,13 @@ class Machine:
         X = np.require(X, requirements=("C", "W"))
         return rehearsal.learn(X, np.ones(len(X)), np.zeros(len(X)))
 
-    def _see_to_it(self) -> None:
+    def _make_ready(self) -> None:
         state = self.state
         if state.counts[ATOMS] == len(state.centers):
             room = 2 * len(state.centers)
             if self.rule.budget != UNLIMITED:
                 room = min(room, max(self.rule.background + self.rule.size, len(state.centers)) + 2)
-            self.state = _enlarged(state, room)
+            self.state = enlarged(state, room)
         if state.counts[CHANGES] >= REBUILD:
             self.rebuild()
         if self.rule.damping > 0.0:
@@ -214,21 +202,19 @@ def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Float
     return K
 
 
-def start(
-    rule: Rule,
-    kernel: Kernel,
-    dimension: int,
-    nodes: Floats,
-    shares: Floats,
-    grid: TensorGrid | None = None,
-) -> Machine:
-    """A dictionary with no atom but the background's; on a grid events are counted."""
+def start(rule: Rule, kernel: Kernel, inside: Inside, grid: TensorGrid | None = None) -> Machine:
+    """A dictionary with no atom but the background's, if there is one: the mean over nodes.
+
+    On a grid events are counted.
+    """
+    nodes, shares, _ = inside
+    dimension = nodes.shape[1]
     steps = program(kernel, dimension)
     layout = np.zeros((3, dimension)) if grid is None else _layout(grid)
     around = Around(steps.ops, steps.params, nodes, shares, layout)
     matrices = 0 if rule.budget < PROJECTED else 3 if rule.damping > 0.0 else 1
     counted = 0 if grid is None else grid.size
-    state = _empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
+    state = empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
     machine = Machine(rule, kernel, around, state)
     if rule.background:
         state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
@@ -247,7 +233,7 @@ def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, siz
         np.zeros(0),
         np.zeros((3, centers.shape[1])),
     )
-    state = _empty(size, centers.shape[1], 0, 0, 1)._replace(centers=centers)
+    state = empty(size, centers.shape[1], 0, 0, 1)._replace(centers=centers)
     state.counts[ATOMS] = size
     return Machine(rule, kernel, around, state)
 
@@ -257,12 +243,11 @@ def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> 
     d, size = grid.dimension, grid.size
     if size > MOST_NODES:
         raise ValueError(f"grid must have at most {MOST_NODES} nodes in all, got {size}.")
-    nodes = np.array(grid.nodes().reshape(size, d), order="C")
-    steps, volumes = program(kernel, d), grid.integrals(window).ravel()
+    nodes, steps, inside = grid.nodes(), program(kernel, d), nodes_within(grid, window)
     around = Around(steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), _layout(grid))
-    state = _empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
+    state = empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
     state.counts[ATOMS] = size
-    state.rows[DRIFT, :size] = kernel.dot(nodes, nodes, volumes / volumes.sum())
+    state.rows[DRIFT, :size] = kernel.dot(nodes, inside.nodes, inside.shares)
     return Machine(rule, kernel, around, state)
 
 
@@ -274,60 +259,16 @@ def _layout(grid: TensorGrid) -> Floats:
 def restore(machine: Machine, kept: Mapping[str, Any]) -> Machine:
     """The machine with a state that was saved, refused if its arrays do not fit together."""
     fresh, arrays = machine.state, {}
-    for name in KEPT:
+    for name in SAVED:
         like = getattr(fresh, name)
         arrays[name] = np.array(kept[name], dtype=like.dtype, order="C")
         if arrays[name].ndim != like.ndim:
             raise ValueError(f"state_ must hold {name} with {like.ndim} axes.")
     state = fresh._replace(**arrays)
-    if not _fits(state, fresh, fixed=machine.rule.budget >= FOURIER):
+    if not fits(state, fresh, fixed=machine.rule.budget >= FOURIER):
         raise ValueError("state_ must hold the arrays of one stream: they do not fit together.")
     stack = np.zeros((len(fresh.stack), state.rows.shape[1]))
     return Machine(machine.rule, machine.kernel, machine.around, state._replace(stack=stack))
-
-
-def _fits(state: State, fresh: State, *, fixed: bool) -> bool:
-    """Could the engine have made this state from the fresh one? It trusts its arrays."""
-    if (state.numbers.shape, state.counts.shape) != (fresh.numbers.shape, fresh.counts.shape):
-        return False
-    if fixed:
-        same = all(a.shape == b.shape for a, b in zip(state[:4], fresh[:4], strict=True))
-        return same and state.counts[ATOMS] == fresh.counts[ATOMS]
-    room, (matrices, nodes) = len(state.centers), (len(fresh.matrices), fresh.at_nodes.shape[1])
-    return (
-        0 <= state.counts[ATOMS] <= room
-        and state.centers.shape == (room, fresh.centers.shape[1])
-        and state.rows.shape == (ROWS, max(room, fresh.rows.shape[1]))
-        and state.matrices.shape == (matrices, room, room)
-        and state.at_nodes.shape == (room, nodes)
-    )
-
-
-def _empty(
-    room: int, dimension: int, matrices: int, nodes: int, depth: int, counted: int = 0
-) -> State:
-    width = max(room, nodes, counted)
-    bytes_ = 8.0 * (matrices * room * room + room * nodes + (ROWS + depth) * width)
-    check_memory(bytes_, f"a stream with room for {room} atoms", "give its budget a smaller size")
-    return State(
-        np.zeros((room, dimension)),
-        np.zeros((ROWS, width)),
-        np.zeros((matrices, room, room)),
-        np.zeros((room, nodes)),
-        np.zeros(NUMBERS),
-        np.zeros(COUNTS, dtype=np.int64),
-        np.zeros((depth, width)),
-    )
-
-
-def _enlarged(state: State, room: int) -> State:
-    """The same state with room for more atoms."""
-    (matrices, depth), nodes = (len(state.matrices), len(state.stack)), state.at_nodes.shape[1]
-    width = state.rows.shape[1]  # of nodes and of a grid, or of fewer atoms
-    larger = _empty(room, state.centers.shape[1], matrices, nodes, depth, width)
-    for old, new in zip(state[:4], larger[:4], strict=True):
-        new[tuple(slice(n) for n in old.shape)] = old
-    return larger._replace(numbers=state.numbers, counts=state.counts)
 
 
 def _constant_diagonal(kernel: Kernel, dimension: int) -> float:

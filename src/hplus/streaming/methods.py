@@ -7,6 +7,7 @@ from typing import Any, final
 from hplus._checks import (
     check_choice,
     check_count,
+    check_flag,
     check_positive,
     shown,
 )
@@ -52,7 +53,7 @@ class SPPPOT(Value):
     def __post_init__(self) -> None:
         check_choice("gradient", self.gradient, GRADIENTS)
         check_choice("mirror", self.mirror, MIRRORS)
-        self._set(step=_step(self.step), average=_flag("average", self.average))
+        self._set(step=_step(self.step), average=check_flag("average", self.average))
         self._set(cap=_cap(self.cap))
 
 
@@ -78,7 +79,9 @@ class SecondOrder(Value):
 
     def __post_init__(self) -> None:
         damping = check_positive("damping", self.damping)
-        self._set(step=_step(self.step), damping=damping, average=_flag("average", self.average))
+        self._set(
+            step=_step(self.step), damping=damping, average=check_flag("average", self.average)
+        )
         self._set(cap=_cap(self.cap))
 
 
@@ -160,12 +163,6 @@ def _step(step: Any) -> Any:
     if step == InverseStep():
         raise ValueError("step must have a size here, where nothing decays, got InverseStep().")
     return step
-
-
-def _flag(name: str, given: Any) -> bool:
-    if not isinstance(given, bool):
-        raise TypeError(f"{name} must be True or False, got {shown(given)}.")
-    return given
 
 
 def _cap(cap: Any) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Bools, Floats
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel, Nugget
 from hplus.kernels.base import Product, Scaled, Sum
@@ -25,12 +27,24 @@ def grid_for(kernel: Kernel, window: Window, fineness: float, most: int) -> Tens
     return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
 
 
-def nodes_within(grid: TensorGrid, window: Window) -> tuple[Floats, Floats]:
-    """The nodes whose hat functions reach into W, (q, d), and their shares of its volume."""
+class Inside(NamedTuple):
+    """Nodes (q, d), their shares (q,) of a window, and which of a grid's nodes they are (G,)."""
+
+    nodes: Floats
+    shares: Floats
+    which: Bools
+
+
+def nodes_within(grid: TensorGrid, window: Window) -> Inside:
+    """The nodes whose hat functions reach into W."""
     volumes = grid.integrals(window).ravel()
-    inside = volumes > 0.0
-    nodes = np.ascontiguousarray(np.array(grid.nodes().reshape(-1, grid.dimension))[inside])
-    return nodes, volumes[inside] / volumes.sum()
+    which = volumes > 0.0
+    return Inside(grid.nodes()[which], volumes[which] / volumes.sum(), which)
+
+
+def nowhere(dimension: int) -> Inside:
+    """No nodes: where nothing is integrated."""
+    return Inside(np.zeros((0, dimension)), np.zeros(0), np.zeros(0, dtype=np.bool_))
 
 
 def _half_lengths(kernel: Kernel, window: Window) -> Floats:

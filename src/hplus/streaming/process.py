@@ -20,7 +20,7 @@ from hplus.streaming.atoms import (
 from hplus.streaming.layout import EVENTS, GRID, SEEN, STEEPNESS
 from hplus.streaming.rules import IN_F, IN_Z, link_slope, prediction
 
-WINDOW = 100.0
+LATE_EVENTS = 100.0
 """Late events over which the sign of a gradient is taken: that of one event is no guide."""
 
 
@@ -41,7 +41,7 @@ def drift(rule, around, state, n, eta, beta):
         add_multiple(w, -eta, drift, n)
     else:
         integrate(rule, around.shares, state, n)
-        late, share = rows[LATE], 1.0 / min(state.numbers[SEEN], WINDOW)
+        late, share = rows[LATE], 1.0 / min(state.numbers[SEEN], LATE_EVENTS)
         for i in range(n):
             late[i] += share * (k[i] - late[i])
             w[i] -= eta / n * np.sign(rows[PROJECTION, i] - late[i])

@@ -8,7 +8,7 @@ no z can please the one and hide from the other.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
@@ -16,6 +16,10 @@ from scipy.special import logsumexp
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
+from hplus.streaming.atoms import TOTAL
+from hplus.streaming.layout import EVENTS, SEEN
+from hplus.streaming.machine import Machine, gram
+from hplus.streaming.nodes import Inside
 
 PENALTIES = np.geomspace(1e3, 1e-4, 15)
 """Tried one after the other, each from the solution of the one before."""
@@ -42,6 +46,31 @@ class Mode(NamedTuple):
     u: Floats
     value: float
     curvature: Floats
+
+
+def snapshot(machine: Machine) -> dict[str, Any]:
+    """What is needed of a machine: its atoms, and the events counted on its grid."""
+    state = machine.state
+    return {
+        "centers": machine.dictionary,
+        "counts": state.rows[TOTAL, : int(np.prod(machine.around.grid[2]))].copy(),
+        "seen": float(state.numbers[SEEN]),
+        "events": float(state.counts[EVENTS]),
+    }
+
+
+def refitted(
+    machine: Machine, kept: dict[str, Any], inside: Inside, penalty: float | str
+) -> tuple[Floats, Floats]:
+    """Centers and weights of z as of a snapshot, solved on the nodes of its grid."""
+    kernel, around, centers = machine.kernel, machine.around, kept["centers"]
+    background = kernel.dot(inside.nodes, around.nodes, around.shares)
+    at_nodes = np.column_stack([background, kernel(inside.nodes, centers)])
+    K = gram(kernel, centers, around.nodes, around.shares)
+    counts, known = kept["counts"][inside.which], None if isinstance(penalty, str) else penalty
+    w = solve(K, at_nodes, inside.shares, counts, kept["seen"], known)
+    points = np.vstack([around.nodes, centers])
+    return points, np.concatenate([w[0] * around.shares, w[1:]])
 
 
 def solve(

@@ -78,7 +78,7 @@ def _logistic(t):
 
 
 @inner
-def room(loss, link, y, z, cap):
+def reach(loss, link, y, z, cap):
     """How far one step may carry z at its event: to where y fits best, or by one for a process."""
     if loss == PROCESS:
         return 0.5 * max(1.0 - z, 0.0) if link == RECIPROCAL else 1.0

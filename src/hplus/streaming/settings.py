@@ -26,7 +26,7 @@ from hplus.streaming import layout as la
 from hplus.streaming import rules as ru
 from hplus.streaming.budgets import (
     KOMP,
-    MOST,
+    MOST_ATOMS,
     DoublyStochastic,
     Forgetron,
     Oldest,
@@ -35,7 +35,7 @@ from hplus.streaming.budgets import (
 )
 from hplus.streaming.links import Identity, Log
 from hplus.streaming.machine import JITTER
-from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
+from hplus.streaming.methods import CAP, PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
 NOVEL = 1e-4
@@ -62,7 +62,7 @@ PLAIN = la.Rule(
     budget=la.UNLIMITED,
     tolerance=0.0,
     relative=0,
-    size=MOST,
+    size=MOST_ATOMS,
     jitter=JITTER,
     half_life=math.inf,
     fading=0,
@@ -202,7 +202,7 @@ def _(budget: KOMP) -> Part:
         "budget": la.PROJECTED,
         "tolerance": budget.tolerance,
         "relative": int(budget.relative),
-        "size": MOST if budget.size is None else budget.size,
+        "size": MOST_ATOMS if budget.size is None else budget.size,
     }
 
 
@@ -285,4 +285,5 @@ def _(method: PMD) -> Part:
 @method_part.register
 def _(method: Refit) -> Part:
     # z ← z + k(x, ·) at every event: the slope of a piecewise linear loss far below its y = inf
-    return {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0, "background": 1, "fading": 1}
+    steps = {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0}
+    return {**steps, "cap": CAP, "background": 1, "fading": 1}

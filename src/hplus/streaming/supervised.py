@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hplus._checks import Floats, as_floats, shown
+from hplus._checks import Floats, as_floats, check_flag, shown
 from hplus.estimators.base import (
     LARGEST,
     check_diagonal,
@@ -21,11 +21,10 @@ from hplus.space import Function
 from hplus.streaming.base import (
     StreamingEstimator,
     as_kernel,
-    budget_of,
     build,
     supervised_rule,
 )
-from hplus.streaming.budgets import Forgetron, Oldest, Smallest
+from hplus.streaming.budgets import Forgetron, Oldest, Smallest, as_budget
 from hplus.streaming.layout import FOURIER
 from hplus.streaming.machine import Machine, StreamStatus
 from hplus.streaming.settings import averaging, loss_part
@@ -47,10 +46,10 @@ class Supervised(StreamingEstimator):
 
     def _machine(self) -> Machine:
         """A machine by the parameters as they are."""
-        budget, d = budget_of(self.budget), self.n_features_in_
-        if not isinstance(self.average, bool):
-            raise TypeError(f"average must be True or False, got {shown(self.average)}.")
-        if self.average and isinstance(budget, Oldest | Smallest | Forgetron):
+        budget, d = as_budget(self.budget), self.n_features_in_
+        if check_flag("average", self.average) and isinstance(
+            budget, Oldest | Smallest | Forgetron
+        ):
             raise ValueError(
                 f"average needs a budget that projects what goes on what stays, got {budget}: the "
                 "average would lose what it had from atoms that go."
@@ -75,9 +74,10 @@ class Supervised(StreamingEstimator):
         first = not hasattr(self, "state_")
         if not first:
             self._require_learned()
-        X, kernel = check_points(self, X, reset=first), self.kernel
-        check_diagonal(as_kernel(kernel, X.shape[1]), X)
-        if isinstance(self.budget, Forgetron) and np.any(as_kernel(kernel, X.shape[1]).diag(X) > 1):
+        X = check_points(self, X, reset=first)
+        kernel = as_kernel(self.kernel, X.shape[1])
+        check_diagonal(kernel, X)
+        if isinstance(as_budget(self.budget), Forgetron) and np.any(kernel.diag(X) > 1.0):
             raise ValueError(f"Forgetron needs k(x, x) <= 1, got more with {kernel}: divide it.")
         return np.require(X, requirements=("C", "W"))
 
