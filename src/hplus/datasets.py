@@ -4,31 +4,43 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from importlib.resources import files
-from typing import final
+from importlib import resources
+from pathlib import Path
+from typing import Any, final
 
 import numpy as np
 
-from hplus._checks import Floats, Ints, frozen_array
+from hplus._checks import Floats, Ints, check_choice, frozen_array
 from hplus._values import Value, value
 from hplus.windows import Box, Interval, Window
 
 SEASONS = range(2009, 2026)
 """The years in which the seasons of `curry` start."""
 
+FILES = {
+    "coal": "coal.csv",
+    "curry": "curry.csv.gz",
+    "banana": "banana.csv.gz",
+    "spikes": "spikes.csv",
+    "thefts": "thefts.csv.gz",
+    "earthquakes": "earthquakes.csv.gz",
+    "doctor_visits": "doctor_visits.csv.gz",
+}
+OUTLINES = {"nyc_boroughs": "nyc_boroughs.geojson"}
+
 
 @final
 @value
 class Dataset(Value):
-    """Points X, shape (n, d), labels y, shape (n,), or None, and where they come from.
+    """Points X, shape (n, d), a label, count or mark y for each, shape (n,), or None; their source.
 
     Both arrays are read-only; `window` is where events could have been seen, None for a set that
-    is not a pattern of events.
+    is not a pattern of events, or whose window is not known in the units of X.
     """
 
     name: str
     X: Floats
-    y: Ints | None
+    y: Ints | Floats | None
     columns: tuple[str, ...]
     window: Window | None
     unit: str
@@ -38,13 +50,15 @@ class Dataset(Value):
     def __post_init__(self) -> None:
         self._set(X=frozen_array("X", self.X), columns=tuple(self.columns))
         if self.y is not None:
-            y = np.array(self.y, dtype=np.int64)
+            whole = np.asarray(self.y).dtype.kind in "iu"
+            y = np.array(self.y, dtype=np.int64 if whole else np.float64)
             y.flags.writeable = False
             self._set(y=y)
 
     def __repr__(self) -> str:
         # thousands of rows would hide the rest
-        return f"<{self.name}: {len(self.X)} rows of {', '.join(self.columns)}, {self.licence}>"
+        columns = ", ".join(self.columns[:3]) + ", …" * (len(self.columns) > 3)
+        return f"<{self.name}: {len(self.X)} rows of {columns}, {self.licence}>"
 
 
 def coal() -> Dataset:
@@ -57,7 +71,7 @@ def coal() -> Dataset:
     """
     return Dataset(
         name="coal",
-        X=_read("coal.csv")["date"][:, None],
+        X=_read("coal")["date"][:, None],
         y=None,
         columns=("date",),
         window=Interval(1851, 1963, unit="year"),
@@ -82,7 +96,7 @@ def curry(season: int | None = None) -> Dataset:
             f"season must be the year in which it starts, {SEASONS[0]} to {SEASONS[-1]}, or None "
             f"for all, got {season!r}."
         )
-    shots = _read("curry.csv.gz")
+    shots = _read("curry")
     X = np.column_stack([shots["x"], shots["y"]]) / 10.0
     window = Box((-25.0, -5.25), (25.0, 41.75), unit="ft")
     kept = window.contains(X) & ((season is None) | (shots["season"] == season))
@@ -104,7 +118,7 @@ def banana() -> Dataset:
     >>> banana()
     <banana: 5300 rows of x1, x2, BSD-3-Clause>
     """
-    points = _read("banana.csv.gz")
+    points = _read("banana")
     return Dataset(
         name="banana",
         X=np.column_stack([points["x1"], points["x2"]]),
@@ -127,7 +141,7 @@ def spikes() -> Dataset:
     """
     return Dataset(
         name="spikes",
-        X=_read("spikes.csv")["t_us"][:, None] / 1e6,
+        X=_read("spikes")["t_us"][:, None] / 1e6,
         y=None,
         columns=("t",),
         window=Interval(0, 10, unit="s"),
@@ -137,14 +151,127 @@ def spikes() -> Dataset:
     )
 
 
-DATASETS: tuple[Callable[[], Dataset], ...] = (coal, curry, banana, spikes)
+def thefts() -> Dataset:
+    """Where and when 35,746 motor vehicles were stolen in New York City, 2014 to 2017.
+
+    X is longitude and latitude in degrees and hours since the start of 2014, half-way between the
+    first and the last moment at which it can have happened. There is no window: degrees are not
+    distances, and the city is no box. The file also says in what kind of place.
+
+    >>> thefts()
+    <thefts: 35746 rows of lon, lat, hour, MIT>
+    """
+    events = _read("thefts", datetime="U16", place="U16")
+    hours = _since("2014-01-01", events["datetime"], np.timedelta64(1, "h"))
+    return Dataset(
+        name="thefts",
+        X=np.column_stack([events["lon"], events["lat"], hours]),
+        y=None,
+        columns=("lon", "lat", "hour"),
+        window=None,
+        unit="deg, hour",
+        source="github.com/mpjashby/crimedata at 0617b57, data/nycvehiclethefts.rda",
+        licence="MIT",
+    )
+
+
+def earthquakes() -> Dataset:
+    """The 23,412 earthquakes of the world of magnitude 5.5 and more, 1965 to 2016.
+
+    X is longitude and latitude in degrees and days since the start of 1965, y the magnitude. The
+    window is the whole globe, in degrees, over the 52 years: 18,993 days.
+
+    >>> earthquakes()
+    <earthquakes: 23412 rows of lon, lat, day, MIT>
+    """
+    events = _read("earthquakes", date="U10")
+    days = _since("1965-01-01", events["date"], np.timedelta64(1, "D"))
+    globe, years = Box((-180, -90), (180, 90), unit="deg"), Interval(0, 18_993, unit="day")
+    return Dataset(
+        name="earthquakes",
+        X=np.column_stack([events["lon"], events["lat"], days]),
+        y=events["mag"],
+        columns=("lon", "lat", "day"),
+        window=globe * years,
+        unit="deg, day",
+        source="github.com/plotly/datasets at 0c447c4, earthquakes-23k.csv",
+        licence="MIT",
+    )
+
+
+def doctor_visits() -> Dataset:
+    """How often 20,190 people saw a doctor in a year (y), and nine facts about each (X).
+
+    From the RAND health insurance experiment: logarithm of the coinsurance rate plus one, whether
+    there is an individual deductible, logarithms of the participation incentive and of the maximum
+    expenditure, physical limitation, number of chronic diseases, health good, fair or poor.
+
+    >>> data = doctor_visits()
+    >>> data.X.shape, data.y.max()
+    ((20190, 9), np.int64(77))
+    """
+    people = _read("doctor_visits")
+    columns = tuple(name for name in people if name != "mdvis")
+    return Dataset(
+        name="doctor_visits",
+        X=np.column_stack([people[name] for name in columns]),
+        y=people["mdvis"].astype(np.int64),
+        columns=columns,
+        window=None,
+        unit="",
+        source="statsmodels 0.15.0, datasets.randhie",
+        licence="public domain",
+    )
+
+
+DATASETS: tuple[Callable[[], Dataset], ...] = (
+    coal,
+    curry,
+    banana,
+    spikes,
+    thefts,
+    earthquakes,
+    doctor_visits,
+)
 """Every loader."""
 
 
-def _read(name: str) -> dict[str, Floats]:
-    """The columns of a bundled CSV file, by the names in its header."""
-    raw = files("hplus").joinpath("data", name).read_bytes()
-    text = gzip.decompress(raw) if name.endswith(".gz") else raw
-    header, *rows = text.decode().splitlines()
-    table = np.loadtxt(rows, delimiter=",", ndmin=2)
-    return dict(zip(header.split(","), table.T, strict=True))
+def files() -> dict[str, str]:
+    """The name of the CSV file of each set; `copy` hands it out.
+
+    >>> files()["curry"]
+    'curry.csv.gz'
+    """
+    return dict(FILES)
+
+
+def copy(name: str, path: str | Path) -> Path:
+    """Write the file of a set, or "nyc_boroughs" (GeoJSON outlines for `thefts`), and say where.
+
+    Into a folder it goes under its own name; otherwise it is gzipped if `path` ends with ".gz".
+    """
+    bundled = FILES | OUTLINES
+    file = bundled[check_choice("name", name, bundled)]
+    target = Path(path) / file if Path(path).is_dir() else Path(path)
+    text = _bytes(file)
+    # without a time in it, the file is the same whenever it is written
+    target.write_bytes(gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
+    return target
+
+
+def _bytes(file: str) -> bytes:
+    raw = resources.files("hplus").joinpath("data", file).read_bytes()
+    return gzip.decompress(raw) if file.endswith(".gz") else raw
+
+
+def _read(name: str, **kinds: str) -> dict[str, Any]:
+    """The columns of the CSV file of a set by the names in its header: floats, but for `kinds`."""
+    header, *rows = _bytes(FILES[name]).decode().splitlines()
+    columns = [(column, kinds.get(column, "f8")) for column in header.split(",")]
+    table = np.loadtxt(rows, dtype=columns, delimiter=",")
+    return {column: table[column] for column, _ in columns}
+
+
+def _since(start: str, dates: Any, unit: np.timedelta64) -> Floats:
+    """How long after `start` each date is, in `unit`, shape (n,)."""
+    return (dates.astype("datetime64[m]") - np.datetime64(start)) / unit
