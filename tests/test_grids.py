@@ -13,7 +13,7 @@ from scipy import integrate
 from scipy.interpolate import RegularGridInterpolator
 
 from hplus.grids import TensorGrid, integrals_within
-from hplus.windows import Box, Interval, Polygon
+from hplus.windows import Box, Interval, Polygon, Polygons
 
 GRIDS = [
     TensorGrid((-1.0,), (2.0,), (9,)),
@@ -315,6 +315,20 @@ def test_windows_that_at_most_touch_have_nothing_in_common(region, window):
     assert_array_equal(integrals_within(PLANE, region, window), np.zeros(PLANE.shape))
 
 
+ISLANDS = Polygons((LAND, Polygon([[1.2, 1.85], [1.6, 1.95], [1.1, 1.95]])))
+SHORE = Polygons(
+    (Polygon([[-0.5, 0.2], [1.3, 1.9], [0, 3]]), Polygon([[2, 0.1], [5, 2], [1.5, 3]]))
+)
+
+
+@pytest.mark.parametrize("region", [Box((0.3, 0.2), (1.5, 3.3)), BENT, SHORE, ISLANDS], ids=repr)
+def test_integrals_within_polygons_are_added_over_their_parts(region):
+    parts = sum(integrals_within(PLANE, region, part) for part in ISLANDS.parts)
+    assert_allclose(integrals_within(PLANE, region, ISLANDS), parts, atol=1e-14)
+    assert_allclose(integrals_within(PLANE, ISLANDS, region), parts, atol=1e-14)
+    assert parts.sum() > 0.5
+
+
 TIME = TensorGrid((0.0,), (365.0,), (4,))
 CUBE = TensorGrid((-1, 0, 0), (4, 4, 365), (11, 6, 4))
 
@@ -327,6 +341,7 @@ SPRING, CORNER = Interval(30, 70), Box((0, 0), (2, 2))
     [
         (LAND * SPRING, LAND * YEAR, LAND, LAND),
         (BENT * SPRING, LAND * YEAR, BENT, LAND),
+        (SHORE * SPRING, ISLANDS * YEAR, SHORE, ISLANDS),
         (CORNER * SPRING, LAND * YEAR, CORNER, LAND),
         (Interval(0, 2) * Box((0, 30), (2, 70)), LAND * YEAR, CORNER, LAND),
         (LAND * YEAR, Box((0, 0, 30), (2, 2, 70)), CORNER, LAND),

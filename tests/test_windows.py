@@ -12,13 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hplus import windows
-from hplus.windows import WINDOWS, Box, Interval, Polygon, Product, Window
+from hplus.windows import WINDOWS, Box, Interval, Polygon, Polygons, Product, Window
 
 SQUARE = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
 HOLE = np.array([[1.0, 1.0], [1.0, 2.0], [2.5, 2.0]])
 LAND = Polygon(SQUARE, holes=(HOLE,), unit="km")
 BENT = Polygon([[0, 0], [3, 1], [1, 1.5], [2, 4], [-1, 2]])
 YEAR = Interval(0, 365, unit="day")
+ISLET = Polygon([[1.2, 1.85], [1.6, 1.95], [1.1, 1.95]], unit="km")
+COAST = Polygon([[4, 1], [6, 0.5], [5, 2], [6, 3.3], [4, 2.7]], unit="km")
+ISLANDS = Polygons((LAND, ISLET, COAST))
 
 FAMILY = [
     Interval(-1.5, 2.0),
@@ -27,7 +30,9 @@ FAMILY = [
     Box((-1, 2, 0), (1, 5, 0.25), unit="m"),
     LAND,
     BENT,
+    ISLANDS,
     LAND * YEAR,
+    YEAR * ISLANDS,
     YEAR * BENT,
     Interval(0, 1) * Box((0, 0), (1, 2)) * Interval(3, 4),
     Interval(0, 1) * (BENT * Interval(-1, 0)),
@@ -77,8 +82,8 @@ def box_moment(low, high, powers):
 
 
 def moment(window, powers):
-    if isinstance(window, Polygon):
-        return polygon_moment(window, *powers)
+    if isinstance(window, Polygon | Polygons):
+        return sum(polygon_moment(polygon, *powers) for polygon in window.polygons())
     if isinstance(window, Product):
         split = window.left.dimension
         return moment(window.left, powers[:split]) * moment(window.right, powers[split:])
@@ -342,6 +347,42 @@ def test_2325_vertices_are_quick(rng):
     np.testing.assert_allclose(weights @ nodes[:, 0] ** 5, ring_moment(ring, 5, 0), rtol=1e-11)
 
 
+# several polygons
+
+
+def test_polygons_hold_what_one_of_the_parts_holds_seams_included(rng):
+    X = Box((-0.5, -0.5), (6.5, 4.5)).sample(20_000, random_state=0)
+    seam = np.column_stack([np.full(50, 4.0), np.linspace(1.0, 2.7, 50)])
+    for points in (X, seam, ISLET.outer, COAST.outer):
+        oracle = np.any([part.contains(points) for part in ISLANDS.parts], axis=0)
+        np.testing.assert_array_equal(ISLANDS.contains(points), oracle)
+    assert ISLANDS.contains(seam).all()
+
+
+def test_polygons_are_drawn_from_in_proportion_to_their_areas():
+    X = ISLANDS.sample(20_000, random_state=0)
+    counts = np.array([part.contains(X).sum() for part in ISLANDS.parts])
+    expected = len(X) * np.array([part.volume for part in ISLANDS.parts]) / ISLANDS.volume
+    assert np.all(np.abs(counts - expected) <= 4.0 * np.sqrt(expected))
+
+
+def test_polygons_take_their_unit_from_the_parts_or_give_it_to_them():
+    bare = tuple(part.replace(unit="") for part in ISLANDS.parts)
+    assert (ISLANDS.unit, ISLANDS.volume_unit) == ("km", "km²")
+    assert Polygons(list(bare), unit="km") == Polygons((bare[0], *ISLANDS.parts[1:])) == ISLANDS
+    assert Polygons(bare).unit == ""
+
+
+def test_a_seam_that_was_rounded_is_a_seam_and_an_overlap_is_not():
+    start, end = np.array([1e5 + 0.1, 0.3]), np.array([1e5 + 1.3, 7.7])
+    seam = [start + t * (end - start) for t in np.linspace(0.0, 1.0, 8)]
+    left, right = Polygon([start, end, [1e5 - 3.0, 5.0]]), np.array([*seam, [1e5 + 9.0, 2.0]])
+    both = Polygons((left, Polygon(right)))
+    assert both.volume == pytest.approx(left.volume + Polygon(right).volume)
+    with pytest.raises(ValueError, match="in both part 0 and part 1"):
+        Polygons((left, Polygon(right - (0.01, 0.0))))
+
+
 # products
 
 
@@ -380,6 +421,7 @@ def test_a_window_times_a_number_is_refused():
         (YEAR, "day", ("day",), "day"),
         (Box((0, 0, 0), (1, 1, 1), unit="m"), "m³", ("m",) * 3, "m"),
         (LAND, "km²", ("km", "km"), "km"),
+        (ISLANDS * YEAR, "km² day", ("km", "km", "day"), ""),
         (LAND * YEAR, "km² day", ("km", "km", "day"), ""),
         (YEAR * LAND * YEAR, "day² km²", ("day", "km", "km", "day"), ""),
         (YEAR * Interval(0, 1), "day", ("day", ""), ""),
@@ -467,6 +509,15 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
         (lambda: Polygon(SQUARE, holes=3), "holes must be a sequence of rings, got 3."),
         (lambda: Polygon(SQUARE, unit=None), "unit must be text such as 'km', got None."),
         (lambda: Polygon(SQUARE * 1e160), "must be positive and finite, got inf: rescale"),
+        (lambda: Polygons(()), "parts must hold at least one Polygon, got none."),
+        (lambda: Polygons(LAND), "parts must be a tuple of Polygons, got Polygon("),
+        (lambda: Polygons((LAND, YEAR)), "parts must be a tuple of Polygons, got (Polygon("),
+        (
+            lambda: Polygons((COAST, LAND, BENT)),
+            "of area in both part 1 and part 2: join them or cut one.",
+        ),
+        (lambda: Polygons((LAND,), unit="m"), "parts must share one unit, got ['km', 'm']"),
+        (lambda: Polygons((BENT,), unit=3), "unit must be text such as 'km', got 3."),
         (lambda: YEAR.sample(-1), "n must be a whole number of at least 0, got -1."),
         (lambda: BENT.sample(1.5), "n must be a whole number of at least 0, got 1.5."),
         (lambda: YEAR.quadrature(0), "order must be a whole number of at least 1, got 0."),

@@ -1,5 +1,6 @@
 """hplus: learn functions that cannot be negative."""
 
+from hplus._progress import progress
 from hplus.estimators.density import Density
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
@@ -35,7 +36,7 @@ from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
-from hplus.windows import Box, Interval, Polygon
+from hplus.windows import Box, Interval, Polygon, Polygons
 
 __version__ = "0.1.0"
 
@@ -75,6 +76,7 @@ __all__ = [
     "Poisson",
     "PoissonLog",
     "Polygon",
+    "Polygons",
     "Polynomial",
     "Quantile",
     "QuantilesRegressor",
@@ -96,5 +98,6 @@ __all__ = [
     "load",
     "mean_embedding",
     "product_integral",
+    "progress",
     "save",
 ]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
-from hplus._geometry import build_shape, load_shapely
-
-Rings = list[tuple[Floats, int]]
-"""Rings of vertices (n, 2) in either direction, each with 1 for a border or -1 for a hole."""
+from hplus._geometry import Rings
 
 NEGLIGIBLE = 1e-12
 """Share of a cell below which an integral is the rounding of sums that cancel outside the rings."""
@@ -69,22 +65,6 @@ def _with_crossings(ring: Floats, low: tuple[float, float], high: tuple[float, f
         share = (bound - a[:, axis]) / (b[:, axis] - a[:, axis])
         ring = np.insert(ring, crossing + 1, a + share[:, None] * (b - a), axis=0)
     return ring
-
-
-def common_rings(left: Rings, right: Rings) -> Rings:
-    """The rings around the intersection of two polygons, whose outer ring is their first."""
-    shapely = load_shapely()
-    parts = shapely.get_parts(shapely.intersection(_shape(left), _shape(right)))
-    # borders that touch have lines and points in common
-    polygons = [part for part in parts if part.geom_type == "Polygon" and not part.is_empty]
-    rings = [(part.exterior, 1) for part in polygons]
-    rings += [(hole, -1) for part in polygons for hole in part.interiors]
-    return [(shapely.get_coordinates(ring)[:-1], role) for ring, role in rings]
-
-
-def _shape(rings: Rings) -> Any:
-    outer, *holes = (ring for ring, _ in rings)
-    return build_shape(outer, tuple(holes))
 
 
 def _edges(rings: Rings) -> Floats:

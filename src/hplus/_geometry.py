@@ -13,8 +13,14 @@ from hplus._checks import Bools, Floats, check_memory, frozen_array
 Rule = tuple[Floats, Floats]
 """Nodes (q, d) and weights (q,) of a quadrature: Σ_q weights[q] f(nodes[q]) stands for ∫_W f."""
 
+Rings = list[tuple[Floats, int]]
+"""Rings of vertices (n, 2) in either direction, each with 1 for a border or -1 for a hole."""
+
 FLATTEST = 1e-12
 """Width of a ring, as a share of its largest coordinates, below which it is rounding, not area."""
+
+SLIVER = 1e-6
+"""Share of a polygon that lies in another because borders were rounded: they only touch."""
 
 
 def gauss(order: int, power: int = 0) -> Rule:
@@ -104,10 +110,23 @@ def check_holes(holes: Any) -> tuple[Floats, ...]:
     return tuple(check_ring(f"hole {i}", hole) for i, hole in enumerate(holes))
 
 
-def build_shape(outer: Floats, holes: tuple[Floats, ...]) -> Any:
-    """The shapely polygon, prepared for many point queries; refused if its rings cross."""
+def build_shape(polygons: list[tuple[Floats, tuple[Floats, ...]]]) -> Any:
+    """The shapely shape of outer rings with their holes, prepared for many point queries.
+
+    Refused if rings of one polygon cross.
+    """
     shapely = load_shapely()
-    shape = shapely.Polygon(outer, holes)
+    shapes = [shapely.Polygon(outer, holes) for outer, holes in polygons]
+    for shape in shapes:
+        _check_valid(shape)
+    # a point is inside if a ray from it meets an odd number of edges, so parts may touch
+    shape = shapes[0] if len(shapes) == 1 else shapely.MultiPolygon(shapes)
+    shapely.prepare(shape)
+    return shape
+
+
+def _check_valid(shape: Any) -> None:
+    shapely = load_shapely()
     if not shapely.is_valid(shape):
         reason, _, place = shapely.is_valid_reason(shape).lower().rstrip("]").partition("[")
         raise ValueError(
@@ -115,8 +134,32 @@ def build_shape(outer: Floats, holes: tuple[Floats, ...]) -> Any:
             f"got {reason.replace('shell', 'outer')} near ({', '.join(place.split())}): mend "
             f"the rings there."
         )
-    shapely.prepare(shape)
-    return shape
+
+
+def check_apart(shapes: list[Any]) -> None:
+    """Refuse shapely polygons of which two have more than a border in common."""
+    shapely = load_shapely()
+    tree = shapely.STRtree(shapes)
+    for i, j in sorted(map(tuple, tree.query(shapes, predicate="intersects").T.tolist())):
+        if i < j:
+            common = shapely.intersection(shapes[i], shapes[j]).area
+            if common > SLIVER * min(shapes[i].area, shapes[j].area):
+                raise ValueError(
+                    f"parts must not overlap, got {common:.6g} of area in both part {i} and part "
+                    f"{j}: join them or cut one."
+                )
+
+
+def common_rings(left: list[Any], right: list[Any]) -> Rings:
+    """The rings around what two lists of shapely polygons have in common."""
+    shapely = load_shapely()
+    pairs = shapely.STRtree(right).query(left, predicate="intersects")
+    met = shapely.intersection(np.take(left, pairs[0]), np.take(right, pairs[1]))
+    # borders that touch have lines and points in common
+    found = [p for p in shapely.get_parts(met) if p.geom_type == "Polygon" and not p.is_empty]
+    rings = [(polygon.exterior, 1) for polygon in found]
+    rings += [(hole, -1) for polygon in found for hole in polygon.interiors]
+    return [(shapely.get_coordinates(ring)[:-1], role) for ring, role in rings]
 
 
 def covers(shape: Any, X: Floats) -> Bools:

@@ -10,11 +10,12 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats, as_floats, as_points, check_count, check_finite, shown
-from hplus._clipping import Rings, clamped_rings, common_rings, inside_interval, inside_rings
+from hplus._clipping import clamped_rings, inside_interval, inside_rings
+from hplus._geometry import Rings
 from hplus._values import Value, value
-from hplus.windows import Box, Interval, Polygon, Product, Window
+from hplus.windows import Box, Interval, Planar, Product, Window
 
-Leaf = Interval | Polygon
+Leaf = Interval | Planar
 
 Part = tuple[float, float] | Rings
 """The ends of an interval, none if they are in the wrong order, or the rings around a region."""
@@ -209,7 +210,7 @@ def _leaves(window: Window) -> list[Leaf]:
     """The intervals and polygons that a window is the product of."""
     if isinstance(window, Product):
         return [*_leaves(window.left), *_leaves(window.right)]
-    if isinstance(window, Polygon):
+    if isinstance(window, Planar):
         return [window]
     return [Interval(low, high) for low, high in zip(*window.bounds(), strict=True)]
 
@@ -221,23 +222,19 @@ def _overlap(left: list[Leaf], right: list[Leaf]) -> list[Part]:
             return []
         case [Interval() as a, *rest], [Interval() as b, *other]:
             part: Part = max(a.low, b.low), min(a.high, b.high)
-        case [Polygon() as a, *rest], [Polygon() as b, *other]:
-            part = _rings(a) if a == b else common_rings(_rings(a), _rings(b))
-        case ([Polygon() as a, *rest], [Interval() as x, Interval() as y, *other]) | (
+        case [Planar() as a, *rest], [Planar() as b, *other]:
+            part = a.common_rings(b)
+        case ([Planar() as a, *rest], [Interval() as x, Interval() as y, *other]) | (
             [Interval() as x, Interval() as y, *rest],
-            [Polygon() as a, *other],
+            [Planar() as a, *other],
         ):
-            part = clamped_rings(_rings(a), (x.low, y.low), (x.high, y.high))
+            part = clamped_rings(a.rings(), (x.low, y.low), (x.high, y.high))
         case _:
             raise ValueError(
                 f"region and window must have their polygons on the same axes, got "
                 f"{shown(left[0])} beside {shown(right[0])}: split the region as the window is."
             )
     return [part, *_overlap(rest, other)]
-
-
-def _rings(polygon: Polygon) -> Rings:
-    return [(polygon.outer, 1), *((hole, -1) for hole in polygon.holes)]
 
 
 def _coarser(nodes: int) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 import hplus._geometry as geometry
-from hplus._checks import Bools, Floats, as_floats, as_points, check_count, check_finite
+from hplus._checks import Bools, Floats, as_floats, as_points, check_count, check_finite, shown
 from hplus._values import Value, value
 
 Bounds = tuple[Floats, Floats]
@@ -180,22 +180,23 @@ class Box(Cuboid):
         return np.array(self.low), np.array(self.high)
 
 
-@final
 @value
-class Polygon(Window):
-    """The region inside the ring `outer` and outside the rings `holes`; needs shapely.
+class Planar(Window):
+    """What `Polygon` and `Polygons` share: all follows from polygons without a common inside."""
 
-    A ring is an array of vertices, shape (n, 2), in either direction, closed or not.
-    """
+    @abstractmethod
+    def polygons(self) -> tuple[Polygon, ...]:
+        """The polygons that W is made of."""
 
-    outer: Floats
-    holes: tuple[Floats, ...] = ()
-    unit: str = ""
+    def rings(self) -> geometry.Rings:
+        """The rings around W, shape (n, 2), each with 1 for a border or -1 for a hole."""
+        borders = [(polygon.outer, 1) for polygon in self.polygons()]
+        return borders + [(hole, -1) for polygon in self.polygons() for hole in polygon.holes]
 
-    def __post_init__(self) -> None:
-        outer, holes = geometry.check_ring("outer", self.outer), geometry.check_holes(self.holes)
-        self._set(outer=outer, holes=holes)
-        _check_window(self)
+    def common_rings(self, other: Planar) -> geometry.Rings:
+        """The rings around what lies in both windows."""
+        mine, others = ([part._shape for part in w.polygons()] for w in (self, other))
+        return self.rings() if self == other else geometry.common_rings(mine, others)
 
     @property
     def axis_units(self) -> tuple[str, ...]:
@@ -206,7 +207,8 @@ class Polygon(Window):
         return float(self._shape.area)
 
     def bounds(self) -> Bounds:
-        return self.outer.min(axis=0), self.outer.max(axis=0)
+        outer = np.concatenate([polygon.outer for polygon in self.polygons()])
+        return outer.min(axis=0), outer.max(axis=0)
 
     def box_bounds(self) -> None:
         return None
@@ -223,11 +225,65 @@ class Polygon(Window):
 
     @cached_property
     def _shape(self) -> Any:
-        return geometry.build_shape(self.outer, self.holes)
+        return geometry.build_shape([(part.outer, part.holes) for part in self.polygons()])
 
     @cached_property
     def _triangles(self) -> Floats:
         return geometry.triangulate(self._shape)
+
+
+@final
+@value
+class Polygon(Planar):
+    """The region inside the ring `outer` and outside the rings `holes`; needs shapely.
+
+    A ring is an array of vertices, shape (n, 2), in either direction, closed or not.
+    """
+
+    outer: Floats
+    holes: tuple[Floats, ...] = ()
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        outer, holes = geometry.check_ring("outer", self.outer), geometry.check_holes(self.holes)
+        self._set(outer=outer, holes=holes)
+        _check_window(self)
+
+    def polygons(self) -> tuple[Polygon, ...]:
+        return (self,)
+
+
+@final
+@value
+class Polygons(Planar):
+    """Several polygons that may touch and do not overlap, such as a city with islands.
+
+    Their unit is that of the parts, which must agree, or the one given for parts without any.
+
+    >>> island = Polygon([[6, 0], [7, 0], [7, 1]], unit="km")
+    >>> Polygons((Polygon([[0, 0], [5, 0], [5, 4], [0, 4]], unit="km"), island)).volume
+    20.5
+    """
+
+    parts: tuple[Polygon, ...]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        if not isinstance(parts, tuple | list) or not all(isinstance(p, Polygon) for p in parts):
+            raise TypeError(f"parts must be a tuple of Polygons, got {shown(parts)}.")
+        if not parts:
+            raise ValueError("parts must hold at least one Polygon, got none.")
+        units = {str(unit) for unit in (self.unit, *(part.unit for part in parts)) if unit}
+        if len(units) > 1:
+            raise ValueError(f"parts must share one unit, got {sorted(units)}: convert them.")
+        unit = next((part.unit for part in parts if part.unit), self.unit)
+        self._set(parts=tuple(part.replace(unit=unit) for part in parts), unit=unit)
+        geometry.check_apart([part._shape for part in self.parts])
+        _check_window(self)
+
+    def polygons(self) -> tuple[Polygon, ...]:
+        return self.parts
 
 
 @final
@@ -286,7 +342,7 @@ class Product(Window):
         return f"{self.left} * {right}"
 
 
-WINDOWS: tuple[type[Window], ...] = (Interval, Box, Polygon, Product)
+WINDOWS: tuple[type[Window], ...] = (Interval, Box, Polygon, Polygons, Product)
 """Every window class."""
 
 

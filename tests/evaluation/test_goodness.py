@@ -6,13 +6,14 @@ from scipy.stats import chisquare, expon, kstest, poisson
 
 from hplus import simulate
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
-from hplus.windows import Box, Interval, Polygon, Window
+from hplus.windows import Box, Interval, Polygon, Polygons, Window
 
 TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], unit="km")
 WINDOWS = {
     "line": Interval(0, 3),
     "box": Box((0, 0), (3, 2)),
     "polygon": TRIANGLE,
+    "islands": Polygons((TRIANGLE, Polygon([[3, 1], [4, 1], [4, 3]]))),
     "solid": TRIANGLE * Interval(0, 2, unit="day"),
 }
 every_window = pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)

@@ -11,13 +11,14 @@ from sklearn.neighbors import KernelDensity
 
 from hplus.evaluation import EdgeCorrectedKDE, kde, smoothing
 from hplus.grids import TensorGrid
-from hplus.windows import Box, Interval, Polygon
+from hplus.windows import Box, Interval, Polygon, Polygons
 
 BENT = Polygon([[0, 0], [3, 1], [1, 1.5], [2, 4], [-1, 2]], unit="km")
 WINDOWS = {
     "line": (Interval(-1, 3), 400),
     "box": (Box((0, 0), (2, 1)), 30),
     "polygon": (BENT, 16),
+    "islands": (Polygons((BENT, Polygon([[3, 2], [4, 2], [4, 4]])), unit="km"), 16),
     "solid": (Box((0, 0), (2, 1)) * Interval(0, 1.5), 11),
 }
 every_window = pytest.mark.parametrize(("window", "order"), WINDOWS.values(), ids=WINDOWS)

@@ -28,15 +28,18 @@ from hplus.plotting import (
     words,
 )
 from hplus.plotting.residuals import colour_scale, middle_within, residual_words
-from hplus.windows import Box, Interval, Polygon, Window
+from hplus.windows import Box, Interval, Polygon, Polygons, Window
 
 plt.switch_backend("Agg")
 
 TIME, BOX, COURT = Interval(0, 3, unit="s"), Box((0, 0), (4, 2), unit="km"), curry().window
 TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], holes=[[[0.5, 0.5], [1, 0.5], [0.5, 1]]], unit="km")
+ISLANDS = Polygons(
+    (Polygon([[3, 3], [3, 1], [2, 3]]), TRIANGLE, Polygon([[0.6, 0.6], [0.8, 0.6], [0.6, 0.8]]))
+)
 YEAR = Interval(0, 365, unit="day")
 MIXED = Interval(0, 10, unit="km") * Interval(0, 24, unit="h")
-PLANES = {"box": BOX, "polygon": TRIANGLE, "mixed": MIXED}
+PLANES = {"box": BOX, "polygon": TRIANGLE, "islands": ISLANDS, "mixed": MIXED}
 SOLIDS = {"box": Box((0, 0, 0), (4, 2, 1)), "city": TRIANGLE * YEAR, "steps": MIXED * YEAR}
 every_plane = pytest.mark.parametrize("window", PLANES.values(), ids=PLANES)
 every_solid = pytest.mark.parametrize("window", SOLIDS.values(), ids=SOLIDS)
@@ -169,16 +172,14 @@ def test_a_map_of_three_axes_is_a_slice_or_the_mean_over_the_last(window):
 @pytest.mark.parametrize("window", [*PLANES.values(), *SOLIDS.values()], ids=repr)
 def test_an_outline_encloses_the_window(window):
     place = maps.place_of(window)
-    outer, *holes = maps.outline(place)
-    areas = [_signed_area(maps.oriented(outer, 1.0))]
-    areas += [_signed_area(maps.oriented(hole, -1.0)) for hole in holes]
+    areas = [_signed_area(maps.oriented(ring, role)) for ring, role in maps.outline(place)]
     assert sum(areas) == pytest.approx(place.volume)
-    assert _signed_area(maps.oriented(outer, -1.0)) == -areas[0]
+    assert _signed_area(maps.oriented(maps.outline(place)[0][0], -1.0)) == -areas[0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_ring_runs_as_it_is_told_however_it_was_given(sign):
-    for ring in maps.outline(TRIANGLE):
+    for ring, _ in maps.outline(TRIANGLE):
         for given in (ring, ring[::-1], ring - 9.0, ring[::-1] - 9.0):
             assert sign * _signed_area(maps.oriented(given, sign)) > 0.0
 
@@ -208,6 +209,15 @@ def test_a_map_is_blank_outside_a_polygon_and_its_colours_begin_at_nothing():
     assert image.norm.vmin == 0.0
     assert image.norm.vmax == np.nanmax(drawn.data.rate)
     assert len(drawn.ax_.lines) == 2  # the outline and that of the hole
+
+
+def test_a_clipped_picture_shows_islands_in_a_hole_and_not_the_hole():
+    ax = plt.subplots()[1]
+    artist = ax.pcolormesh([0.0, 3.0], [0.0, 3.0], [[1.0]])
+    maps.clip_to(ax, artist, ISLANDS)
+    path = artist.get_clip_path()[0]
+    X = Box((0, 0), (3, 3)).sample(500, random_state=0)
+    np.testing.assert_array_equal(path.contains_points(X), ISLANDS.contains(X))
 
 
 @pytest.mark.parametrize(("at", "line"), [(None, "averaged over 365 day"), (9.5, "at z = 9.5 day")])

@@ -7,6 +7,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_memory, check_number, shown
+from hplus._geometry import Rings
 from hplus._values import value
 from hplus.evaluation.scores import Rate
 from hplus.plotting.display import (
@@ -22,7 +23,7 @@ from hplus.plotting.display import (
     tidy,
 )
 from hplus.plotting.words import AXES, axis_label, events_words, quantity, rate_label, window_words
-from hplus.windows import Interval, Polygon, Product, Window
+from hplus.windows import Interval, Planar, Product, Window
 
 SLICES = 64
 """Places on the last axis at which a rate of three axes is averaged."""
@@ -84,12 +85,13 @@ def place_of(window: Window) -> Window:
     return first * second
 
 
-def outline(place: Window) -> list[Floats]:
-    """The closed rings around a window of the plane, shape (n + 1, 2) each."""
-    if isinstance(place, Polygon):
-        return [np.vstack([ring, ring[:1]]) for ring in (place.outer, *place.holes)]
+def outline(place: Window) -> Rings:
+    """The closed rings around a window of the plane, (n + 1, 2) each, as `Planar.rings` does."""
+    if isinstance(place, Planar):
+        return [(np.vstack([ring, ring[:1]]), role) for ring, role in place.rings()]
     (left, bottom), (right, top) = place.bounds()
-    return [np.array([[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]])]
+    corners = [[left, bottom], [right, bottom], [right, top], [left, top], [left, bottom]]
+    return [(np.array(corners), 1)]
 
 
 def _levels(window: Window, at: Any) -> Floats:
@@ -217,9 +219,8 @@ def clip_to(ax: Any, artist: Any, place: Window) -> None:
     """Cut off what an artist draws outside the window."""
     from matplotlib.path import Path
 
-    # a path winds around what it encloses: rings inside the first must run the other way
-    first, *holes = outline(place)
-    rings = [oriented(first, 1.0), *(oriented(hole, -1.0) for hole in holes)]
+    # a path winds around what it encloses: holes must run the other way
+    rings = [oriented(ring, float(role)) for ring, role in outline(place)]
     artist.set_clip_path(Path.make_compound_path(*map(Path, rings)), ax.transData)
 
 
@@ -233,7 +234,7 @@ def oriented(ring: Floats, sign: float) -> Floats:
 
 def draw_plane(ax: Any, place: Window) -> None:
     """The outline of a window, instead of a frame; axes of one unit are drawn to one scale."""
-    for ring in outline(place):
+    for ring, _ in outline(place):
         ax.plot(*ring.T, color=INK, lw=THIN, solid_joinstyle="round", clip_on=False)
     if one_scale(place):
         ax.set_aspect("equal")
