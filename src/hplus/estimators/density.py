@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, as_points, check_count, check_finite, check_fraction, shown
+from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
 from hplus.kernels import Kernel
@@ -69,6 +70,7 @@ class Density(Estimator):
         self.model = model
         self.random_state = random_state
 
+    @whole_or_not
     def fit(self, X: Any, y: None = None, *, sample_weight: Any = None) -> Self:
         """Learn the density of values X (n, d)."""
         X = check_points(self, X, reset=True)

@@ -18,6 +18,7 @@ from hplus._checks import (
     check_positive,
     shown,
 )
+from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.over_windows import (
     check_window,
@@ -119,6 +120,7 @@ class Intensity(Estimator):
         self.covariates = covariates
         self.random_state = random_state
 
+    @whole_or_not
     def fit(
         self, X: Any, y: None = None, *, sample_weight: Any = None, exposure: Any = 1.0
     ) -> Self:

@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 
 from hplus._checks import Floats, as_floats, check_fraction, check_positive, shown
+from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
@@ -133,6 +134,7 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
         self.cone = cone
         self.landmarks = landmarks
 
+    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
         self._full_cone()
@@ -234,6 +236,7 @@ class QuantilesRegressor(_Several):
         self.cone = cone
         self.landmarks = landmarks
 
+    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
         levels, positive = _check_levels(self.levels), self._positive()

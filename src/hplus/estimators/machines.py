@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from hplus._checks import Floats, check_choice, check_positive, shown
+from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     LARGEST,
     Estimator,
@@ -110,6 +111,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         self.penalty = penalty
         self.landmarks = landmarks
 
+    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,), or (n, outputs) for the squared loss.
 
@@ -222,6 +224,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.solver = solver
         self.landmarks = landmarks
 
+    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and labels y (n,)."""
         loss, solver = self._loss(), self._solver()

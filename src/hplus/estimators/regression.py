@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from hplus._checks import Floats, check_choice, shown
+from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
@@ -91,6 +92,7 @@ class SoSRegressor(RegressorMixin, Estimator):
         self.cone = cone
         self.landmarks = landmarks
 
+    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
         loss, cone = self._loss(), self._cone()

@@ -20,6 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 from sklearn.utils import check_random_state
 
 from hplus._checks import Bools, Floats, check_positive
+from hplus._progress import step
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
@@ -59,6 +60,9 @@ SQUARE_ROWS, SOS_ROWS, SOS_WIDTH = 4000, 1000, 200
 
 WEAKEST, STRONGEST = 0.9e-5, 1.1e-1
 """Trace penalties that are compared, in units of E tr T: stronger ones cost most of the count."""
+
+SEARCH = 12
+"""Kernels that a search tries as a rule, for those who ask how far it has come."""
 
 FROBENIUS = 1e-2
 """The frobenius penalty, small beside the trace penalty: it makes the problem easy to solve."""
@@ -202,7 +206,16 @@ def _tuned_square(
 
 
 def _choice(window: Window, kernel: Kernel | None, judge: Judge) -> tuple[Kernel, float]:
-    best = best_gaussian(window, judge) if kernel is None else judge(kernel, None)
+    stage, tried, most = "learning penalties", 0, 1 if kernel is not None else SEARCH
+
+    def counted(candidate: Kernel, start: float | None) -> Choice:
+        nonlocal tried
+        step(stage, min(tried, most), most)
+        tried += 1
+        return judge(candidate, start)
+
+    best = best_gaussian(window, counted) if kernel is None else counted(kernel, None)
+    step(stage, most, most)
     return best.kernel, best.penalty
 
 

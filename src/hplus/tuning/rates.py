@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from hplus._checks import Floats
+from hplus._progress import each, step
 from hplus._threads import one_thread_if_small
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.evidence import Posteriors, posteriors, shifts
@@ -167,8 +168,10 @@ def _tried(
         smallest = float(np.min(level.grid.spacing / sides))
         return search(judge, sides, start, max(smallest, FINEST), effort.trials)
     if isinstance(prior, Given) and np.isnan(prior.penalty):
-        candidates = [prior.replace(penalty=float(p)) for p in PENALTIES]
-        return [judge(candidate, start) for candidate in candidates]
+        return [
+            judge(prior.replace(penalty=float(p)), start)
+            for p in each("learning penalties", PENALTIES)
+        ]
     return [Tried(0.0, prior, start)]
 
 
@@ -176,7 +179,7 @@ def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Trie
     """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
     judge = _judge(level, criterion)
     again = []
-    for trial in finalists(tried):
+    for trial in each("comparing priors again", finalists(tried)):
         z = np.stack([level.grid.prolong(part.astype(float)) for part in trial.z])
         again.append(trial._replace(score=judge(trial.prior, z.astype(np.float32)).score))
     return again
@@ -197,7 +200,7 @@ def _averaged(
     s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
     rng = np.random.RandomState(seed)
     components, matrices, clouds = [], [], []
-    for weight, trial in weighted(tried, effort.kept):
+    for weight, trial in each("averaging priors", weighted(tried, effort.kept)):
         matrix = trial.prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=level.tolerance)
         components.append(Component(weight, trial.prior, mode.z, mode.a))
@@ -236,9 +239,11 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
         for scale in SCALES
         for deviation in DEVIATIONS
     ]
+    step("comparing smooth priors", 0, len(lattice))
     with one_thread_if_small(level.grid.size):
         K = _dense(lattice, level)
         found = posteriors(K, level.counts[0], level.measure)
+        step("comparing smooth priors", len(lattice), len(lattice))
         roughness = [t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice]
         weights = shares(found.log_evidence, NEGLIGIBLE)
         wide = shares(TEMPER * found.log_evidence + np.log(roughness), NEGLIGIBLE)
@@ -283,6 +288,9 @@ def _assembled(
     evidence = _evidence(coarse, max(components, key=lambda part: part.weight))
     level, components, values, error = _refined(levels, components, rate)
     leader = max(components, key=lambda part: part.weight)
+    step("certifying the answer", 0, 1)
+    result = _certified(level, leader)
+    step("certifying the answer", 1, 1)
     function, log_rate = GridFunction(window, level.grid, values), np.log(rate)
     return GridRate(
         function,
@@ -291,7 +299,7 @@ def _assembled(
         known.spread,
         (known.draws - log_rate).astype(np.float32),
         tuple((part.weight, part.prior) for part in components),
-        _certified(level, leader),
+        result,
         evidence,
         error,
     )
@@ -325,14 +333,16 @@ def _refined(
 ) -> tuple[Level, list[Component], Floats, float]:
     """Finer and finer grids, until the rate moves by less than SETTLED of the events."""
     error, total = np.nan, float(levels[-1].counts.sum())
-    level = levels[-1]
-    for level in levels[-2::-1]:
+    level, stage, most = levels[-1], "refining the grid", len(levels) - 1
+    for done, level in enumerate(levels[-2::-1]):
+        step(stage, done, most)
         components = _prolonged(components, level)
         new = _rate(components, level)
         error = float(np.sum(level.measure * np.abs(new - level.grid.prolong(values)))) / total
         values = new
         if error < SETTLED:
             break
+    step(stage, most, most)
     return level, components, values, error
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize_scalar
 
 from hplus._checks import Floats, Ints
+from hplus._progress import each
 from hplus._threads import one_thread_if_small
 from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
@@ -54,7 +55,7 @@ def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) ->
         return leave_one_out_error(K, Y, shares, penalty)
 
     grid = np.log(LADDER)
-    errors = [error(g) for g in grid]
+    errors = [error(g) for g in each("learning the scale", grid)]
     best = int(np.argmin(errors))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     fine = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 0.05})
@@ -91,12 +92,19 @@ def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "prima
         kernel = _gaussian(unit, factor)
         return sum(held_out_loss(kernel, X[rows], part, solver) for part in parts)
 
-    losses = {factor: loss(factor) for factor in LADDER.tolist()}
+    ladder = each("learning the scale", LADDER.tolist())
+    losses = {factor: loss(factor) for factor in ladder}
     best = min(losses, key=losses.__getitem__)
     if not np.isfinite(losses[best]):
         return _gaussian(unit, 1.0)
-    losses |= {factor: loss(factor) for factor in (best / np.sqrt(2.0), best * np.sqrt(2.0))}
+    between = each("refining the scale", _between(best))
+    losses |= {factor: loss(factor) for factor in between}
     return _gaussian(unit, min(losses, key=losses.__getitem__))
+
+
+def _between(best: float) -> tuple[float, float]:
+    """Two more candidates, half-way from the best one of the ladder to its neighbours."""
+    return best / np.sqrt(2.0), best * np.sqrt(2.0)
 
 
 def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal") -> float:
@@ -141,11 +149,12 @@ def cross_validated_squares(
         return {(factor, c): value for c, value in zip(cones, losses, strict=True)}
 
     if isinstance(kernel, Kernel):
-        losses = compare(1.0)
+        (losses,) = (compare(factor) for factor in each("learning penalties", [1.0]))
         return kernel, _for_more_rows(min(losses, key=losses.__getitem__)[1], share)
-    losses = {key: value for f in LADDER.tolist() for key, value in compare(f).items()}
+    ladder = each("learning the scale", LADDER.tolist())
+    losses = {key: value for f in ladder for key, value in compare(f).items()}
     best, _ = min(losses, key=losses.__getitem__)
-    for factor in (best / np.sqrt(2.0), best * np.sqrt(2.0)):
+    for factor in each("refining the scale", _between(best)):
         losses |= compare(factor)
     best, learned = min(losses, key=losses.__getitem__)
     return _gaussian(unit, best), cone or _for_more_rows(learned, share)
@@ -180,7 +189,8 @@ def learned_cone(
     weights = shares[some] / shares[some].sum()
     # a trace penalty pulls small functions, such as the gap between two quantiles, to zero
     cones = [Full(0.1 * t, t) for t in PENALTIES.tolist()]
-    losses = held_out_losses([problem(part, weights, features, cone) for cone in cones])
+    path = [problem(part, weights, features, cone) for cone in cones]
+    losses = _added(path, each("learning penalties", _fold_numbers(path)))
     return _for_more_rows(cones[int(np.argmin(losses))], len(some) / len(X))
 
 
@@ -199,16 +209,30 @@ def held_out_losses(path: Sequence[Problem]) -> Floats:
     The problems of the path differ in their penalties, from strong to weak: all share the features,
     which are factorised once, and each starts where the one before it ended.
     """
-    n = len(path[0].shares)
-    fold, total = np.arange(n) % FOLDS, np.zeros(len(path))
-    for k in range(min(FOLDS, n) if n > 1 else 0):
-        start = softness = None
-        for i, problem in enumerate(path):
-            solved = solve(problem.part(fold != k), start, softness, tolerance=1e-3)
-            start, softness = solved.x, problem.hardest
-            losses = problem.rows.value(problem.outputs(problem.values(solved.weights)))
-            total[i] += float(problem.shares[fold == k] @ losses[fold == k])
+    return _added(path, _fold_numbers(path))
+
+
+def _added(path: Sequence[Problem], folds: Iterable[int]) -> Floats:
+    total = np.zeros(len(path))
+    for k in folds:
+        total += _losses_of_fold(path, k)
     return total
+
+
+def _fold_numbers(path: Sequence[Problem]) -> range:
+    n = len(path[0].shares)
+    return range(min(FOLDS, n) if n > 1 else 0)
+
+
+def _losses_of_fold(path: Sequence[Problem], k: int) -> Floats:
+    fold, losses = np.arange(len(path[0].shares)) % FOLDS, np.zeros(len(path))
+    start = softness = None
+    for i, problem in enumerate(path):
+        solved = solve(problem.part(fold != k), start, softness, tolerance=1e-3)
+        start, softness = solved.x, problem.hardest
+        each_row = problem.rows.value(problem.outputs(problem.values(solved.weights)))
+        losses[i] = float(problem.shares[fold == k] @ each_row[fold == k])
+    return losses
 
 
 def penalty_path(kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss) -> list[Full]:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import softmax
 
 from hplus._checks import Floats
+from hplus._progress import step
 from hplus.solvers.fields import Field, Given, Texture
 from hplus.solvers.lattice import log_determinant, newton, objective
 from hplus.solvers.pyramid import Level
@@ -127,12 +128,14 @@ def search(judge: Judge, sides: Floats, start: Any, smallest: float, most: int) 
     priors are tried.
     """
     trials: dict[Guess, Tried] = {}
+    stage = "comparing priors"
 
     def score(guess: Guess) -> float:
         return trials[guess].score if guess in trials else -np.inf
 
     def attempt(guess: Guess) -> float:
         if guess not in trials and len(trials) < most:
+            step(stage, len(trials), most)
             z = max(trials.values(), key=lambda t: t.score).z if trials else start
             trials[guess] = judge(guess.texture(sides), z)
         return score(guess)
@@ -143,6 +146,7 @@ def search(judge: Judge, sides: Floats, start: Any, smallest: float, most: int) 
         for way in (1, -1):
             while (moved := knob(best, way)) != best and attempt(moved) > score(best):
                 best = moved
+    step(stage, most, most)
     return list(trials.values())
 
 
