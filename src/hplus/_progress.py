@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from hplus._checks import shown
 
 Hook = Callable[[str, int, int], Any]
 """Called as hook(stage, done, total)."""
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _HOOK: ContextVar[Hook | None] = ContextVar("hplus_progress", default=None)
@@ -59,17 +57,13 @@ def each(stage: str, items: Iterable[T]) -> Iterator[T]:
     step(stage, len(every), len(every))
 
 
-def whole_or_not(fit: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """A `fit` that is stopped half-way, by a hook or an error, leaves the estimator as it was."""
-
-    @wraps(fit)
-    def fitted(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        before = dict(self.__dict__)
-        try:
-            return fit(self, *args, **kwargs)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    return fitted
+@contextmanager
+def whole_or_not(estimator: Any) -> Iterator[None]:
+    """A fit that is stopped half-way, by a hook or an error, leaves the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

@@ -70,23 +70,23 @@ class Density(Estimator):
         self.model = model
         self.random_state = random_state
 
-    @whole_or_not
     def fit(self, X: Any, y: None = None, *, sample_weight: Any = None) -> Self:
         """Learn the density of values X (n, d)."""
-        X = check_points(self, X, reset=True)
-        if self.window is None:
-            self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
-        window = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1]) if self.window is None else None
-        intensity = Intensity(
-            self.window if window is None else window,
-            self.kernel,
-            self.penalty,
-            self.model,
-            random_state=self.random_state,
-        )
-        self.intensity_ = intensity.fit(self._mapped(X), sample_weight=sample_weight)
-        self.solution_ = self.intensity_.solution_
-        self.log_evidence_ = self.intensity_.log_evidence_
+        with whole_or_not(self):
+            X = check_points(self, X, reset=True)
+            if self.window is None:
+                self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
+            window = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1]) if self.window is None else None
+            intensity = Intensity(
+                self.window if window is None else window,
+                self.kernel,
+                self.penalty,
+                self.model,
+                random_state=self.random_state,
+            )
+            self.intensity_ = intensity.fit(self._mapped(X), sample_weight=sample_weight)
+            self.solution_ = self.intensity_.solution_
+            self.log_evidence_ = self.intensity_.log_evidence_
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -120,7 +120,6 @@ class Intensity(Estimator):
         self.covariates = covariates
         self.random_state = random_state
 
-    @whole_or_not
     def fit(
         self, X: Any, y: None = None, *, sample_weight: Any = None, exposure: Any = 1.0
     ) -> Self:
@@ -129,16 +128,17 @@ class Intensity(Estimator):
         `exposure` says how long or how often the window was watched: a number, a function of
         points, or an array over the window's bounding box. Rates are per unit of it.
         """
-        self._check_parameters()
-        statistic, points, weights = self._events(X, sample_weight)
-        if self.model == "exp":
-            self._fit_exp(statistic, exposure)
-        else:
-            self._fit_squares(points, weights, exposure)
-        self.n_features_in_ = self.window.dimension
-        self.total_ = statistic.total
-        self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
-        warn_if_loose(self, self.solution_, GAP)
+        with whole_or_not(self):
+            self._check_parameters()
+            statistic, points, weights = self._events(X, sample_weight)
+            if self.model == "exp":
+                self._fit_exp(statistic, exposure)
+            else:
+                self._fit_squares(points, weights, exposure)
+            self.n_features_in_ = self.window.dimension
+            self.total_ = statistic.total
+            self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
+            warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:

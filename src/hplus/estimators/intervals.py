@@ -134,19 +134,19 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
         self.cone = cone
         self.landmarks = landmarks
 
-    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
-        self._full_cone()
-        X, y, shares = training_data(self, X, y, sample_weight)
-        self.center_ = float(shares @ y)
-        self.spread_ = _size(y - self.center_, y, shares)
-        y = (y - self.center_) / self.spread_
-        self.kernel_ = self._learned_kernel(X, y, shares)
-        rows = NormalNoise(y, LEAST_PRECISION)
-        learned = self._learn(X, rows, shares, (False, True), np.eye(2))
-        (self.natural_, self.precision_), self.solution_ = learned.functions, learned.result
-        warn_if_loose(self, self.solution_, GAP)
+        with whole_or_not(self):
+            self._full_cone()
+            X, y, shares = training_data(self, X, y, sample_weight)
+            self.center_ = float(shares @ y)
+            self.spread_ = _size(y - self.center_, y, shares)
+            y = (y - self.center_) / self.spread_
+            self.kernel_ = self._learned_kernel(X, y, shares)
+            rows = NormalNoise(y, LEAST_PRECISION)
+            learned = self._learn(X, rows, shares, (False, True), np.eye(2))
+            (self.natural_, self.precision_), self.solution_ = learned.functions, learned.result
+            warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -236,28 +236,28 @@ class QuantilesRegressor(_Several):
         self.cone = cone
         self.landmarks = landmarks
 
-    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
-        levels, positive = _check_levels(self.levels), self._positive()
-        self._full_cone()
-        X, y, shares = training_data(self, X, y, sample_weight)
-        if positive and np.any(y < 0.0):
-            raise ValueError(
-                f"Negative values in y: positive=True needs targets of at least 0, got "
-                f"{y.min():.6g}."
-            )
-        self.center_ = 0.0 if positive else float(shares @ y)
-        self.spread_ = _size(y - self.center_, y, shares)
-        y = (y - self.center_) / self.spread_
-        self.kernel_ = self._learned_kernel(X, y, shares)
-        squares = (positive, *[True] * (len(levels) - 1))
-        # quantile k is the sum of the blocks up to k
-        mixing = np.triu(np.ones((len(levels), len(levels))))
-        learned = self._learn(X, Pinballs(levels, y), shares, squares, mixing)
-        self.levels_, self.solution_ = levels, learned.result
-        self.lowest_, self.increments_ = learned.functions[0], learned.functions[1:]
-        warn_if_loose(self, self.solution_, GAP)
+        with whole_or_not(self):
+            levels, positive = _check_levels(self.levels), self._positive()
+            self._full_cone()
+            X, y, shares = training_data(self, X, y, sample_weight)
+            if positive and np.any(y < 0.0):
+                raise ValueError(
+                    f"Negative values in y: positive=True needs targets of at least 0, got "
+                    f"{y.min():.6g}."
+                )
+            self.center_ = 0.0 if positive else float(shares @ y)
+            self.spread_ = _size(y - self.center_, y, shares)
+            y = (y - self.center_) / self.spread_
+            self.kernel_ = self._learned_kernel(X, y, shares)
+            squares = (positive, *[True] * (len(levels) - 1))
+            # quantile k is the sum of the blocks up to k
+            mixing = np.triu(np.ones((len(levels), len(levels))))
+            learned = self._learn(X, Pinballs(levels, y), shares, squares, mixing)
+            self.levels_, self.solution_ = levels, learned.result
+            self.lowest_, self.increments_ = learned.functions[0], learned.functions[1:]
+            warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -111,33 +111,34 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         self.penalty = penalty
         self.landmarks = landmarks
 
-    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,), or (n, outputs) for the squared loss.
 
         `exposure`, for "poisson_log" only, is how long or how often each row was watched: the
         mean of y is exposure·exp(f), and `predict` gives the rate exp(f).
         """
-        loss = self._loss()
-        check_kernel(self.kernel)
-        penalty, landmarks = check_positive("penalty", self.penalty), as_landmarks(self.landmarks)
-        X = check_points(self, X, reset=True)
-        y = check_targets(y, X, several=isinstance(loss, Squared))
-        loss.require(y)
-        check_diagonal(self.kernel, X)
-        weights = check_weights("sample_weight", sample_weight, len(X))
-        watched = _check_exposure(loss, exposure, len(X))
-        y = y / (watched if y.ndim == 1 else watched[:, None])
-        X, y, shares = merge_repeated(X, y, watched * weights / weights.sum())
-        self.kernel_ = _learned_kernel(self.kernel, X, y, shares, loss, penalty)
-        basis = _basis(self.kernel_, X, landmarks)
-        if isinstance(loss, Squared):
-            trained = ridge(basis, y, shares, penalty)
-        else:
-            trained = train(basis, Risk(loss, y, shares, penalty))
-        self.loss_, self.solution_ = loss, trained.result
-        self.function_ = basis.function(trained.coefficients)
-        warn_if_loose(self, self.solution_, promised_gap(loss))
+        with whole_or_not(self):
+            loss = self._loss()
+            check_kernel(self.kernel)
+            penalty = check_positive("penalty", self.penalty)
+            landmarks = as_landmarks(self.landmarks)
+            X = check_points(self, X, reset=True)
+            y = check_targets(y, X, several=isinstance(loss, Squared))
+            loss.require(y)
+            check_diagonal(self.kernel, X)
+            weights = check_weights("sample_weight", sample_weight, len(X))
+            watched = _check_exposure(loss, exposure, len(X))
+            y = y / (watched if y.ndim == 1 else watched[:, None])
+            X, y, shares = merge_repeated(X, y, watched * weights / weights.sum())
+            self.kernel_ = _learned_kernel(self.kernel, X, y, shares, loss, penalty)
+            basis = _basis(self.kernel_, X, landmarks)
+            if isinstance(loss, Squared):
+                trained = ridge(basis, y, shares, penalty)
+            else:
+                trained = train(basis, Risk(loss, y, shares, penalty))
+            self.loss_, self.solution_ = loss, trained.result
+            self.function_ = basis.function(trained.coefficients)
+            warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -224,28 +225,29 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.solver = solver
         self.landmarks = landmarks
 
-    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and labels y (n,)."""
-        loss, solver = self._loss(), self._solver()
-        check_kernel(self.kernel)
-        penalty, landmarks = check_positive("penalty", self.penalty), as_landmarks(self.landmarks)
-        X = check_points(self, X, reset=True)
-        y = check_labels(y, X)
-        check_diagonal(self.kernel, X)
-        weights = check_weights("sample_weight", sample_weight, len(X))
-        self.classes_ = _check_classes(y[weights > 0.0])
-        codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
-        X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
-        sides = _one_against_rest(codes, len(self.classes_))
-        risks = [Risk(loss, side, shares, penalty, bias=True) for side in sides]
-        self.kernel_: Any = self.kernel
-        if not isinstance(self.kernel, Kernel):
-            self.kernel_ = cross_validated_scale(X, risks, solver)
-        basis = _basis(self.kernel_, X, landmarks)
-        self.loss_ = loss
-        self._keep(basis, [train(basis, risk, solver) for risk in risks])
-        warn_if_loose(self, self.solution_, promised_gap(loss))
+        with whole_or_not(self):
+            loss, solver = self._loss(), self._solver()
+            check_kernel(self.kernel)
+            penalty = check_positive("penalty", self.penalty)
+            landmarks = as_landmarks(self.landmarks)
+            X = check_points(self, X, reset=True)
+            y = check_labels(y, X)
+            check_diagonal(self.kernel, X)
+            weights = check_weights("sample_weight", sample_weight, len(X))
+            self.classes_ = _check_classes(y[weights > 0.0])
+            codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
+            X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
+            sides = _one_against_rest(codes, len(self.classes_))
+            risks = [Risk(loss, side, shares, penalty, bias=True) for side in sides]
+            self.kernel_: Any = self.kernel
+            if not isinstance(self.kernel, Kernel):
+                self.kernel_ = cross_validated_scale(X, risks, solver)
+            basis = _basis(self.kernel_, X, landmarks)
+            self.loss_ = loss
+            self._keep(basis, [train(basis, risk, solver) for risk in risks])
+            warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
     def decision_function(self, X: Any) -> Floats:

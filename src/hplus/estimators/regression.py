@@ -92,16 +92,18 @@ class SoSRegressor(RegressorMixin, Estimator):
         self.cone = cone
         self.landmarks = landmarks
 
-    @whole_or_not
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,)."""
-        loss, cone = self._loss(), self._cone()
-        landmarks = as_landmarks(self.landmarks)
-        X, y, shares = training_data(self, X, y, sample_weight)
-        loss.require(y)
-        self.kernel_, self.cone_ = cross_validated_squares(X, y, shares, loss, self.kernel, cone)
-        self.function_, self.solution_ = self._learned(X, y, shares, loss, landmarks)
-        warn_if_loose(self, self.solution_, GAP)
+        with whole_or_not(self):
+            loss, cone = self._loss(), self._cone()
+            landmarks = as_landmarks(self.landmarks)
+            X, y, shares = training_data(self, X, y, sample_weight)
+            loss.require(y)
+            self.kernel_, self.cone_ = cross_validated_squares(
+                X, y, shares, loss, self.kernel, cone
+            )
+            self.function_, self.solution_ = self._learned(X, y, shares, loss, landmarks)
+            warn_if_loose(self, self.solution_, GAP)
         return self
 
     def predict(self, X: Any) -> Floats:
