@@ -26,7 +26,7 @@ FILES = {
     "earthquakes": "earthquakes.csv.gz",
     "doctor_visits": "doctor_visits.csv.gz",
 }
-OUTLINES = {"nyc_boroughs": "nyc_boroughs.geojson"}
+OUTLINES = {"nyc_boroughs": "nyc_boroughs.geojson", "court_zones": "court_zones.geojson"}
 
 
 @final
@@ -86,7 +86,7 @@ def curry(season: int | None = None) -> Dataset:
 
     All 19,152 field-goal attempts of the regular seasons 2009-10 to 2025-26, less the 110 from
     beyond half court: 19,042 rows. The window is the half court of 50 by 47 feet, the baseline at
-    y = -5.25. `season` keeps the one that starts in that year. The file has tenths of a foot.
+    y = -5.25. `season` keeps the one that starts in that year.
 
     >>> curry(season=2015).X.shape
     (1585, 2)
@@ -97,7 +97,7 @@ def curry(season: int | None = None) -> Dataset:
             f"for all, got {season!r}."
         )
     shots = _read("curry")
-    X = np.column_stack([shots["x"], shots["y"]]) / 10.0
+    X = np.column_stack([shots["x"], shots["y"]])
     window = Box((-25.0, -5.25), (25.0, 41.75), unit="ft")
     kept = window.contains(X) & ((season is None) | (shots["season"] == season))
     return Dataset(
@@ -246,7 +246,7 @@ def files() -> dict[str, str]:
 
 
 def copy(name: str, path: str | Path) -> Path:
-    """Write the file of a set, or "nyc_boroughs" (GeoJSON outlines for `thefts`), and say where.
+    """Write the file of a set, or outlines in GeoJSON: "nyc_boroughs", "court_zones".
 
     Into a folder it goes under its own name; otherwise it is gzipped if `path` ends with ".gz".
     """

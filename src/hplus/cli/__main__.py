@@ -1,0 +1,5 @@
+"""`python -m hplus.cli` is the command `hplus`."""
+
+from hplus.cli import main
+
+main()

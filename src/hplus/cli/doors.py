@@ -1,0 +1,256 @@
+"""What all commands share: errors in one sentence with an exit code, options, output, progress."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from hplus import load
+from hplus._progress import progress
+from hplus.storage.files import replace_file
+from hplus.tables.source import TableError
+
+CODES = {
+    1: "a fault in hplus itself",
+    2: "the command or one of its options cannot be carried out",
+    3: "a file of data cannot be read or does not hold what was asked for",
+    4: "a model file is missing, damaged or of another kind",
+    5: "a result cannot be written",
+    6: "an extra is not installed",
+    7: "there is not enough memory",
+    130: "interrupted",
+}
+"""Exit codes other than 0."""
+
+talk = Console(stderr=True, highlight=False, soft_wrap=True)
+"""Where people read what goes on; results go to the standard output."""
+
+
+class Refusal(click.ClickException):
+    """One sentence and an exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.exit_code = code  # type: ignore[misc]
+
+    def show(self, file: Any = None) -> None:
+        talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
+
+
+class Commands(click.Group):
+    """A group whose commands end with a sentence and a documented exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with refusals(), spoken_warnings():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Errors of the library as refusals."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
+        raise
+    except BrokenPipeError:
+        # whoever read the output has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise click.exceptions.Exit(0) from None
+    except KeyboardInterrupt:
+        raise Refusal("interrupted; nothing was written by half.", 130) from None
+    except Exception as error:
+        if "HPLUS_DEBUG" in os.environ:
+            raise
+        raise Refusal(_sentence(error), _code(error)) from error
+
+
+def _code(error: BaseException) -> int:
+    kinds: tuple[tuple[type[BaseException], int], ...] = (
+        (TableError, 3),
+        (ImportError, 6),
+        (MemoryError, 7),
+        (OSError, 5),
+        (ValueError, 2),
+        (TypeError, 2),
+        (OverflowError, 2),
+    )
+    return next((code for kind, code in kinds if isinstance(error, kind)), 1)
+
+
+def _sentence(error: BaseException) -> str:
+    said = str(error).strip()
+    if isinstance(error, MemoryError) and not said:
+        return "there is not enough memory: read fewer rows or ask for a coarser grid."
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename or 'a file'} cannot be written: {error.strerror.lower()}."
+    if _code(error) == 1:
+        return (
+            f"this is a fault in hplus ({type(error).__name__}: {said[:200]}): please report it; "
+            "HPLUS_DEBUG=1 shows where it happened."
+        )
+    return said
+
+
+@contextmanager
+def spoken_warnings() -> Iterator[None]:
+    """Warnings as one line each, once."""
+    said = set()
+
+    def show(message: Any, *_: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            talk.print(f"[yellow]Note:[/] {_escaped(str(message))}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def note(text: str) -> None:
+    """A line for people, beside the results."""
+    talk.print(_escaped(text))
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--json`: one JSON document on the standard output instead of words."""
+    return click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document instead of words."
+    )(command)
+
+
+def load_model(path: str, *kinds: type) -> Any:
+    """A model of one of these kinds from a file, or a refusal."""
+    try:
+        model = load(path)
+    except (OSError, ValueError) as error:
+        said = str(error)
+        if isinstance(error, PermissionError):
+            said = f"{path} may not be read: you have no permission."
+        raise Refusal(said, 4) from error
+    if kinds and not isinstance(model, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise Refusal(
+            f"{path} must hold a model of kind {wanted}, got {type(model).__name__}: "
+            f"{_maker(kinds)}",
+            4,
+        )
+    return model
+
+
+def _maker(kinds: tuple[type, ...]) -> str:
+    makers = {
+        "EventStudy": "hplus fit",
+        "QuantityStudy": "hplus regress",
+        "StreamStudy": "hplus stream",
+    }
+    return f"make one with {' or '.join(makers.get(kind.__name__, '') for kind in kinds)}."
+
+
+def check_writable(path: str | None) -> None:
+    """Refuse before long work what could not be written after it."""
+    if path is None:
+        return
+    folder = Path(path).resolve().parent
+    if Path(path).is_dir():
+        raise Refusal(f"{path} is a folder: name a file in it.", 5)
+    if not folder.is_dir():
+        raise Refusal(f"{path} cannot be written: the folder {folder} does not exist.", 5)
+    if not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK)):
+        raise Refusal(f"{path} cannot be written: you have no permission.", 5)
+
+
+def write_text(path: str | None, text: str) -> None:
+    """Text into a file, all of it or nothing, or onto the standard output."""
+    if path is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        replace_file(Path(path).resolve(), [text.encode()])
+
+
+def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows of equal keys as CSV."""
+    out = io.StringIO()
+    writer = None
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(out, list(row), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(row)
+    return out.getvalue()
+
+
+def print_json(document: Any) -> None:
+    """A document on the standard output; what JSON cannot say is null."""
+    sys.stdout.write(as_json(document) + "\n")
+    sys.stdout.flush()
+
+
+def as_json(document: Any, indent: int | None = 2) -> str:
+    """A document as text of JSON; NaN and infinities are null."""
+    return json.dumps(_plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(part: Any) -> Any:
+    if isinstance(part, Mapping):
+        return {str(key): _plain(item) for key, item in part.items()}
+    if isinstance(part, list | tuple):
+        return [_plain(item) for item in part]
+    if hasattr(part, "tolist"):
+        return _plain(part.tolist())
+    if isinstance(part, float) and not abs(part) < float("inf"):
+        return None
+    return part
+
+
+def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
+    """A short table of names and what they are, on the standard output."""
+    table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, said in pairs.items():
+        table.add_row(name, _escaped(said))
+    console = Console(highlight=False, soft_wrap=False)
+    if title:
+        console.print(f"[bold]{_escaped(title)}[/]")
+    console.print(table)
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[None]:
+    """A bar for each stage of a fit, where somebody is looking."""
+    if quiet or not talk.is_terminal:
+        yield
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=talk, transient=True) as bars:
+        tasks: dict[str, Any] = {}
+
+        def hook(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        with progress(hook):
+            yield

@@ -1,0 +1,84 @@
+"""The tour that `hplus demo` gives: Stephen Curry's shots, from the file to the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from hplus import datasets, save
+from hplus.cli.doors import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
+from hplus.cli.words import count, count_row, made_with
+from hplus.report import write_report
+from hplus.studies.events import sample_events
+from hplus.studies.expect import Expected, expect, named_regions, time_asked
+from hplus.studies.plans import plan
+from hplus.studies.spans import Amount
+from hplus.studies.study import EventStudy
+
+COURT = (-25.0, -5.25, 25.0, 41.75)
+"""Half of the court, in feet from the hoop."""
+
+GAMES = Amount(1067.0, "game")
+"""In which he shot, in the seasons of the file."""
+
+COMMAND = (
+    "hplus fit curry.csv.gz --columns x,y --window=-25,-5.25,25,41.75 --unit ft "
+    "--exposure '1067 games' -o curry.hplus"
+)
+
+
+def tour(folder: str, as_json: bool) -> None:
+    """Fit, ask and report, and say what was found."""
+    out = Path(folder)
+    if not out.exists():
+        out.mkdir(parents=True)
+    files = {name: str(out / name) for name in ("curry.hplus", "zones.csv", "report.html")}
+    for path in files.values():
+        check_writable(path)
+    shots, zones = str(out / "curry.csv.gz"), str(out / "court_zones.geojson")
+    datasets.copy("curry", shots)
+    datasets.copy("court_zones", zones)
+    note("Learning where Stephen Curry shoots from, 17 seasons ...")
+    began = perf_counter()
+    study = EventStudy(plan(shots, ("x", "y"), window=COURT, unit="ft"), GAMES)
+    with progress_bar(as_json):
+        study.fit(shots)
+    study.made_with_ = made_with(COMMAND, began, 0)
+    save(study, files["curry.hplus"])
+    asked = named_regions(study.frame, zones)
+    found = expect(study, asked, time_asked(study, Amount(10.0, "game")))
+    write_text(files["zones.csv"], rows_as_csv([count_row(part) for part in found]))
+    points = sample_events(shots, study.frame)
+    write_report(study, files["report.html"], points, "Where Stephen Curry shoots from")
+    said = _findings(study, found)
+    if as_json:
+        print_json({"findings": said, **files})
+        return
+    for i, sentence in enumerate(said, start=1):
+        note(f"{i}. {sentence}")
+    note("")
+    for what, path in zip(("Model", "Zones", "Report"), files.values(), strict=True):
+        note(f"{what}: {path}")
+
+
+def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
+    """Three sentences."""
+    held = study.holdout_
+    assert held is not None
+    shots = sum(part.expected for part in zones)
+    threes = [part for part in zones if "three" in part.region.name]
+    rim = next(part for part in zones if part.region.name == "at the rim")
+    top = max(threes, key=lambda part: part.expected)
+    share = sum(part.expected for part in threes) / shots
+    assert rim.region.window is not None
+    floor = rim.region.window.volume / study.frame.window.volume
+    return [
+        f"In ten games expect {count(shots)} shots, {share:.0%} of them threes: {top.region.name} "
+        f"{count(top.expected)}, between {count(top.low)} and {count(top.high)} with 90 % chance.",
+        f"{rim.expected / shots:.0%} of the shots come from {floor:.1%} of the floor, at the rim.",
+        f"Each of {count(held.events)} shots that were held out is {np.exp(held.gain):.1f} times as "
+        f"likely as under a constant rate, and {np.expm1(held.over_kde):.0%} likelier than under a "
+        "kernel density estimate.",
+    ]

@@ -1,0 +1,189 @@
+"""Options as values, and values as words."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+
+from hplus import __version__
+from hplus.estimators.over_windows import rate_unit
+from hplus.solvers.fields import Texture
+from hplus.studies.expect import Expected
+from hplus.studies.frames import Frame
+from hplus.studies.spans import Amount, moment
+from hplus.studies.study import EventStudy
+from hplus.windows import Window
+
+
+def names_option(ctx: Any, param: Any, text: str | None) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+
+
+def numbers_option(ctx: Any, param: Any, text: str | None) -> tuple[float, ...] | None:
+    """Numbers between commas."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"must be numbers between commas, got {text!r}.") from None
+
+
+def amount_option(ctx: Any, param: Any, text: str | None) -> Amount | None:
+    """An amount such as 365d."""
+    if text is None:
+        return None
+    try:
+        return Amount.parse(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def shape_option(ctx: Any, param: Any, text: str | None) -> tuple[int, ...] | None:
+    """Numbers of cells such as 20x20."""
+    if text is None:
+        return None
+    try:
+        return tuple(int(part) for part in text.lower().split("x"))
+    except ValueError:
+        raise click.BadParameter(f"must be such as 20x20, got {text!r}.") from None
+
+
+def count(n: float) -> str:
+    """A number with its thousands apart."""
+    return f"{n:,.0f}"
+
+
+def short(x: float) -> str:
+    """A number with three digits that mean something."""
+    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
+
+
+def place_words(window: Window) -> str:
+    """How large a window is."""
+    sides = np.subtract(*window.bounds()[::-1])
+    text = " x ".join(
+        f"{short(s)} {u}".strip() for s, u in zip(sides, window.axis_units, strict=True)
+    )
+    box = window.box_bounds() is not None
+    return text if box else f"polygons of {short(window.volume)} {window.volume_unit} in {text}"
+
+
+def scales_words(study: EventStudy) -> list[str]:
+    """The scales of the leading prior, the coarsest first."""
+    prior = study.model_.kernel_
+    if not isinstance(prior, Texture):
+        return [str(prior)]
+    units = study.frame.window.axis_units
+    found = []
+    for field in prior.fields:
+        pairs = list(dict.fromkeys(zip((short(s) for s in field.scales), units, strict=True)))
+        found.append(" x ".join(f"{s} {u}".strip() for s, u in pairs))
+    return found
+
+
+def time_words(frame: Frame) -> str | None:
+    """From when to when events were watched."""
+    clock = frame.clock
+    if clock is None:
+        return None
+    text = f"{moment(clock.start)} to {moment(clock.end)}"
+    return f"{text}, as hours of the {clock.cycle}" if clock.cycle else text
+
+
+def per(study: EventStudy) -> str:
+    """ "a week", or nothing."""
+    unit = study.exposure_.unit
+    return f" a {unit}" if unit else ""
+
+
+def facts(study: EventStudy) -> dict[str, Any]:
+    """What a fit found, as plain data."""
+    held, reading, model = study.holdout_, study.reading_, study.model_
+    return {
+        "file": reading.file,
+        "rows": reading.rows,
+        "events": reading.kept,
+        "dropped": reading.dropped,
+        "window": place_words(study.frame.window),
+        "volume": study.frame.window.volume,
+        "unit": rate_unit(study.frame.window),
+        "time": time_words(study.frame),
+        "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
+        "expected": float(model.expected_count(study.frame.window)),
+        "scales": scales_words(study),
+        "peak": study.frame.describe(model.peak()[0])[0] | {"rate": model.peak()[1]},
+        "gap": model.solution_.relative_gap,
+        "holdout": None
+        if held is None
+        else {
+            "events": held.events,
+            "gain": held.gain,
+            "gain_error": held.gain_error,
+            "kde_gain": held.kde_gain,
+            "over_kde": held.over_kde,
+            "over_kde_error": held.over_kde_error,
+            "faults": list(held.check.faults),
+        },
+        "seconds": study.made_with_.get("seconds"),
+    }
+
+
+def window_words(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
+    """The same as a short table for people."""
+    held, peak = found["holdout"], dict(found["peak"])
+    rate = peak.pop("rate")
+    where = ", ".join(f"{name} {place}" for name, place in peak.items())
+    unit = found["unit"].removeprefix("1/") or "unit"
+    table = {
+        "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}",
+        "window": found["window"],
+        "watched": found["time"] or (str(study.exposure_) if study.exposure_.unit else ""),
+        "expected": f"{short(found['expected'])} events{per(study)}",
+        "busiest at": f"{where}: {short(rate)} per {unit}{per(study)}",
+        "scales": " and ".join(found["scales"]),
+    }
+    if held is None:
+        table["held out"] = "nothing: too few events, or --holdout 0"
+    else:
+        table["over constant"] = gain_words(held["gain"], held["gain_error"], held["events"])
+        table["over KDE"] = gain_words(held["over_kde"], held["over_kde_error"], held["events"])
+    table["seconds"] = f"{found['seconds']:.1f}"
+    return {name: said for name, said in table.items() if said}
+
+
+def count_row(part: Expected) -> dict[str, Any]:
+    """An expected count as a row of a table."""
+    edges = part.region.edges.items()
+    return {
+        "region": part.region.name,
+        **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
+        "expected": float(f"{part.expected:.6g}"),
+        "low": part.low,
+        "high": part.high,
+    }
+
+
+def made_with(command: str, began: float, seed: int) -> dict[str, Any]:
+    """How a model was made, for the record; `began` is a reading of perf_counter."""
+    return {
+        "command": command,
+        "hplus": __version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "seconds": round(perf_counter() - began, 2),
+        "seed": seed,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def gain_words(gain: float, error: float, events: int) -> str:
+    """A gain in nats in words."""
+    times = f"{np.exp(gain):.2f} times as likely" if gain < 5 else "far more likely"
+    return f"{gain:+.3f} ± {error:.3f} nats: {count(events)} held-out events are {times}"

@@ -1,0 +1,74 @@
+"""Patterns of events that a study's rate gives, in the user's own columns and times."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, check_count
+from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
+from hplus.studies.study import EventStudy
+
+
+class Pattern(NamedTuple):
+    """Events as numbers of the columns (n, c), and their times in seconds (n,) or None."""
+
+    columns: Floats
+    seconds: Floats | None
+
+
+def draw(
+    study: EventStudy,
+    paths: int = 1,
+    lasting: Amount | None = None,
+    start: str | None = None,
+    random_state: Any = None,
+) -> list[Pattern]:
+    """Patterns of one unit of exposure, of the time watched or, for a cycle, of a time to come."""
+    rng, clock = check_random_state(random_state), study.frame.clock
+    paths = check_count("paths", paths)
+    if clock is not None and clock.cycle:
+        begin = clock.end if start is None else seconds_of("--from", start)
+        seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
+        return [_coming(study, begin, seconds, rng) for _ in range(paths)]
+    if start is not None or (clock is not None and lasting is not None):
+        raise ValueError("a time to draw for needs a model of a cycle: fit with --cycle.")
+    times = 1.0 if lasting is None else lasting.of(Amount(1.0, study.exposure_.unit))
+    return [_split(study, _points(study, times, rng)) for _ in range(paths)]
+
+
+def _points(study: EventStudy, exposure: float, rng: Any) -> Floats:
+    """Points of the window that an exposure gives."""
+    rate = study.model_.rate_
+    return rate.on_grid.sample(int(rng.poisson(exposure * rate.integral())), rng)
+
+
+def _split(study: EventStudy, X: Floats) -> Pattern:
+    frame = study.frame
+    columns = frame.own(X)[:, : len(frame.columns)]
+    if frame.clock is None:
+        return Pattern(columns, None)
+    seconds = frame.clock.start + X[:, -1] * SECONDS[frame.clock.unit]
+    order = np.argsort(seconds)
+    return Pattern(columns[order], seconds[order])
+
+
+def _coming(study: EventStudy, begin: float, seconds: float, rng: Any) -> Pattern:
+    """Events of the cycles that a time touches, cut to it."""
+    clock = study.frame.clock
+    assert clock is not None
+    period = CYCLES[clock.cycle]
+    phase = float(clock.axis(np.array([begin]))[0]) * 3600.0
+    cycles = int(np.ceil((phase + seconds) / period))
+    columns, moments = [], []
+    for k in range(cycles):
+        X = _points(study, 1.0, rng)
+        at = begin - phase + k * period + 3600.0 * X[:, -1]
+        kept = (at >= begin) & (at < begin + seconds)
+        columns.append(study.frame.own(X[kept])[:, : len(study.frame.columns)])
+        moments.append(at[kept])
+    found, when = np.concatenate(columns), np.concatenate(moments)
+    order = np.argsort(when)
+    return Pattern(found[order], when[order])

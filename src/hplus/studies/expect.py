@@ -1,0 +1,183 @@
+"""What to expect: counts with intervals, of regions and cells, for a time to come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats, check_count, check_fraction
+from hplus.solvers.grid_rate import mixed_poisson_quantile
+from hplus.studies.frames import Frame
+from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
+from hplus.studies.study import EventStudy
+from hplus.tables.outlines import read_outlines
+from hplus.windows import Box, Interval, Window
+
+MOST_CELLS = 100_000
+"""Cells of a grid that may be asked for."""
+
+
+class Region(NamedTuple):
+    """A part of the window with a name: its edges in the file's own words, and as GeoJSON."""
+
+    name: str
+    window: Window | None
+    edges: dict[str, Any]
+    geometry: dict[str, Any] | None
+
+
+class Expected(NamedTuple):
+    """A region with the count to expect there, and bounds that hold the count."""
+
+    region: Region
+    expected: float
+    low: float
+    high: float
+
+
+class Time(NamedTuple):
+    """A time as parts of the axis of time, each with how often it comes; in words, too."""
+
+    parts: Sequence[tuple[Interval | None, float]]
+    words: str
+
+
+def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Region]:
+    """The polygons of a file as regions of a frame."""
+    if len(frame.columns) != 2:
+        raise ValueError(
+            f"polygons need a model of two columns, got one of {', '.join(frame.needed)}: use a "
+            "grid."
+        )
+    regions = []
+    for outline in read_outlines(path, field):
+        rings = [[ring.tolist() for ring in polygon] for polygon in outline.polygons]
+        geometry = {"type": "MultiPolygon", "coordinates": rings}
+        if len(rings) == 1:
+            geometry = {"type": "Polygon", "coordinates": rings[0]}
+        window = frame.window_of(outline.polygons)
+        regions.append(Region(outline.name, window, {}, geometry))
+    return regions
+
+
+def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
+    """The window's bounding box in cells: one number for each column, or for the axis of time."""
+    region = frame.region
+    whole = frame.window if region is None else region
+    if len(shape) != whole.dimension:
+        raise ValueError(
+            f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, such as "
+            f"{'x'.join(['20'] * whole.dimension)}, got {'x'.join(map(str, shape))}."
+        )
+    counts = [check_count("every number of a grid", n) for n in shape]
+    if np.prod(counts) > MOST_CELLS:
+        raise ValueError(f"a grid must have at most {MOST_CELLS} cells, got {np.prod(counts)}.")
+    low, high = whole.bounds()
+    edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
+    cells = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1)
+    return [_cell(frame, edges, index) for index in cells.reshape(-1, len(counts))]
+
+
+def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
+    low = np.array([edge[i] for edge, i in zip(edges, index, strict=True)])
+    high = np.array([edge[i + 1] for edge, i in zip(edges, index, strict=True)])
+    name = "-".join(str(i + 1) for i in index)
+    if frame.region is None:
+        assert frame.clock is not None
+        words = frame.clock.words(np.array([low[0], high[0]]))
+        return Region(name, Interval(low[0], high[0]), {"from": words[0], "to": words[1]}, None)
+    a, b = frame.own(np.array([low, high]))
+    named = {f"{c}_low": float(x) for c, x in zip(frame.columns, a, strict=True)}
+    named |= {f"{c}_high": float(x) for c, x in zip(frame.columns, b, strict=True)}
+    if len(low) == 1:
+        return Region(name, Interval(low[0], high[0]), named, None)
+    window = Box(tuple(low.tolist()), tuple(high.tolist()))
+    ring = [[a[0], a[1]], [b[0], a[1]], [b[0], b[1]], [a[0], b[1]], [a[0], a[1]]]
+    geometry = {"type": "Polygon", "coordinates": [[[float(x) for x in p] for p in ring]]}
+    return Region(name, window, named, geometry if len(low) == 2 else None)
+
+
+def time_asked(
+    study: EventStudy, lasting: Amount | None, start: str | None = None, end: str | None = None
+) -> Time:
+    """The time for which counts are asked: of a cycle, of the time watched, or of exposure."""
+    clock = study.frame.clock
+    if clock is None:
+        return _of_exposure(study, lasting, start, end)
+    a = clock.end if start is None else seconds_of("--from", start)
+    if clock.cycle:
+        if end is not None:
+            seconds = seconds_of("--to", end) - a
+        else:
+            seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
+        if not seconds > 0.0:
+            raise ValueError("the time that is asked for must end after it begins.")
+        parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
+        return Time(parts, f"{moment(a)} to {moment(a + seconds)}")
+    a = clock.start if start is None else a
+    b = clock.end if end is None else seconds_of("--to", end)
+    if lasting is not None:
+        b = a + lasting.of(Amount(1.0, "s"))
+    if not clock.start <= a < b <= clock.end:
+        raise ValueError(
+            f"the model knows the rate from {moment(clock.start)} to {moment(clock.end)}, got "
+            f"{moment(a)} to {moment(b)}: to look ahead, fit with --cycle day or --cycle week."
+        )
+    unit = SECONDS[clock.unit]
+    part = Interval((a - clock.start) / unit, (b - clock.start) / unit)
+    return Time([(part, 1.0)], f"{moment(a)} to {moment(b)}")
+
+
+def _of_exposure(
+    study: EventStudy, lasting: Amount | None, start: str | None, end: str | None
+) -> Time:
+    unit = study.exposure_.unit
+    if start or end:
+        raise ValueError("--from and --to need a model with a time: fit with --time and --cycle.")
+    if lasting is None:
+        return Time([(None, 1.0)], f"one {unit}" if unit else "the time watched")
+    if not unit and lasting.unit:
+        raise ValueError(
+            f"the model does not know how long was watched, got {lasting}: fit it with --exposure, "
+            "such as --exposure 365d."
+        )
+    return Time([(None, lasting.of(Amount(1.0, unit)))], str(lasting))
+
+
+def expect(
+    study: EventStudy, regions: Sequence[Region], time: Time, level: float = 0.9
+) -> list[Expected]:
+    """The count to expect in each region during a time, with bounds that hold it."""
+    tail = 0.5 * (1.0 - check_fraction("level", level))
+    rate = study.model_.rate_
+    found = []
+    for region in regions:
+        mean, draws = 0.0, np.zeros(1)
+        for part, times in time.parts:
+            window = _joined(study.frame, region.window, part)
+            if window is not None:
+                mean += times * rate.integral(window)
+                draws = draws + times * rate.count_draws(window)
+        low, high = (mixed_poisson_quantile(draws, p) for p in (tail, 1.0 - tail))
+        found.append(Expected(region, mean, low, high))
+    return found
+
+
+def whole(frame: Frame) -> Region:
+    """All of the window."""
+    return Region("all", frame.region, {}, None)
+
+
+def _joined(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
+    """A region during a part of the time, as a region of the window; None if it is empty."""
+    if frame.region is None:
+        if region is None or part is None:
+            return region or part or frame.window
+        low, high = max(region.bounds()[0][0], part.low), min(region.bounds()[1][0], part.high)
+        return Interval(low, high) if low < high else None
+    region = frame.region if region is None else region
+    if frame.clock is None:
+        return region
+    return region * (frame.clock.window if part is None else part)

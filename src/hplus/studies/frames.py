@@ -1,0 +1,250 @@
+"""Frames: how rows of a file become points of a window, and back into the user's own words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from hplus._checks import Bools, Floats
+from hplus._values import Value, value
+from hplus.storage import storable
+from hplus.studies.spans import Clock
+from hplus.tables.cells import Zone, numbers, times
+from hplus.tables.outlines import Outline, Rings
+from hplus.tables.places import EqualArea
+from hplus.tables.source import Chunk, TableError
+from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
+
+storable(EqualArea)
+
+LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
+
+
+@final
+@value
+class Axis(Value):
+    """One axis of the window: its name, its unit, and what it is.
+
+    `kind` is "number", "east", "north", "time" or "cycle".
+    """
+
+    name: str
+    unit: str
+    kind: str
+
+
+class Placed(NamedTuple):
+    """Points (n, d) of the rows that could be placed, which rows those are, and why the others not.
+
+    `low` and `high` are the range of the columns as the file has them.
+    """
+
+    X: Floats
+    rows: Bools
+    dropped: Counter[str]
+    low: Floats
+    high: Floats
+    zone: Zone
+
+
+@storable
+@final
+@value
+class Frame(Value):
+    """Which columns of a file are the axes of which window.
+
+    `region` is the window of `columns`, None if there are none; with `place` they are a longitude
+    and a latitude, and `region` is in kilometres on its map. `clock` adds an axis of time.
+    """
+
+    columns: tuple[str, ...]
+    region: Window | None
+    place: EqualArea | None = None
+    clock: Clock | None = None
+
+    def __post_init__(self) -> None:
+        d = 0 if self.region is None else self.region.dimension
+        if len(self.columns) != d or d + (self.clock is not None) not in (1, 2, 3):
+            raise ValueError(
+                f"a frame must have 1 to 3 axes, one for each column, got columns {self.columns}, "
+                f"a window of {d} axes and {'a' if self.clock else 'no'} time."
+            )
+        self._set(columns=tuple(self.columns))
+
+    @property
+    def window(self) -> Window:
+        """Where events could have been seen."""
+        if self.region is None:
+            assert self.clock is not None
+            return self.clock.window
+        return self.region if self.clock is None else self.region * self.clock.window
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """What each axis of the window is."""
+        units = self.window.axis_units
+        if self.place is not None:
+            found = [Axis("east", "km", "east"), Axis("north", "km", "north")]
+        else:
+            found = [
+                Axis(name, unit, "number") for name, unit in zip(self.columns, units, strict=False)
+            ]
+        if self.clock is not None:
+            kind = "cycle" if self.clock.cycle else "time"
+            found.append(Axis(self.clock.column, self.clock.unit, kind))
+        return tuple(found)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The columns of a file that it reads."""
+        return self.columns + (() if self.clock is None else (self.clock.column,))
+
+    def points(self, chunk: Chunk) -> Placed:
+        """The rows of a chunk as points of the window; the rest is counted by reason."""
+        dropped: Counter[str] = Counter()
+        n = len(chunk)
+        good, raw, zone = np.ones(n, dtype=bool), [], Zone.NEITHER
+        for name in self.columns:
+            cells = numbers(chunk.columns[name])
+            good = _drop(dropped, good, cells.missing, f"no {name}")
+            good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
+            raw.append(cells.values)
+        if self.clock is not None:
+            cells, zone = times(
+                chunk.columns[self.clock.column], self.clock.zone, self.clock.form or None
+            )
+            good = _drop(dropped, good, cells.missing, f"no {self.clock.column}")
+            good = _drop(dropped, good, cells.wrong, f"{self.clock.column} is not a time")
+            raw.append(cells.values)
+        rows = np.column_stack(raw)[good]
+        low, high = _range(rows)
+        X, inside = self._within(rows, dropped)
+        good[good] = inside
+        return Placed(X[inside], good, dropped, low, high, zone)
+
+    def _within(self, rows: Floats, dropped: Counter[str]) -> tuple[Floats, Bools]:
+        """Rows in the units of the window, and which of them lie in it."""
+        good = np.ones(len(rows), dtype=bool)
+        X = self.placed(rows)
+        if self.place is not None:
+            off = (np.abs(rows[:, 1]) > 90.0) | (np.abs(rows[:, 0]) > 360.0)
+            good = _drop(dropped, good, off, "not a longitude and a latitude")
+        if self.clock is not None:
+            outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
+            good = _drop(dropped, good, outside, "outside the time watched")
+        if self.region is not None:
+            outside = ~self.region.contains(X[:, : self.region.dimension])
+            good = _drop(dropped, good, outside, "outside the window")
+        return X, good
+
+    def placed(self, rows: Floats) -> Floats:
+        """Numbers of the columns, and seconds of the clock, (n, d) as points of the window."""
+        X = np.array(rows, dtype=float)
+        if self.place is not None:
+            X[:, :2] = self.place.forward(np.clip(rows[:, :2], -1e6, 1e6))
+        if self.clock is not None:
+            X[:, -1] = self.clock.axis(rows[:, -1])
+        return X
+
+    def own(self, X: Floats) -> Floats:
+        """Points of the region (n, >= 2) back in the file's own columns."""
+        if self.place is None:
+            return np.asarray(X, dtype=float)
+        return np.column_stack([self.place.backward(X[:, :2]), X[:, 2:]])
+
+    def describe(self, X: Any) -> list[dict[str, Any]]:
+        """Points (n, d) of the window in the user's own columns and words."""
+        X = np.atleast_2d(np.asarray(X, dtype=float))
+        numbers_ = self.own(X)[:, : len(self.columns)]
+        digits = 5 if self.place is not None else 6
+        found: list[dict[str, Any]] = [
+            {name: _rounded(v, digits) for name, v in zip(self.columns, row, strict=True)}
+            for row in numbers_
+        ]
+        if self.clock is not None:
+            for row, word in zip(found, self.clock.words(X[:, -1]), strict=True):
+                row[self.clock.column] = word
+        return found
+
+    def window_of(self, polygons: Sequence[Rings]) -> Window:
+        """Polygons in the file's own coordinates as a window on this frame's map."""
+        unit = "" if self.region is None else self.region.unit
+        return polygon_window(polygons, self.place, unit)
+
+
+def polygon_window(polygons: Sequence[Rings], place: EqualArea | None, unit: str) -> Window:
+    """Polygons as a window, on a map if there is one."""
+    parts = []
+    for rings in polygons:
+        outer, *holes = rings if place is None else [place.forward(ring) for ring in rings]
+        parts.append(Polygon(outer, tuple(holes), unit=unit))
+    return parts[0] if len(parts) == 1 else Polygons(tuple(parts))
+
+
+def is_lonlat(columns: Sequence[str]) -> bool:
+    """Do two columns call themselves longitude and latitude?"""
+    names = [name.lower() for name in columns]
+    return len(names) == 2 and any(
+        a in LONGITUDES and b in LATITUDES for a, b in (names, names[::-1])
+    )
+
+
+def lonlat_map(low: Floats, high: Floats) -> EqualArea:
+    """The map of a box of longitude and latitude."""
+    for name, a, b, most in (
+        ("longitude", low[0], high[0], 360.0),
+        ("latitude", low[1], high[1], 90.0),
+    ):
+        if not -most <= a < b <= most:
+            raise TableError(
+                f"the {name} of a window must lie between {-most:g} and {most:g} and go up, got "
+                f"{a:g} to {b:g}: are longitude and latitude swapped?"
+            )
+    return EqualArea(float(low[0]), float(low[1]), float(low[1] + high[1]) / 2.0)
+
+
+def box_region(low: Floats, high: Floats, place: EqualArea | None, unit: str) -> Window:
+    """A box in the file's own coordinates as a window; a map around the world is a ring."""
+    if place is not None:
+        (low, high), unit = place.forward(np.array([low, high])), "km"
+        if high[0] == place.forward(np.array([[place.west + 360.0, 0.0]]))[0, 0]:
+            return Cycle(float(high[0]), unit=unit) * Interval(
+                float(low[1]), float(high[1]), unit=unit
+            )
+    if len(low) == 1:
+        return Interval(float(low[0]), float(high[0]), unit=unit)
+    return Box(tuple(low.tolist()), tuple(high.tolist()), unit=unit)
+
+
+def outlines_region(
+    outlines: Sequence[Outline], lonlat: bool, unit: str
+) -> tuple[Window, EqualArea | None]:
+    """All polygons of a file as one window, and the map that it is on."""
+    polygons = [rings for outline in outlines for rings in outline.polygons]
+    place = None
+    if lonlat:
+        corners = np.concatenate([rings[0] for rings in polygons])
+        place = lonlat_map(corners.min(axis=0), corners.max(axis=0))
+    return polygon_window(polygons, place, "km" if lonlat else unit), place
+
+
+def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
+    """Rows that are still good, the others counted under a reason once."""
+    lost = int(np.sum(good & bad))
+    if lost:
+        dropped[reason] += lost
+    return good & ~bad
+
+
+def _range(rows: Floats) -> tuple[Floats, Floats]:
+    if len(rows) == 0:
+        d = rows.shape[1]
+        return np.full(d, np.inf), np.full(d, -np.inf)
+    return rows.min(axis=0), rows.max(axis=0)
+
+
+def _rounded(v: float, digits: int) -> float:
+    return float(f"{v:.{digits}f}") if digits == 5 else float(f"{v:.{digits}g}")

@@ -1,0 +1,169 @@
+"""Plans: from the words of a user to a frame, or to the words that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.studies.events import window_option
+from hplus.studies.frames import (
+    LONGITUDES,
+    Frame,
+    box_region,
+    is_lonlat,
+    lonlat_map,
+    outlines_region,
+)
+from hplus.studies.spans import Clock, moment, seconds_of
+from hplus.tables.cells import numbers, times
+from hplus.tables.outlines import read_outlines
+from hplus.tables.source import Table, TableError, open_table
+
+
+def plan(
+    path: str,
+    columns: Sequence[str] = (),
+    *,
+    window: Sequence[float] | None = None,
+    within: str | None = None,
+    lonlat: bool | None = None,
+    unit: str = "",
+    time: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
+    cycle: str = "",
+    zone: str = "UTC",
+    form: str = "",
+) -> Frame:
+    """The frame of a file's events.
+
+    Parameters
+    ----------
+    path : str
+        The file; it is read only to tell its range when the window is missing.
+    columns : sequence of str
+        Columns with coordinates, one to three.
+    window : sequence of float
+        The lowest corner and then the highest one, in the order of the columns.
+    within : str
+        A GeoJSON file, or a CSV of vertices, with the polygons in which events could be seen.
+    lonlat : bool
+        Are the two columns a longitude and a latitude? None tells by their names.
+    unit : str
+        Of the columns, such as "m".
+    time : str
+        A column with times.
+    start, end : str
+        From when to when events were watched, dates or times.
+    cycle : str
+        "day" or "week": times are hours of it.
+    zone : str
+        The clock on which times with an offset are put.
+    form : str
+        A format of strptime, for times that are not ISO 8601.
+    """
+    table = open_table(path)
+    for name in (*columns, *([time] if time else [])):
+        table.require(name)
+    _check_words(columns, window, within, time, start, end, cycle)
+    geographic = is_lonlat(columns) if lonlat is None else lonlat
+    if geographic and len(columns) != 2:
+        raise ValueError(f"a longitude and a latitude must be two columns, got {len(columns)}.")
+    columns, flip = _ordered(columns, geographic, lonlat)
+    missing = []
+    if columns and window is None and within is None:
+        missing.append(_range_of_columns(table, columns, flip))
+    if time and (start is None or end is None):
+        missing.append(_range_of_times(table, time, zone, form))
+    if missing:
+        raise TableError(
+            "where and when events could have been seen must be said, it is never guessed; the "
+            f"data would fit in\n  {' '.join(missing)}"
+        )
+    region, place = None, None
+    if within is not None:
+        region, place = outlines_region(read_outlines(within), geographic, unit)
+    elif window is not None:
+        low, high = _corners(window, len(columns), flip)
+        place = lonlat_map(low, high) if geographic else None
+        region = box_region(low, high, place, unit)
+    clock = None
+    if time:
+        a, b = seconds_of("--from", str(start)), seconds_of("--to", str(end))
+        clock = Clock(time, a, b, cycle, zone, form)
+    return Frame(tuple(columns), region, place, clock)
+
+
+def _check_words(
+    columns: Sequence[str],
+    window: Any,
+    within: Any,
+    time: str | None,
+    start: str | None,
+    end: str | None,
+    cycle: str,
+) -> None:
+    """What goes with what."""
+    if not columns and not time:
+        raise ValueError("name at least one column with --columns, or one with --time.")
+    if window is not None and within is not None:
+        raise ValueError("give a window or a file of polygons, not both.")
+    if (window is not None or within is not None) and not columns:
+        raise ValueError("a window is for --columns: with --time alone, give --from and --to.")
+    if within is not None and len(columns) != 2:
+        raise ValueError(f"polygons need two columns, got {len(columns)}.")
+    if not time and (start or end or cycle):
+        raise ValueError("--from, --to and --cycle need a column of times: name it with --time.")
+
+
+def _ordered(
+    columns: Sequence[str], geographic: bool, lonlat: bool | None
+) -> tuple[Sequence[str], bool]:
+    """Columns with the longitude first, and were they turned round?"""
+    flip = geographic and lonlat is None and columns[0].lower() not in LONGITUDES
+    return (list(columns)[::-1], True) if flip else (list(columns), False)
+
+
+def _corners(window: Sequence[float], d: int, flip: bool) -> tuple[Floats, Floats]:
+    given = np.asarray(window, dtype=float)
+    if given.shape != (2 * d,):
+        raise ValueError(
+            f"a window must have {2 * d} numbers, the lowest corner and then the highest, got "
+            f"{len(given)}."
+        )
+    low, high = given[:d], given[d:]
+    return (low[::-1], high[::-1]) if flip else (low, high)
+
+
+def _range_of_columns(table: Table, columns: Sequence[str], flip: bool) -> str:
+    low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
+    for chunk in table.chunks(columns):
+        for j, name in enumerate(columns):
+            values = numbers(chunk.columns[name]).values
+            values = values[np.isfinite(values)]
+            if len(values):
+                low[j], high[j] = min(low[j], values.min()), max(high[j], values.max())
+    for name, bound in zip(columns, low, strict=True):
+        if not np.isfinite(bound):
+            raise TableError(f"column {name!r} of {table.path} holds no number: name another one.")
+    return window_option(*((low[::-1], high[::-1]) if flip else (low, high)))
+
+
+def _range_of_times(table: Table, time: str, zone: str, form: str) -> str:
+    low, high = np.inf, -np.inf
+    for chunk in table.chunks([time]):
+        found = times(chunk.columns[time], zone, form or None).cells.values
+        values = found[np.isfinite(found)]
+        if len(values):
+            low, high = min(low, values.min()), max(high, values.max())
+    if not np.isfinite(low):
+        raise TableError(f"column {time!r} of {table.path} holds no time: name another one.")
+    day = 86_400.0
+    if high - low > 2 * day:
+        low, high = np.floor(low / day) * day, np.ceil((high + 1e-3) / day) * day
+    else:
+        low, high = np.floor(low), np.ceil(high + 1e-3)
+    return f"--from {moment(float(low))} --to {moment(float(high))}"

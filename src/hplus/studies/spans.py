@@ -1,0 +1,189 @@
+"""How long: amounts of exposure such as "365d" or "82 games", and times on a clock."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import final
+
+import numpy as np
+
+from hplus._checks import Floats, check_number, check_positive
+from hplus._values import Value, value
+from hplus.storage import storable
+from hplus.windows import Cycle, Interval, Window
+
+SECONDS = {
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "day": 86_400.0,
+    "week": 604_800.0,
+    "year": 31_557_600.0,
+}
+"""Units of time, in seconds."""
+
+SPELLINGS = {
+    "s": "s", "sec": "s", "second": "s", "min": "min", "minute": "min", "h": "h", "hr": "h",
+    "hour": "h", "d": "day", "day": "day", "w": "week", "week": "week", "y": "year", "yr": "year",
+    "year": "year", "ms": "ms", "us": "us",
+}  # fmt: skip
+
+CYCLES = {"day": 86_400.0, "week": 604_800.0}
+"""Cycles of time, in seconds."""
+
+MONDAY = 345_600.0
+"""Seconds from 1970-01-01, a Thursday, to the first Monday."""
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@storable
+@final
+@value
+class Amount(Value):
+    """How long or how often something was watched: 365 days, 82 games; no unit is a plain number.
+
+    >>> Amount.parse("365d"), Amount.parse("82 games")
+    (Amount(365.0, unit='day'), Amount(82.0, unit='game'))
+    """
+
+    amount: float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        self._set(amount=check_positive("amount", self.amount))
+
+    @classmethod
+    def parse(cls, text: str) -> Amount:
+        """An amount from text such as "365d", "1.5 h" or "82 games"."""
+        found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([^\W\d_]*)\s*", text)
+        if found is None:
+            raise ValueError(f'an amount must be such as "365d" or "82 games", got {text!r}.')
+        try:
+            number = float(found[1])
+        except ValueError:
+            raise ValueError(f"an amount must begin with a number, got {text!r}.") from None
+        word = found[2]
+        known = SPELLINGS.get(word.lower()) or SPELLINGS.get(word.lower().removesuffix("s"))
+        return cls(number, known or word.removesuffix("s"))
+
+    def of(self, other: Amount) -> float:
+        """How many of `other`'s units this is, refused unless one can be turned into the other."""
+        if self.unit == other.unit:
+            return self.amount
+        if self.unit in SECONDS and other.unit in SECONDS:
+            return self.amount * SECONDS[self.unit] / SECONDS[other.unit]
+        raise ValueError(
+            f"an amount must be in {other.unit or 'no unit'} or something that can be turned into "
+            f"it, got {self}."
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{self.amount:g} {self.unit}{'s' * (self.amount != 1 and len(self.unit) > 3)}".strip()
+        )
+
+
+@storable
+@final
+@value
+class Clock(Value):
+    """The column with times, from when to when events were watched, and the cycle they go round.
+
+    `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times say
+    their offset; `form` is a format of strptime.
+    """
+
+    column: str
+    start: float
+    end: float
+    cycle: str = ""
+    zone: str = "UTC"
+    form: str = ""
+
+    def __post_init__(self) -> None:
+        start, end = check_number("start", self.start), check_number("end", self.end)
+        if not start < end:
+            raise ValueError(
+                f"the time watched must end after it begins, got {moment(start)} to {moment(end)}."
+            )
+        if self.cycle and self.cycle not in CYCLES:
+            raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
+        self._set(start=start, end=end)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the axis: hours of a cycle, else what suits the time watched."""
+        if self.cycle:
+            return "h"
+        span = self.end - self.start
+        return next(
+            unit for unit in ("day", "h", "min", "s") if span >= 3 * SECONDS[unit] or unit == "s"
+        )
+
+    @property
+    def window(self) -> Window:
+        """The axis: a cycle, or the time watched from its beginning."""
+        if self.cycle:
+            return Cycle(CYCLES[self.cycle] / 3600.0, unit="h")
+        return Interval(0.0, (self.end - self.start) / SECONDS[self.unit], unit=self.unit)
+
+    def watched(self) -> Amount:
+        """How many cycles were watched; 1 for a time that does not come again."""
+        if not self.cycle:
+            return Amount(1.0)
+        return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)
+
+    def axis(self, seconds: Floats) -> Floats:
+        """Where times lie on the axis, shape (n,)."""
+        if self.cycle:
+            return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
+        return (seconds - self.start) / SECONDS[self.unit]
+
+    def words(self, at: Floats) -> list[str]:
+        """Places on the axis as people say them: "Tue 14:00", or dates."""
+        if self.cycle == "day":
+            return [_hours(h) for h in at]
+        if self.cycle:
+            return [f"{DAYS[int(h // 24) % 7]} {_hours(h % 24)}" for h in at]
+        return [moment(self.start + t * SECONDS[self.unit]) for t in at]
+
+
+def _hours(h: float) -> str:
+    minutes = round(h * 60)
+    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}" if minutes < 1440 else "24:00"
+
+
+def moment(seconds: float) -> str:
+    """A time in ISO 8601, as short as it can be."""
+    try:
+        text = datetime.fromtimestamp(round(seconds, 3), UTC).replace(tzinfo=None).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:g} s"
+    return text.removesuffix("T00:00:00")[:19]
+
+
+def seconds_of(name: str, text: str) -> float:
+    """Seconds since 1970 of a date or time that a person typed."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(
+            f'{name} must be a date such as 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
+        ) from None
+    return found.replace(tzinfo=found.tzinfo or UTC).timestamp()
+
+
+def phases(clock: Clock, start: float, seconds: float) -> list[tuple[float, float, float]]:
+    """A span of time as parts of a cycle: from hour, to hour, and how often."""
+    period = CYCLES[clock.cycle]
+    whole, rest = divmod(seconds, period)
+    parts = [(0.0, period / 3600.0, float(whole))] if whole else []
+    if rest > 1e-6 * period:
+        first = float(clock.axis(np.array([start]))[0])
+        last = first + rest / 3600.0
+        parts.append((first, min(last, period / 3600.0), 1.0))
+        if last > period / 3600.0:
+            parts.append((0.0, last - period / 3600.0, 1.0))
+    return parts

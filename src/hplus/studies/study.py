@@ -1,0 +1,175 @@
+"""EventStudy: a rate of events learned from a file, with all that is needed to use it again."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self, final
+
+import numpy as np
+
+from hplus._checks import Floats, check_nonnegative
+from hplus._progress import progress
+from hplus._values import Value, value
+from hplus.estimators.base import Estimator
+from hplus.estimators.intensity import Intensity
+from hplus.evaluation import Check, EdgeCorrectedKDE, check
+from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.statistic import Statistic
+from hplus.storage import storable
+from hplus.studies.events import Events, Reading, read_events
+from hplus.studies.frames import Frame
+from hplus.studies.spans import Amount
+from hplus.tables.source import TableError, open_table
+
+FEWEST = 30
+"""Events below which none are held out: they would say nothing."""
+
+for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
+    storable(_part)
+
+
+@storable
+@final
+@value
+class Holdout(Value):
+    """How well a rate learned from some events predicts others, held out at random.
+
+    `gain` and `kde_gain` are mean log(λ(x)|W|/∫λ) in nats per event: 0 for a constant rate.
+    `over_kde` is the mean difference, with its standard error. `check` holds the goodness of fit of
+    the rate learned from the others, on the events held out.
+    """
+
+    events: int
+    share: float
+    gain: float
+    gain_error: float
+    kde_gain: float
+    over_kde: float
+    over_kde_error: float
+    check: Check
+
+
+@storable
+@final
+class EventStudy(Estimator):
+    """How often events happen and where, learned from a file.
+
+    Parameters
+    ----------
+    frame : Frame
+        Which columns are the axes of which window; `plan` makes one.
+    exposure : Amount, default=None
+        How long or how often the window was watched; None asks the frame's clock.
+    holdout : float, default=0.2
+        Share of the events that are held out to see how well others are predicted; 0 for none.
+    most_dropped : float, default=0.2
+        Share of the rows that may be unusable.
+    random_state : int, default=0
+
+    Attributes
+    ----------
+    model_ : Intensity
+        The rate, learned from all events.
+    exposure_ : Amount
+    reading_ : Reading
+        What was read and dropped.
+    holdout_ : Holdout or None
+    made_with_ : dict
+        Command, versions and seconds, for the record.
+    """
+
+    def __init__(
+        self,
+        frame: Any,
+        exposure: Any = None,
+        holdout: float = 0.2,
+        most_dropped: float = 0.2,
+        random_state: int = 0,
+    ) -> None:
+        self.frame = frame
+        self.exposure = exposure
+        self.holdout = holdout
+        self.most_dropped = most_dropped
+        self.random_state = random_state
+
+    def fit(self, path: str, y: None = None) -> Self:
+        """Read the events of a file in one pass and learn their rate."""
+        events = self._read(path)
+        self.exposure_ = self._watched()
+        # two threads: most of the time goes into FFTs, which let others run
+        with ThreadPoolExecutor(2) as pool:
+            whole = _start(pool, lambda: self._learned(events.all, self.exposure_.amount))
+            with progress(lambda *_: None):  # the longer fit speaks
+                self.holdout_ = self._held_out(events)
+            self.model_ = whole.result()
+        self.made_with_: dict[str, Any] = {}
+        return self
+
+    def _read(self, path: str) -> Events:
+        if not isinstance(self.frame, Frame):
+            raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
+        table = open_table(path)
+        events = Events(self.frame, check_nonnegative("holdout", self.holdout), self.random_state)
+        self.reading_: Reading = read_events(table, self.frame, events)
+        if self.reading_.share_dropped > self.most_dropped:
+            reasons = ", ".join(f"{n} {why}" for why, n in self.reading_.dropped.items())
+            raise TableError(
+                f"{self.reading_.rows - self.reading_.kept} of {self.reading_.rows} rows of {path} "
+                f"cannot be used ({reasons}), which is more than --most-dropped "
+                f"{self.most_dropped:g}: mend the file or the window, or allow for more."
+            )
+        return events
+
+    def _watched(self) -> Amount:
+        clock = self.frame.clock
+        if self.exposure is None:
+            return Amount(1.0) if clock is None else clock.watched()
+        if clock is not None and clock.cycle:
+            raise ValueError(
+                f"exposure must be left out with a cycle, which knows how many {clock.cycle}s were "
+                f"watched, got {self.exposure}."
+            )
+        return self.exposure
+
+    def _learned(self, statistic: Statistic, exposure: float = 1.0) -> Intensity:
+        return Intensity(self.frame.window, random_state=self.random_state).fit(
+            statistic, exposure=exposure
+        )
+
+    def _held_out(self, events: Events) -> Holdout | None:
+        X = events.unseen.X
+        if len(X) < 2 or events.learned.events < FEWEST:
+            return None
+        model = self._learned(events.learned)
+        kde = EdgeCorrectedKDE(self.frame.window).fit(events.known.X)
+        ours, theirs = (_log_shapes(rate, X) for rate in (model, kde))
+        # a density estimate may be 0 where an event is: it is then as bad as can be told
+        theirs = np.maximum(theirs, np.log(np.finfo(float).tiny))
+        return Holdout(
+            events.held.events,
+            float(self.holdout),
+            float(ours.mean()),
+            _error(ours),
+            float(theirs.mean()),
+            float((ours - theirs).mean()),
+            _error(ours - theirs),
+            check(model, X, random_state=self.random_state),
+        )
+
+
+def _start(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
+    """Work in another thread, with the progress hook of this one."""
+    return pool.submit(contextvars.copy_context().run, work)
+
+
+def _log_shapes(rate: Any, X: Floats) -> Floats:
+    """log(λ(x)|W|/∫λ) at each event, shape (n,)."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(rate.predict(X))
+    return logs - np.log(rate.expected_count(rate.window)) + np.log(rate.window.volume)
+
+
+def _error(values: Floats) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values)))

@@ -1,0 +1,232 @@
+"""What cells mean: numbers, times and text, one bad cell at a time."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hplus._checks import Bools, Floats
+from hplus.tables.extras import arrow
+from hplus.tables.source import MISSING, TableError
+
+EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e-3), (1e14, 1e17, 1e-6), (1e17, 1e20, 1e-9))
+"""Numbers that are times since 1970: from, to, and seconds in one of them."""
+
+FORMATS = (
+    "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
+    "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d.%m.%Y",
+)  # fmt: skip
+"""Forms of dates beside ISO 8601 that can be read in one way only."""
+
+SLASHES = re.compile(r"\s*\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b")
+"""Dates such as 03/04/2026, which are in March or in April."""
+
+
+class Zone(Enum):
+    """Do times say where their clock stands?"""
+
+    NAIVE = "without an offset"
+    AWARE = "with an offset"
+    NEITHER = "none yet"
+
+
+class Cells(NamedTuple):
+    """Numbers (n,), NaN where there is none; which cells were empty, and which no such thing."""
+
+    values: Floats
+    missing: Bools
+    wrong: Bools
+
+
+class Times(NamedTuple):
+    """Seconds since 1970 on the clock of the file or of a zone, and is an offset said?"""
+
+    cells: Cells
+    zone: Zone
+
+
+def numbers(column: Any) -> Cells:
+    """A pyarrow array as numbers; a decimal comma is read where no point stands."""
+    pa = arrow()
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return _numbers_of_text(column)
+    if not (
+        pa.types.is_floating(column.type)
+        or pa.types.is_integer(column.type)
+        or pa.types.is_decimal(column.type)
+    ):
+        return _all_wrong(column)
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+    return _sorted_out(values, np.zeros(len(values), dtype=bool))
+
+
+def _numbers_of_text(column: Any) -> Cells:
+    pa = arrow()
+    try:
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        return _sorted_out(np.array(values, dtype=float), _empty(column))
+    except pa.ArrowInvalid:
+        parsed = [_number(text) for text in column.to_pylist()]
+    values = np.array([np.nan if v is None else v for v in parsed], dtype=float)
+    return _sorted_out(values, _empty(column))
+
+
+def _sorted_out(values: Floats, empty: Bools) -> Cells:
+    """A NaN is a missing number, in text and in binary files; an infinity is a wrong one."""
+    nan = np.isnan(values)
+    return Cells(values, empty, nan & ~empty | np.isinf(values))
+
+
+def _empty(column: Any) -> Bools:
+    return np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def _all_wrong(column: Any) -> Cells:
+    empty = _empty(column)
+    return Cells(np.full(len(column), np.nan), empty, ~empty)
+
+
+def _number(text: str | None) -> float | None:
+    if text is None:
+        return None
+    text = text.strip().strip("\ufeff")
+    if "," in text and "." not in text and text.count(",") == 1:
+        text = text.replace(",", ".")
+    if "_" in text:  # Python's own spelling, in no file
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def times(column: Any, zone: str, form: str | None = None) -> Times:
+    """A pyarrow array as seconds on a clock.
+
+    Times with an offset are put on the clock of `zone`; those without stay what the file says.
+    `form` is a format of strptime for times that are not ISO 8601.
+    """
+    pa = arrow()
+    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
+        aware = bool(getattr(column.type, "tz", None))
+        return Times(_seconds(column, zone if aware else None), Zone.AWARE if aware else Zone.NAIVE)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return _times_of_text(column, zone, form)
+    cells = numbers(column)
+    return Times(_epochs(cells), Zone.NAIVE)
+
+
+def _times_of_text(column: Any, zone: str, form: str | None) -> Times:
+    pa = arrow()
+    for kind, said in ((pa.timestamp("us"), Zone.NAIVE), (pa.timestamp("us", "UTC"), Zone.AWARE)):
+        if form is None:
+            try:
+                stamps = column.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            return Times(_seconds(stamps, zone if said is Zone.AWARE else None), said)
+    try:
+        cells = _epochs(numbers(column)) if form is None else None
+        if cells is not None and np.any(np.isfinite(cells.values)) and not np.any(cells.wrong):
+            return Times(cells, Zone.NAIVE)
+    except TableError:
+        pass
+    return _times_one_by_one(column, zone, form)
+
+
+def _times_one_by_one(column: Any, zone: str, form: str | None) -> Times:
+    from zoneinfo import ZoneInfo
+
+    there, utc = ZoneInfo(zone), ZoneInfo("UTC")
+    values = np.full(len(column), np.nan)
+    said = set()
+    for i, text in enumerate(column.to_pylist()):
+        moment = None if text is None else _moment(text.strip(), form)
+        if moment is not None:
+            said.add(Zone.NAIVE if moment.tzinfo is None else Zone.AWARE)
+            wall = moment if moment.tzinfo is None else moment.astimezone(there)
+            values[i] = wall.replace(tzinfo=utc).timestamp()
+    if len(said) > 1:
+        raise TableError(
+            "times must all have an offset such as +02:00, or none, got both: convert them to one "
+            "zone first."
+        )
+    empty = _empty(column)
+    return Times(
+        Cells(values, empty, np.isnan(values) & ~empty), said.pop() if said else Zone.NEITHER
+    )
+
+
+def _moment(text: str, form: str | None) -> datetime | None:
+    if form is not None:
+        return _strptime(text, form)
+    if SLASHES.match(text):
+        raise TableError(
+            f"times such as {text[:30]!r} can be read in two ways: say which with --time-format, "
+            'for example "%m/%d/%Y" or "%d/%m/%Y %H:%M".'
+        )
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        found = (_strptime(text, known) for known in FORMATS)
+        return next((moment for moment in found if moment is not None), None)
+
+
+def _strptime(text: str, form: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, form)
+    except ValueError:
+        return None
+
+
+def _seconds(stamps: Any, zone: str | None) -> Cells:
+    """Seconds since 1970, on the clock of `zone` if the stamps know their offset."""
+    pa = arrow()
+    from pyarrow import compute
+
+    if zone is not None:
+        stamps = compute.local_timestamp(stamps.cast(pa.timestamp("us", zone)))
+    micros = stamps.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+    empty = _empty(stamps)
+    values = micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) * 1e-6
+    return Cells(np.array(values, dtype=float), empty, np.zeros(len(empty), dtype=bool))
+
+
+def _epochs(cells: Cells) -> Cells:
+    """Numbers as times: dates written 20261116, or seconds, ms, µs or ns since 1970."""
+    values = cells.values
+    seen = np.abs(values[np.isfinite(values)])
+    if len(seen) == 0:
+        return cells
+    if np.all((seen >= 18_000_101) & (seen <= 21_991_231) & (seen == np.floor(seen))):
+        return _calendar(cells)
+    unit = next((u for low, high, u in EPOCHS if low <= np.median(seen) < high), None)
+    if unit is None:
+        raise TableError(
+            f"times must be dates or seconds since 1970, got numbers such as {seen[0]:g}: name the "
+            "column in --columns, as a number like any other."
+        )
+    return cells._replace(values=values * unit)
+
+
+def _calendar(cells: Cells) -> Cells:
+    whole = np.where(np.isfinite(cells.values), cells.values, 0.0).astype(np.int64)
+    text = [f"{d // 10000:04d}-{d // 100 % 100:02d}-{d % 100:02d}" for d in whole.tolist()]
+    days, wrong = np.full(len(text), np.nan), cells.wrong.copy()
+    for i, day in enumerate(text):
+        if whole[i]:
+            try:
+                days[i] = np.datetime64(day, "s").astype(np.int64)
+            except ValueError:
+                wrong[i] = True
+    return Cells(days, cells.missing, wrong)
+
+
+def texts(column: Any) -> list[str | None]:
+    """A pyarrow array as text, None where a cell is empty."""
+    cells = column.cast(arrow().string()).to_pylist()
+    return [None if cell is None or cell.strip() in MISSING else cell.strip() for cell in cells]

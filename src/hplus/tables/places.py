@@ -1,0 +1,61 @@
+"""Longitude and latitude as kilometres east and north, with areas kept exactly."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from hplus._checks import Floats, check_number
+from hplus._values import Value, value
+
+RADIUS = 6371.0072
+"""Kilometres: of the sphere with the area of the Earth."""
+
+FARTHEST = 70.0
+"""Degrees: beyond this latitude a map that is true there stretches what is around it."""
+
+
+@final
+@value
+class EqualArea(Value):
+    """The cylindrical equal-area map from a corner, true to scale along a parallel φ₀.
+
+    x = R cos φ₀ (λ - west), y = R (sin φ - sin south) / cos φ₀, for longitude λ and latitude φ.
+    Boxes of longitude and latitude are boxes on it, and areas are exact on the sphere; shapes are
+    stretched far north and south of the parallel.
+
+    >>> EqualArea(-74.0, 40.7, 40.75).forward([[-73.9, 40.8]]).round(2)
+    array([[ 8.42, 11.12]])
+    """
+
+    west: float
+    south: float
+    parallel: float
+
+    def __post_init__(self) -> None:
+        parallel = float(np.clip(check_number("parallel", self.parallel), -FARTHEST, FARTHEST))
+        west, south = check_number("west", self.west), check_number("south", self.south)
+        self._set(west=west, south=south, parallel=parallel)
+
+    def forward(self, lonlat: Floats) -> Floats:
+        """Kilometres east and north of the corner, (n, 2), of longitudes and latitudes (n, 2)."""
+        lon, lat = np.asarray(lonlat, dtype=float).T
+        # the way east, so that a map may cross 180 degrees
+        east = np.where(lon == self.west + 360.0, 360.0, (lon - self.west) % 360.0)
+        north = np.sin(np.radians(lat)) - np.sin(np.radians(self.south))
+        return np.column_stack(
+            [RADIUS * self._scale * np.radians(east), RADIUS * north / self._scale]
+        )
+
+    def backward(self, X: Floats) -> Floats:
+        """Longitudes and latitudes (n, 2) of kilometres east and north (n, 2)."""
+        x, y = np.asarray(X, dtype=float).T
+        lon = self.west + np.degrees(x / (RADIUS * self._scale))
+        sine = np.clip(y * self._scale / RADIUS + np.sin(np.radians(self.south)), -1.0, 1.0)
+        lon = np.where(lon > 180.0, lon - 360.0, lon)
+        return np.column_stack([lon, np.degrees(np.arcsin(sine))])
+
+    @property
+    def _scale(self) -> float:
+        return float(np.cos(np.radians(self.parallel)))
