@@ -42,7 +42,8 @@ class TensorGrid(Value):
     """Nodes on the corners of equal cells of a box, and the multilinear hat function φ_g of each.
 
     φ_g is 1 at node g, 0 at all others, and linear along each axis of a cell, so that Σ_g φ_g = 1.
-    A point beyond the box counts as the nearest point of the box.
+    A point beyond the box counts as the nearest point of the box, but the end of a closed axis is
+    its beginning. There the last node is the first one again, and each has half of their hat.
 
     >>> grid = TensorGrid((0, 0), (2, 1), (3, 2))
     >>> grid.bin([[0.5, 0.25]], [8.0]).tolist()
@@ -54,11 +55,14 @@ class TensorGrid(Value):
         The corners of the box.
     shape : tuple of int
         Nodes on each axis, both ends included, at least 2.
+    closed : tuple of int
+        The axes whose end is their beginning.
     """
 
     low: tuple[float, ...]
     high: tuple[float, ...]
     shape: tuple[int, ...]
+    closed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         box = Box(self.low, self.high)
@@ -69,7 +73,12 @@ class TensorGrid(Value):
                 f"shape must have one entry for each of the {box.dimension} axes of the box, got "
                 f"{shown(self.shape)}."
             )
-        self._set(low=box.low, high=box.high, shape=shape)
+        axes = tuple(sorted(set(self.closed)))
+        if not set(axes) <= set(range(box.dimension)):
+            raise ValueError(
+                f"closed must be axes from 0 to {box.dimension - 1}, got {shown(self.closed)}."
+            )
+        self._set(low=box.low, high=box.high, shape=shape, closed=axes)
         if np.any(self.spacing <= np.spacing(np.abs(box.bounds()).max(axis=0))):
             raise ValueError(
                 f"shape must leave nodes that differ in double precision, got {shown(shape)} from "
@@ -159,7 +168,11 @@ class TensorGrid(Value):
         return Lattice(self.low, tuple(self.spacing.tolist()), self.shape, tuple(offsets.tolist()))
 
     def _points(self, X: Any) -> Floats:
-        return _read_only(check_finite("X", as_points("X", X, self.dimension)))
+        X = check_finite("X", as_points("X", X, self.dimension))
+        for axis in self.closed:
+            X = X.copy()
+            X[X[:, axis] >= self.high[axis], axis] = self.low[axis]
+        return _read_only(X)
 
     def _values(self, values: Any) -> Floats:
         out = check_finite("values", as_floats("values", values))
@@ -177,23 +190,54 @@ def integrals_within(grid: TensorGrid, region: Window, window: Window) -> Floats
     The outer product of one factor for each axis on which both are intervals, and one for each
     pair of axes on which either is a polygon.
     """
+    where, near = integrals_near(grid, region, window, (1,) * grid.dimension)
+    out = np.zeros(grid.shape)
+    out[where] = near
+    return out
+
+
+def integrals_near(
+    grid: TensorGrid, region: Window, window: Window, blocks: tuple[int, ...]
+) -> tuple[tuple[slice, ...], Floats]:
+    """Those integrals at the nodes around the region only: where they are, and their numbers.
+
+    The nodes are those of whole blocks of cells, so many cells on each axis.
+    """
     _check_window("region", region, grid.dimension)
     _check_window("window", window, grid.dimension)
-    return reduce(np.multiply.outer, _factors(grid, _overlap(_leaves(region), _leaves(window))))
+    parts = _overlap(_leaves(region), _leaves(window))
+    places, factors = zip(*_factors(grid, parts, blocks), strict=True)
+    return sum(places, ()), reduce(np.multiply.outer, factors)
 
 
-def _factors(grid: TensorGrid, parts: list[Part]) -> Iterator[Floats]:
-    """The integrals of hat functions of the axes of each part, over that part."""
-    axes = iter(zip(grid.low, grid.spacing, grid.shape, strict=True))
+def _factors(
+    grid: TensorGrid, parts: list[Part], blocks: tuple[int, ...]
+) -> Iterator[tuple[tuple[slice, ...], Floats]]:
+    """The integrals of hat functions of the axes of each part, over that part, and where."""
+    axes = iter(zip(grid.low, grid.spacing.tolist(), grid.shape, blocks, strict=True))
     for part in parts:
-        low, step, count = next(axes)
+        low, step, count, block = next(axes)
         # in units of cells, node i is the point i
         if isinstance(part, tuple):
-            yield step * inside_interval((part[0] - low) / step, (part[1] - low) / step, count)
+            a, b = (part[0] - low) / step, (part[1] - low) / step
+            at = _span(a, b, count - 1, block)
+            yield (at,), step * inside_interval(a - at.start, b - at.start, at.stop - at.start)
         else:
-            low_y, step_y, count_y = next(axes)
+            low_y, step_y, count_y, block_y = next(axes)
             rings = [((ring - (low, low_y)) / (step, step_y), role) for ring, role in part]
-            yield step * step_y * inside_rings(rings, (count, count_y))
+            ends = np.concatenate([ring for ring, _ in rings] or [np.zeros((1, 2))])
+            (a, a_y), (b, b_y) = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
+            at, at_y = _span(a, b, count - 1, block), _span(a_y, b_y, count_y - 1, block_y)
+            near = [(ring - (at.start, at_y.start), role) for ring, role in rings]
+            shape = at.stop - at.start, at_y.stop - at_y.start
+            yield (at, at_y), step * step_y * inside_rings(near, shape)
+
+
+def _span(low: float, high: float, cells: int, block: int) -> slice:
+    """The nodes of the blocks of cells, one at least, that hold the numbers from low to high."""
+    first = min(max(int(low // block), 0), cells // block - 1)
+    last = min(max(int(-(-high // block)), first + 1), cells // block)
+    return slice(block * first, block * last + 1)
 
 
 def _check_window(name: str, window: Any, dimension: int) -> None:

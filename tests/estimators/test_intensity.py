@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import poisson as poisson_law
 
 from hplus import (
     Box,
@@ -72,6 +73,61 @@ def test_the_parts_of_a_partition_add_up_to_the_whole(name, model):
     parts = [Box(low, [cut[0], *high[1:]]), Box([cut[0], *low[1:]], high)]
     whole = rate.expected_count(rate.window)
     assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-8)
+
+
+@each
+def test_more_exposure_gives_more_events_in_proportion_and_bounds_of_less_chance(name, model):
+    rate, _ = fitted(name, model)
+    low, high = rate.window.bounds()
+    parts = [Box(low, (low + high) / 2.0), rate.window]
+    np.testing.assert_allclose(
+        rate.expected_count(parts, exposure=7.0), 7.0 * rate.expected_count(parts), rtol=1e-14
+    )
+    for part, bounds in zip(
+        parts, np.transpose(rate.count_interval(parts, exposure=1e6)), strict=True
+    ):
+        draws = 1e6 * rate.rate_.count_draws(part)
+        # a Poisson count of a million is its mean, so that what is left is the rate's uncertainty
+        np.testing.assert_allclose(bounds, np.quantile(draws, [0.05, 0.95]), rtol=0.05)
+        assert rate.count_interval(part, exposure=1e6) == tuple(bounds)
+
+
+@each
+def test_bounds_of_a_count_hold_their_share_of_the_mixture_of_poisson_laws(name, model):
+    rate, _ = fitted(name, model)
+    means = 3.0 * rate.rate_.count_draws(rate.window)
+    low, high = rate.count_interval(rate.window, 0.8, exposure=3.0)
+    for bound, p in ((low, 0.1), (high, 0.9)):
+        below, here = (poisson_law.cdf(k, means).mean() for k in (bound - 1.0, bound))
+        assert below < p <= here
+
+
+def test_no_regions_have_no_counts():
+    rate, _ = fitted("interval", "exp")
+    assert rate.expected_count([]).shape == (0,)
+    assert [end.shape for end in rate.count_interval([])] == [(0,), (0,)]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_draws_of_counts_are_those_of_the_draws_of_the_rate(name):
+    """The rate times e^draw, both linear between nodes, integrated on the fine grid."""
+    rate = fitted(name, "exp")[0].rate_
+    f, (low, high) = rate.function, WINDOWS[name].bounds()
+    part = Box(low + 0.13 * (high - low), low + 0.61 * (high - low))
+    factors = [
+        rate.coarse.interpolate(np.exp(draw.astype(float)), f.grid.nodes()).reshape(f.grid.shape)
+        for draw in rate.draws[:3]
+    ]
+    oracle = [f.replace(values=f.values * factor).integral(part) for factor in factors]
+    np.testing.assert_allclose(rate.count_draws(part)[:3], oracle, rtol=1e-10)
+
+
+@pytest.mark.parametrize("exposure", [0.0, -1.0, np.inf, np.nan])
+@pytest.mark.parametrize("asked", ["expected_count", "count_interval"])
+def test_an_exposure_of_counts_must_be_positive_and_finite(asked, exposure):
+    rate, _ = fitted("interval", "exp")
+    with pytest.raises(ValueError, match="exposure must be a positive finite number, got"):
+        getattr(rate, asked)(rate.window, exposure=exposure)
 
 
 @each

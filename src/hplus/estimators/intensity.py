@@ -150,27 +150,25 @@ class Intensity(Estimator):
         X = self._points(X)
         return self.rate_.interval(X, check_fraction("level", level))
 
-    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
-        """∫λ over a region, or over each of several, per unit of exposure."""
-        return self._each(regions, lambda region: self.rate_.integral(region))
+    def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
+        """E∫λ over a region, or over each of several, in an exposure E."""
+        E = check_positive("exposure", exposure)
+        return E * self._each(regions, lambda region: self.rate_.integral(region))
 
     def count_interval(
-        self, regions: Window | Sequence[Window], level: float = 0.9
+        self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
     ) -> tuple[Any, Any]:
         """Bounds (low, high) that hold the count of a region with probability `level`.
 
-        The count that one more unit of exposure would give: its own chance is included.
+        The count that so much more exposure would give: its own chance is included.
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
-        check_fitted(self)
-        ends = []
-        for p in (tail, 1.0 - tail):
-
-            def end(region: Window, p: float = p) -> float:
-                return mixed_poisson_quantile(self.rate_.count_draws(region), p)
-
-            ends.append(self._each(regions, end))
-        return ends[0], ends[1]
+        E = check_positive("exposure", exposure)
+        means = E * self._each(regions, lambda region: self.rate_.count_draws(region))
+        if means.size == 0:
+            return means, means
+        low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
+        return (float(low), float(high)) if isinstance(regions, Window) else (low, high)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""

@@ -95,8 +95,8 @@ def check_window(window: Any) -> None:
         )
 
 
-def over_regions(window: Window, regions: Any, measure: Callable[[Window], float]) -> Any:
-    """A number for one region, an array for several."""
+def over_regions(window: Window, regions: Any, measure: Callable[[Window], Any]) -> Any:
+    """What is measured in one region, or an array of that, one row for each of several."""
     if isinstance(regions, Window):
         return measure(_region(window, regions))
     return np.array([measure(_region(window, region)) for region in regions])

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri, pdtr
 
 from hplus._checks import Floats
-from hplus.grids import TensorGrid, integrals_within
+from hplus.grids import TensorGrid, integrals_near
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.fields import Given, Texture
 from hplus.solvers.result import SolverResult
@@ -49,7 +49,10 @@ class GridRate:
 
     def integral(self, region: Window | None = None) -> float:
         """∫ of the rate over the part of a region in the window, or over all of it."""
-        return self.function.integral(region)
+        if region is None:
+            return self.function.integral()
+        where, hats = self._near(region, (1,) * self.coarse.dimension)
+        return float(np.sum(hats * self.function.values[where]))
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
@@ -61,22 +64,38 @@ class GridRate:
 
     def count_draws(self, region: Window) -> Floats:
         """Draws of the expected count of a region, shape (k,)."""
-        grid = self.function.grid
-        mass = integrals_within(grid, region, self.function.window) * self.function.values
-        while grid.shape != self.coarse.shape:
-            grid, mass = grid.coarser(), grid.restrict(mass)
-        k = len(self.draws)
-        draws = np.clip(self.draws.reshape(k, -1).astype(float), -FARTHEST, FARTHEST)
-        return np.exp(draws) @ mass.ravel()
+        fine, coarse = self.function.grid.shape, self.coarse.shape
+        ratios = tuple((n - 1) // (m - 1) for n, m in zip(fine, coarse, strict=True))
+        where, hats = self._near(region, ratios)
+        mass = hats * self.function.values[where]
+        for axis, ratio in enumerate(ratios):
+            mass = np.moveaxis(_restricted(np.moveaxis(mass, axis, 0), ratio), 0, axis)
+        near = (
+            slice(s.start // r, (s.stop - 1) // r + 1) for s, r in zip(where, ratios, strict=True)
+        )
+        draws = np.clip(self.draws[:, *near].astype(float), -FARTHEST, FARTHEST)
+        return np.exp(draws).reshape(len(draws), -1) @ mass.ravel()
+
+    def _near(self, region: Window, blocks: tuple[int, ...]) -> tuple[tuple[slice, ...], Floats]:
+        return integrals_near(self.function.grid, region, self.function.window, blocks)
 
 
-def mixed_poisson_quantile(means: Floats, p: float) -> float:
-    """The smallest count k with P(N <= k) >= p for N Poisson with one of the means (s,)."""
-    low, high = -1.0, float(np.ceil(np.max(means) + 12.0 * np.sqrt(np.max(means)) + 30.0))
-    while high - low > 1.0:
-        middle = np.floor((low + high) / 2.0)
-        if np.mean(pdtr(middle, means)) >= p:
-            high = middle
-        else:
-            low = middle
+def _restricted(fine: Floats, ratio: int) -> Floats:
+    """Weights at nodes as they would be binned on every `ratio`-th node of the first axis."""
+    coarse = fine[::ratio].copy()
+    for offset in range(1, ratio):
+        between, share = fine[offset::ratio], offset / ratio
+        coarse[:-1] += (1.0 - share) * between
+        coarse[1:] += share * between
+    return coarse
+
+
+def mixed_poisson_quantile(means: Floats, p: float) -> Floats:
+    """The smallest counts k with P(N <= k) >= p for N Poisson with one of the means (..., s)."""
+    most = np.max(means, axis=-1)
+    low, high = np.full(most.shape, -1.0), np.ceil(most + 12.0 * np.sqrt(most) + 30.0)
+    while np.any(high - low > np.maximum(np.spacing(high), 1.0)):
+        middle = np.maximum(np.floor((low + high) / 2.0), 0.0)
+        enough = np.mean(pdtr(middle[..., None], means), axis=-1) >= p
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
     return high

@@ -142,9 +142,10 @@ class StreamingIntensity(StreamingEstimator):
         """The rate at each point of the window, shape (n,), never below 0."""
         return self.rate_(self.window.require("X", X))
 
-    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
-        """∫λ over a region, or over each of several, per unit of exposure."""
-        return over_regions(self.window, regions, self.rate_.integral)
+    def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
+        """E∫λ over a region, or over each of several, in an exposure E."""
+        E = check_positive("exposure", exposure)
+        return E * over_regions(self.window, regions, self.rate_.integral)
 
     def score(self, X: Any, y: None = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
