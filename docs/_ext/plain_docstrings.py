@@ -1,0 +1,33 @@
+"""Docstrings are plain text with `code` in single backticks: keep Sphinx from reading more in."""
+
+import re
+
+MARKS = re.compile(r"(`+[^`]*`+)|([|*]|(?<=\w)_(?!\w))")
+
+
+def escape(line):
+    """`line` with |, * and a trailing _ as characters, but for what stands in backticks."""
+    return MARKS.sub(lambda found: found[1] or "\\" + found[2], line)
+
+
+def plain(app, what, name, obj, options, lines):
+    """Escape the text of a docstring; examples and directives stay as they are."""
+    example = False
+    for i, line in enumerate(lines):
+        start = line.lstrip()
+        example = bool(start) and (example or start.startswith(">>>"))
+        if not example and not start.startswith(".. "):
+            lines[i] = escape(line)
+
+
+def skip(app, what, name, obj, skipped, options):
+    """Leave out the methods that scikit-learn makes for its metadata routing."""
+    routing = name == "get_metadata_routing" or re.fullmatch(r"set_\w+_request", name)
+    return True if routing else None
+
+
+def setup(app):
+    # after napoleon, which has the priority 500
+    app.connect("autodoc-process-docstring", plain, priority=600)
+    app.connect("autodoc-skip-member", skip)
+    return {"parallel_read_safe": True}
