@@ -36,6 +36,7 @@ from hplus.estimators.rate_models import (
     learn_squares,
     learn_with_covariates,
 )
+from hplus.estimators.ratio import RateRatio
 from hplus.kernels import Kernel
 from hplus.solvers.fields import Given
 from hplus.solvers.grid_rate import GridRate, mixed_poisson_quantile
@@ -169,6 +170,19 @@ class Intensity(Estimator):
             return means, means
         low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
         return (float(low), float(high)) if isinstance(regions, Window) else (low, high)
+
+    def __truediv__(self, other: Any) -> RateRatio:
+        """How many times as high this rate is as another one of the same window: a `RateRatio`."""
+        if not isinstance(other, Intensity):
+            return NotImplemented
+        for rate in (self, other):
+            check_fitted(rate)
+        if self.window != other.window:
+            raise ValueError(
+                f"rates must have the same window to be divided, got {shown(self.window)} and "
+                f"{shown(other.window)}: fit both on one window."
+            )
+        return RateRatio(self.window, self.rate_, other.rate_)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""

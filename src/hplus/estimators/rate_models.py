@@ -17,7 +17,7 @@ from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.covariates import coefficient_covariance, poisson_regression
 from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.grid_rate import GridRate
+from hplus.solvers.grid_rate import FARTHEST, GridRate, LogBand
 from hplus.solvers.pyramid import Level
 from hplus.solvers.rates import FactorPosterior
 from hplus.solvers.result import SolverResult
@@ -76,6 +76,14 @@ class SquaresRate:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
         low, high = self.posterior.interval(X, level)
         return self.factor * low, self.factor * high
+
+    def log_band(self, X: Floats, level: float) -> LogBand:
+        """The log rate and how far its bounds lie from it; -inf where the rate is 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            center, low, high = (np.log(f) for f in (self.function(X), *self.interval(X, level)))
+            distances = (np.nan_to_num(d, nan=FARTHEST) for d in (center - low, high - center))
+        below, above = (np.clip(d, 0.0, FARTHEST) for d in distances)
+        return LogBand(center, below, above)
 
     def count_draws(self, region: Window) -> Floats:
         """Equally likely values of the expected count of a region, shape (k,)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, pdtr
@@ -17,6 +17,14 @@ from hplus.windows import Window
 
 FARTHEST = 100.0
 """Log of the factor by which a rate may be off: where it is more, nothing is known."""
+
+
+class LogBand(NamedTuple):
+    """The middle of what a log rate may be, and how far its bounds lie below and above, (n,)."""
+
+    center: Floats
+    below: Floats
+    above: Floats
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,19 @@ class GridRate:
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
-        rate = self.function(X)
-        shift, spread = (self.coarse.interpolate(v, X) for v in (self.shift, self.spread))
-        reach = float(ndtri(0.5 + 0.5 * level)) * spread
+        rate, (shift, reach) = self.function(X), self._error(X, level)
         low, high = (np.clip(shift + x, -FARTHEST, FARTHEST) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)
+
+    def log_band(self, X: Floats, level: float) -> LogBand:
+        """The same as the middle of the log rate and the distances of its bounds."""
+        shift, reach = self._error(X, level)
+        return LogBand(np.log(self.function(X)) + shift, reach, reach)
+
+    def _error(self, X: Floats, level: float) -> tuple[Floats, Floats]:
+        """The mean of log(true rate / rate) at each point, and how far bounds lie from it."""
+        shift, spread = (self.coarse.interpolate(v, X) for v in (self.shift, self.spread))
+        return shift, float(ndtri(0.5 + 0.5 * level)) * spread
 
     def count_draws(self, region: Window) -> Floats:
         """Draws of the expected count of a region, shape (k,)."""
