@@ -5,6 +5,7 @@ from hplus.estimators.density import Density
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
+from hplus.estimators.ratio import RateRatio
 from hplus.estimators.regression import SoSRegressor
 from hplus.features import Nystroem, RandomFourier
 from hplus.kernels import (
@@ -81,6 +82,7 @@ __all__ = [
     "Quantile",
     "QuantilesRegressor",
     "RandomFourier",
+    "RateRatio",
     "RationalQuadratic",
     "Refit",
     "RootStep",
