@@ -276,6 +276,24 @@ def test_integrals_over_the_parts_of_a_polygon_add_up(polygon):
     assert_allclose(sum(triangles), whole, atol=1e-12)
 
 
+# closed axes
+
+
+def test_the_end_of_a_closed_axis_is_its_beginning_on_every_grid(rng):
+    grid = TensorGrid((0.0, 5.0), (1.0, 7.0), (4, 9), closed=(1,))
+    values, x = rng.normal(size=grid.shape), rng.uniform(size=20)
+    low, high = (np.column_stack([x, np.full(20, end)]) for end in (5.0, 7.0))
+    assert_array_equal(grid.interpolate(values, high), grid.interpolate(values, low))
+    assert_array_equal(grid.slopes(values, high), grid.slopes(values, low))
+    assert_array_equal(grid.bin(high, x), grid.bin(low, x))
+    assert grid.coarser().closed == (1,)
+    assert grid != TensorGrid(grid.low, grid.high, grid.shape)
+    round_trip = grid.coarser().bin(low, x)
+    assert_allclose(grid.restrict(grid.bin(low, x)), round_trip, atol=1e-15)
+    with pytest.raises(ValueError, match=r"closed must be axes from 0 to 1, got \(2,\)\."):
+        grid.replace(closed=(2,))
+
+
 # regions within windows
 
 

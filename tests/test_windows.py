@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hplus import windows
-from hplus.windows import WINDOWS, Box, Interval, Polygon, Polygons, Product, Window
+from hplus.windows import WINDOWS, Box, Cycle, Interval, Polygon, Polygons, Product, Window
 
 SQUARE = np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]])
 HOLE = np.array([[1.0, 1.0], [1.0, 2.0], [2.5, 2.0]])
@@ -26,6 +26,7 @@ ISLANDS = Polygons((LAND, ISLET, COAST))
 FAMILY = [
     Interval(-1.5, 2.0),
     YEAR,
+    Cycle(24, unit="h"),
     Box([0.5], [0.75]),
     Box((-1, 2, 0), (1, 5, 0.25), unit="m"),
     LAND,
@@ -33,6 +34,7 @@ FAMILY = [
     ISLANDS,
     LAND * YEAR,
     YEAR * ISLANDS,
+    LAND * Cycle(7),
     YEAR * BENT,
     Interval(0, 1) * Box((0, 0), (1, 2)) * Interval(3, 4),
     Interval(0, 1) * (BENT * Interval(-1, 0)),
@@ -481,6 +483,8 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
             lambda: Box((0, 2), (1, 1)),
             "low must be below high on every axis, got (0, 2) and (1, 1)",
         ),
+        (lambda: Cycle(0), "length must be a positive finite number, got 0."),
+        (lambda: Cycle(24, unit=1), "unit must be text such as 'km', got 1."),
         (lambda: Box((0, 0), (1,)), "low must be below high on every axis, got (0, 0) and (1,)."),
         (lambda: Box((0, 0), (1, np.inf)), "high must be one finite number for each axis, got"),
         (lambda: Box(0, 1), "low must be one finite number for each axis, got 0."),

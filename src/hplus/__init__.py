@@ -37,7 +37,7 @@ from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
-from hplus.windows import Box, Interval, Polygon, Polygons
+from hplus.windows import Box, Cycle, Interval, Polygon, Polygons
 
 __version__ = "0.1.0"
 
@@ -48,6 +48,7 @@ __all__ = [
     "Box",
     "Constant",
     "Custom",
+    "Cycle",
     "Density",
     "Diagonal",
     "DoublyStochastic",

@@ -1,14 +1,15 @@
-"""Geometry under the windows: quadrature rules, rings of vertices, triangles."""
+"""Geometry under the windows: edges, quadrature rules, rings of vertices, triangles."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from scipy.special import roots_jacobi
 
-from hplus._checks import Bools, Floats, check_memory, frozen_array
+from hplus._checks import Bools, Floats, as_floats, check_memory, frozen_array
 
 Rule = tuple[Floats, Floats]
 """Nodes (q, d) and weights (q,) of a quadrature: Σ_q weights[q] f(nodes[q]) stands for ∫_W f."""
@@ -21,6 +22,31 @@ FLATTEST = 1e-12
 
 SLIVER = 1e-6
 """Share of a polygon that lies in another because borders were rounded: they only touch."""
+
+
+def check_edges(low: Any, high: Any, axes: int) -> tuple[Floats, Floats]:
+    """`low` and `high` as arrays with `axes` dimensions, refused unless finite and in order."""
+    a, b = as_floats("low", low), as_floats("high", high)
+    rule = "one finite number for each axis" if axes else "a finite number"
+    for name, edge, given in (("low", a, low), ("high", b, high)):
+        if edge.ndim != axes or edge.size == 0 or not np.isfinite(edge).all():
+            raise ValueError(f"{name} must be {rule}, got {given!r}.")
+    if a.shape != b.shape or not np.all(a < b):
+        raise ValueError(f"low must be below high on every axis, got {low!r} and {high!r}.")
+    return a, b
+
+
+def unit_words(units: tuple[str, ...]) -> str:
+    """The product of the units of axes, such as "km² day"; "" without units."""
+    powers = Counter(unit for unit in units if unit)
+    return " ".join(_power(unit, n, alone=len(powers) == 1) for unit, n in powers.items())
+
+
+def _power(unit: str, n: int, *, alone: bool) -> str:
+    """unitⁿ, in brackets where a unit such as "m/s" would be misread."""
+    plain = (alone and n == 1) or not set(unit) & set(" /*·^²³")
+    exponent = str(n).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if n > 1 else ""
+    return (unit if plain else f"({unit})") + exponent
 
 
 def gauss(order: int, power: int = 0) -> Rule:

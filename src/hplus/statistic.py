@@ -36,7 +36,8 @@ def finest_grid(window: Window) -> TensorGrid:
             f"side apart, got sides {shown((high - low).tolist())} at {shown(low.tolist())}: move "
             "its origin to 0."
         )
-    return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), tuple((cells + 1).tolist()))
+    shape = tuple((cells + 1).tolist())
+    return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape, window.closed_axes())
 
 
 @final

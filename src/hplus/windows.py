@@ -1,9 +1,8 @@
-"""Windows: where events could be seen. Intervals, boxes, polygons, and products of them."""
+"""Windows: where events could be seen. Intervals, cycles, boxes, polygons, and their products."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from functools import cached_property, reduce
 from typing import Any, final
 
@@ -11,14 +10,19 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 import hplus._geometry as geometry
-from hplus._checks import Bools, Floats, as_floats, as_points, check_count, check_finite, shown
+from hplus._checks import (
+    Bools,
+    Floats,
+    as_points,
+    check_count,
+    check_finite,
+    check_positive,
+    shown,
+)
 from hplus._values import Value, value
 
 Bounds = tuple[Floats, Floats]
 """The lowest and the highest corner of a box, shape (d,) each."""
-
-LONGEST_TEXT = 80
-"""Characters of a window's repr shown in an error message: a polygon's may run to pages."""
 
 
 @value
@@ -76,8 +80,7 @@ class Window(Value, ABC):
     @property
     def volume_unit(self) -> str:
         """The unit of `volume`, such as "km² day"; "" without units."""
-        powers = Counter(unit for unit in self.axis_units if unit)
-        return " ".join(_power(unit, n, alone=len(powers) == 1) for unit, n in powers.items())
+        return geometry.unit_words(self.axis_units)
 
     def axis_groups(self) -> tuple[str, ...]:
         """A name for each axis, the same for axes that can be measured with one ruler.
@@ -92,6 +95,10 @@ class Window(Value, ABC):
         groups = np.array(self.axis_groups())
         return np.array([np.max((high - low)[groups == group]) for group in groups])
 
+    def closed_axes(self) -> tuple[int, ...]:
+        """The axes whose end is their beginning, such as the hours of a week."""
+        return ()
+
     def require(self, name: str, X: Any) -> Floats:
         """X as points, shape (n, d), refused if some are not finite or lie outside W."""
         X = check_finite(name, as_points(name, X, self.dimension))
@@ -99,7 +106,7 @@ class Window(Value, ABC):
         if len(outside):
             raise ValueError(
                 f"{name} must lie in the window, got {len(outside)} of {len(X)} points outside "
-                f"{_short(self)}, the first in row {outside[0]}: drop them or widen the window."
+                f"{shown(self)}, the first in row {outside[0]}: drop them or widen the window."
             )
         return X
 
@@ -154,12 +161,42 @@ class Interval(Cuboid):
     unit: str = ""
 
     def __post_init__(self) -> None:
-        low, high = _edges(self.low, self.high, axes=0)
+        low, high = geometry.check_edges(self.low, self.high, axes=0)
         self._set(low=float(low), high=float(high))
         _check_window(self)
 
     def bounds(self) -> Bounds:
         return np.array([self.low]), np.array([self.high])
+
+
+@final
+@value
+class Cycle(Cuboid):
+    """The points 0 <= x <= length of a circle, whose end is its beginning, as the hours of a week.
+
+    Both ends are neighbours to `Intensity` and `Density` of model "exp" and to `EdgeCorrectedKDE`;
+    to all else it is the interval. A part that goes past the end is two intervals.
+
+    >>> (Box((0, 0), (3, 2), unit="km") * Cycle(168, unit="h")).volume_unit
+    'km² h'
+    """
+
+    length: float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        self._set(length=check_positive("length", self.length))
+        _check_window(self)
+
+    def bounds(self) -> Bounds:
+        return np.zeros(1), np.array([self.length])
+
+    def closed_axes(self) -> tuple[int, ...]:
+        return (0,)
+
+    def axis_groups(self) -> tuple[str, ...]:
+        # an hour of the day is not measured with the ruler of a year in hours
+        return ("0",)
 
 
 @final
@@ -172,7 +209,7 @@ class Box(Cuboid):
     unit: str = ""
 
     def __post_init__(self) -> None:
-        low, high = _edges(self.low, self.high, axes=1)
+        low, high = geometry.check_edges(self.low, self.high, axes=1)
         self._set(low=tuple(low.tolist()), high=tuple(high.tolist()))
         _check_window(self)
 
@@ -318,12 +355,17 @@ class Product(Window):
         moved = (str(int(group) + shift) if group.isdigit() else group for group in right)
         return left + tuple(moved)
 
+    def closed_axes(self) -> tuple[int, ...]:
+        shift = self.left.dimension
+        return self.left.closed_axes() + tuple(shift + j for j in self.right.closed_axes())
+
     def bounds(self) -> Bounds:
-        return _join(self.left.bounds(), self.right.bounds())
+        left, right = self.left.bounds(), self.right.bounds()
+        return np.append(left[0], right[0]), np.append(left[1], right[1])
 
     def box_bounds(self) -> Bounds | None:
-        left, right = self.left.box_bounds(), self.right.box_bounds()
-        return None if left is None or right is None else _join(left, right)
+        boxes = all(side.box_bounds() is not None for side in (self.left, self.right))
+        return self.bounds() if boxes else None
 
     def contains(self, X: Any) -> Bools:
         X = as_points("X", X, self.dimension)
@@ -342,36 +384,8 @@ class Product(Window):
         return f"{self.left} * {right}"
 
 
-WINDOWS: tuple[type[Window], ...] = (Interval, Box, Polygon, Polygons, Product)
+WINDOWS: tuple[type[Window], ...] = (Interval, Cycle, Box, Polygon, Polygons, Product)
 """Every window class."""
-
-
-def _join(left: Bounds, right: Bounds) -> Bounds:
-    return np.concatenate([left[0], right[0]]), np.concatenate([left[1], right[1]])
-
-
-def _power(unit: str, n: int, *, alone: bool) -> str:
-    """unitⁿ, in brackets where a unit such as "m/s" would be misread."""
-    plain = (alone and n == 1) or not set(unit) & set(" /*·^²³")
-    exponent = str(n).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if n > 1 else ""
-    return (unit if plain else f"({unit})") + exponent
-
-
-def _short(window: Window) -> str:
-    text = repr(window)
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-
-
-def _edges(low: Any, high: Any, axes: int) -> Bounds:
-    """`low` and `high` as arrays with `axes` dimensions, refused unless finite and in order."""
-    a, b = as_floats("low", low), as_floats("high", high)
-    rule = "one finite number for each axis" if axes else "a finite number"
-    for name, edge, given in (("low", a, low), ("high", b, high)):
-        if edge.ndim != axes or edge.size == 0 or not np.isfinite(edge).all():
-            raise ValueError(f"{name} must be {rule}, got {given!r}.")
-    if a.shape != b.shape or not np.all(a < b):
-        raise ValueError(f"low must be below high on every axis, got {low!r} and {high!r}.")
-    return a, b
 
 
 def _check_window(window: Window) -> None:
@@ -381,6 +395,6 @@ def _check_window(window: Window) -> None:
         volume = window.volume
     if not 0.0 < volume < np.inf:
         raise ValueError(
-            f"the volume of {_short(window)} must be positive and finite, got {volume}: rescale "
+            f"the volume of {shown(window)} must be positive and finite, got {volume}: rescale "
             f"the axes."
         )

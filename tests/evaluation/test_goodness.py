@@ -13,7 +13,7 @@ WINDOWS = {
     "line": Interval(0, 3),
     "box": Box((0, 0), (3, 2)),
     "polygon": TRIANGLE,
-    "islands": Polygons((TRIANGLE, Polygon([[3, 1], [4, 1], [4, 3]]))),
+    "islands": Polygons((TRIANGLE, Polygon([[3, 1], [3, 3], [2, 3]]))),
     "solid": TRIANGLE * Interval(0, 2, unit="day"),
 }
 every_window = pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)

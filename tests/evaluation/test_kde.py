@@ -11,7 +11,7 @@ from sklearn.neighbors import KernelDensity
 
 from hplus.evaluation import EdgeCorrectedKDE, kde, smoothing
 from hplus.grids import TensorGrid
-from hplus.windows import Box, Interval, Polygon, Polygons
+from hplus.windows import Box, Cycle, Interval, Polygon, Polygons
 
 BENT = Polygon([[0, 0], [3, 1], [1, 1.5], [2, 4], [-1, 2]], unit="km")
 WINDOWS = {
@@ -263,13 +263,34 @@ def test_events_at_the_same_place_are_neighbours():
     np.testing.assert_allclose(np.abs(near.away[:, 0]), [0.0, 0.0, 0.0, 0.5])
 
 
-def test_smoothing_is_symmetric_and_sums_over_all_nodes(rng):
-    a, b, widths = rng.uniform(size=(7, 5)), rng.uniform(size=(7, 5)), np.array([1.2, 0.8])
-    nodes = TensorGrid((0, 0), (6, 4), (7, 5)).nodes()
-    oracle = gaussian(nodes, nodes, widths) @ a.ravel()
-    np.testing.assert_allclose(smoothing.smooth(a, widths).ravel(), oracle)
-    left, right = (b * smoothing.smooth(a, widths)).sum(), (a * smoothing.smooth(b, widths)).sum()
-    assert left == pytest.approx(right)
+@pytest.mark.parametrize("closed", [(), (1,)])
+def test_smoothing_is_symmetric_and_sums_over_all_nodes_and_all_ways_round(closed, rng):
+    a, b, widths = rng.uniform(size=(7, 5)), rng.uniform(size=(7, 5)), np.array([1.2, 2.5])
+    grid = TensorGrid((0, 0), (6, 4), (7, 5), closed)
+    rounds = [(0.0, 4.0 * m) for m in range(-9, 10)] if closed else [(0.0, 0.0)]
+    nodes = grid.nodes()
+    oracle = sum(gaussian(nodes + turn, nodes, widths) for turn in rounds) @ a.ravel()
+    np.testing.assert_allclose(smoothing.smooth(grid, a, widths).ravel(), oracle)
+    left, right = (x * smoothing.smooth(grid, y, widths) for x, y in ((a, b), (b, a)))
+    assert left.sum() == pytest.approx(right.sum())
+
+
+def test_on_a_cycle_a_shifted_pattern_has_the_shifted_estimate(rng):
+    x = rng.beta(2, 5, (60, 1)) * 24.0
+    z = rng.uniform(0.0, 24.0, (200, 1))
+    here = EdgeCorrectedKDE(Cycle(24)).fit(x)
+    there = EdgeCorrectedKDE(Cycle(24)).fit((x + 21.0) % 24.0)
+    np.testing.assert_allclose(here.bandwidth_, there.bandwidth_, rtol=1e-6)
+    np.testing.assert_allclose(here.predict(z), there.predict((z + 21.0) % 24.0), rtol=1e-6)
+    assert here.predict([[0.0]]) == here.predict([[24.0]])
+
+
+def test_leaving_out_on_a_cycle_subtracts_the_kernel_of_all_ways_round(rng):
+    X, w, h = rng.uniform(0.0, 1.0, (20, 1)), rng.uniform(0.5, 2.0, 20), np.array([0.4])
+    K = sum(gaussian(X + m, X, h) for m in range(-9, 10)) * (1.0 - np.eye(20))
+    # the mass of a kernel on the whole circle is the same everywhere
+    oracle = w @ np.log(K @ w / (w.sum() - w) / (h[0] * np.sqrt(2.0 * np.pi))) / w.sum()
+    assert left_out(Cycle(1), X, w).score(h) == pytest.approx(oracle, abs=1e-4)
 
 
 # at the door

@@ -35,7 +35,8 @@ class EdgeCorrectedKDE(Estimator):
     """A rate by Gaussian kernel smoothing, divided by the kernel's mass inside the window.
 
     λ(x) ∝ Σ_i w_i k_h(x - x_i) / ∫_W k_h(x - u) du, scaled so that ∫_W λ = Σ_i w_i. Events are
-    binned on a grid and λ is linear between its nodes, so that integrals are exact.
+    binned on a grid and λ is linear between its nodes, so that integrals are exact. On a `Cycle`
+    the kernel goes round.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def _grid(window: Window, sides: Floats) -> TensorGrid:
     """Nodes on the box around the window, equally dense on the axes of one unit."""
     low, high = window.bounds()
     cells = np.ceil((NODES[window.dimension] - 1) * (high - low) / sides).astype(int)
-    return TensorGrid(tuple(low), tuple(high), tuple((cells + 1).tolist()))
+    return TensorGrid(tuple(low), tuple(high), tuple((cells + 1).tolist()), window.closed_axes())
 
 
 def _given(bandwidth: Any, grid: TensorGrid, window: Window) -> Floats:

@@ -7,7 +7,7 @@ not: it rounds to either side of zero.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import final
 
 import numpy as np
@@ -19,18 +19,33 @@ from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.windows import Window
 
+FARTHEST = 9.0
+"""Widths beyond which a kernel that goes round a closed axis is nothing."""
+
 CANCELLED = 1e-10
 """Share of a sum below which what is left of it, less its largest term, is rounding."""
 
 
-def smooth(values: Floats, widths: Floats) -> Floats:
-    """Σ_g' exp(-Σ_j (g_j - g'_j)² / 2 widths[j]²) values[g'] at every node g, widths in cells."""
+def smooth(grid: TensorGrid, values: Floats, widths: Floats) -> Floats:
+    """Σ_g' exp(-Σ_j (g_j - g'_j)² / 2 widths[j]²) values[g'] at every node g, widths in cells.
+
+    On a closed axis the kernel goes round, so that it is a sum over all ways from g' to g.
+    """
     out = values
-    for n, width in zip(values.shape, widths, strict=True):
-        K = toeplitz(np.exp(-0.5 * (np.arange(n) / width) ** 2))
+    for profile in _profiles(grid, widths):
         # the first axis becomes the last, so that in the end all stand as before
-        out = out.reshape(n, -1).T @ K
+        out = out.reshape(len(profile), -1).T @ toeplitz(profile)
     return out.reshape(values.shape)
+
+
+def _profiles(grid: TensorGrid, widths: Floats) -> Iterator[Floats]:
+    """The kernel between the first node of each axis and all of them."""
+    for axis, (n, width) in enumerate(zip(grid.shape, widths, strict=True)):
+        steps = np.arange(n)
+        if axis in grid.closed:
+            rounds = int(np.ceil(FARTHEST * width / (n - 1)))
+            steps = steps + (n - 1) * np.arange(-rounds - 1, rounds + 1)[:, None]
+        yield np.exp(-0.5 * (np.atleast_2d(steps) / width) ** 2).sum(axis=0)
 
 
 def widths_in_cells(grid: TensorGrid, bandwidth: Floats) -> Floats:
@@ -54,7 +69,7 @@ def edge_corrected_rates(
     `binned` is Σ_i w_i φ_g(x_i) and `areas` ∫_W φ_g, arrays of the grid's shape.
     """
     widths = widths_in_cells(grid, bandwidth)
-    rates = corrected(smooth(binned, widths), smooth(areas, widths), areas)
+    rates = corrected(smooth(grid, binned, widths), smooth(grid, areas, widths), areas)
     return rates * (binned.sum() / (rates * areas).sum())
 
 
@@ -83,8 +98,8 @@ class LeaveOneOut(Value):
         m(x) = ∫_W k(x, u) du, r_i = ∫_W k(u, x_i)/m(u) du and R = Σ_j w_j r_j.
         """
         widths, at = widths_in_cells(self.grid, bandwidth), self._at_events
-        masses = smooth(self.areas, widths)
-        r = smooth(corrected(self.areas, masses, self.areas), widths)
+        masses = smooth(self.grid, self.areas, widths)
+        r = smooth(self.grid, corrected(self.areas, masses, self.areas), widths)
         others = (self.binned * r).sum() - self.weights * at(r)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_rates = self._log_sums(bandwidth) - np.log(at(masses)) - np.log(others)
@@ -94,7 +109,7 @@ class LeaveOneOut(Value):
     def _log_sums(self, bandwidth: Floats) -> Floats:
         """log Σ_{j ≠ i} w_j k(x_i, x_j), shape (s,)."""
         widths = widths_in_cells(self.grid, bandwidth)
-        sums = self._at_events(smooth(self.binned, widths))
+        sums = self._at_events(smooth(self.grid, self.binned, widths))
         left = sums - self.weights * self._own(widths)
         # a sum is at least one of its terms: all there is of it where the subtraction cancels
         near = np.log(self.near) - 0.5 * ((self.away / bandwidth) ** 2).sum(axis=1)
@@ -104,8 +119,9 @@ class LeaveOneOut(Value):
         """Σ_g Σ_g' φ_g(x_i) k(g, g') φ_g'(x_i), shape (s,)."""
         u = (self.X - self.grid.low) / self.grid.spacing
         t = u - np.floor(u)
-        # (1 - t)² + t² + 2t(1 - t) k(cell)
-        return np.prod(1.0 - 2.0 * t * (1.0 - t) * -np.expm1(-0.5 / widths**2), axis=1)
+        own, next_to = np.transpose([profile[:2] for profile in _profiles(self.grid, widths)])
+        # ((1 - t)² + t²) k(0) + 2t(1 - t) k(cell)
+        return np.prod(own - 2.0 * t * (1.0 - t) * (own - next_to), axis=1)
 
     def _at_events(self, values: Floats) -> Floats:
         return self.grid.interpolate(values, self.X)

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
@@ -52,7 +52,7 @@ class Texture(Value):
 
     def prior(self, grid: TensorGrid) -> Circulant:
         """Its covariance on the nodes of a grid."""
-        torus = _open_torus(grid)
+        torus = Torus.of(grid, grid.closed)
         spectrum = np.sum([field.spectrum(torus) for field in self.fields], axis=0)
         return Circulant(torus, spectrum)
 
@@ -85,20 +85,24 @@ class Given(Value):
         return self._circulant(grid) is None
 
     def _circulant(self, grid: TensorGrid) -> Circulant | None:
-        if not self._stationary(grid):
-            return None
-        torus = Torus(grid.shape, _sides(grid), self._closed(grid))
-        spectrum = kernel_spectrum(torus, self.kernel)
+        returning = self._returning(grid)
+        torus = Torus.of(grid, returning + grid.closed)
+        spectrum = kernel_spectrum(torus, self.kernel) if self._stationary(grid) else None
+        if spectrum is None and not set(grid.closed) <= set(returning):
+            raise ValueError(
+                f"kernel must be periodic on the axis of a Cycle, or stationary with a scale well "
+                f"below its length, got {shown(self.kernel)}: use Periodic there, or an Interval."
+            )
         return None if spectrum is None else Circulant(torus, spectrum / self.penalty)
 
-    def _closed(self, grid: TensorGrid) -> tuple[bool, ...]:
-        """Is an axis a ring, the kernel being itself again at its far end?"""
+    def _returning(self, grid: TensorGrid) -> tuple[int, ...]:
+        """The axes at whose far end the kernel is itself again."""
         start, d = np.array([grid.low]), grid.dimension
         ends = start + np.diag(_sides(grid))
         peak = self.kernel.diag(start)[0]
         back = self.kernel(ends, start)[:, 0] >= peak * (1.0 - 1e-9)
         middle = self.kernel(start + 0.37 * np.diag(_sides(grid)), start)[:, 0] < peak * (1 - 1e-6)
-        return tuple(bool(back[j] and middle[j]) for j in range(d))
+        return tuple(j for j in range(d) if back[j] and middle[j])
 
     def _stationary(self, grid: TensorGrid) -> bool:
         """Does k(x, z) depend on z - x alone, and not on its signs? Tried on some points."""
@@ -109,10 +113,6 @@ class Given(Value):
         direct = np.diagonal(self.kernel(X, Z))
         moved = np.diagonal(self.kernel(np.zeros_like(X), signs * (Z - X)))
         return bool(np.allclose(direct, moved, rtol=1e-9, atol=1e-12 * np.abs(direct).max()))
-
-
-def _open_torus(grid: TensorGrid) -> Torus:
-    return Torus(grid.shape, _sides(grid), (False,) * grid.dimension)
 
 
 def _sides(grid: TensorGrid) -> tuple[float, ...]:

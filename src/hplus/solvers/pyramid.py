@@ -49,10 +49,9 @@ class Level:
 
     def start(self) -> Floats:
         """A first guess of the log rate: blurred counts over blurred exposure, (1, *grid)."""
-        sides = tuple(np.subtract(self.grid.high, self.grid.low).tolist())
-        torus = Torus(self.grid.shape, sides, (False,) * self.grid.dimension)
+        torus = Torus.of(self.grid, self.grid.closed)
         exponents: Any = 0.0
-        for side, omega in zip(sides, torus.frequencies, strict=True):
+        for side, omega in zip(torus.sides, torus.frequencies, strict=True):
             exponents = exponents + 0.5 * (START * side * omega) ** 2
         blur = np.exp(-exponents)
         events, exposure = (np.maximum(torus.apply(blur, x), 0.0) for x in (self.counts, self.nu))

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.fft
 
 from hplus._checks import Floats
+from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
 
 PADDING = {1: 2.0, 2: 1.5, 3: 1.4}
@@ -35,6 +36,12 @@ class Torus:
     shape: tuple[int, ...]
     sides: tuple[float, ...]
     closed: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, grid: TensorGrid, closed: tuple[int, ...]) -> Torus:
+        """The torus around a grid some of whose axes are closed."""
+        sides = tuple(np.subtract(grid.high, grid.low).tolist())
+        return cls(grid.shape, sides, tuple(j in closed for j in range(grid.dimension)))
 
     @cached_property
     def padded(self) -> tuple[int, ...]:
