@@ -20,6 +20,7 @@ from hplus import (
     Periodic,
     Polygon,
     Statistic,
+    StreamingIntensity,
     load,
     save,
 )
@@ -120,6 +121,16 @@ def test_draws_of_counts_are_those_of_the_draws_of_the_rate(name):
     ]
     oracle = [f.replace(values=f.values * factor).integral(part) for factor in factors]
     np.testing.assert_allclose(rate.count_draws(part)[:3], oracle, rtol=1e-10)
+
+
+def test_a_stream_counts_in_proportion_to_the_exposure_too():
+    rate = StreamingIntensity(WINDOWS["interval"]).partial_fit(events(WINDOWS["interval"]))
+    parts = [Interval(-2, 1), Interval(1, 10)]
+    np.testing.assert_allclose(
+        rate.expected_count(parts, exposure=2.5), 2.5 * rate.expected_count(parts), rtol=1e-14
+    )
+    with pytest.raises(ValueError, match="exposure must be a positive finite number, got 0"):
+        rate.expected_count(parts, exposure=0)
 
 
 @pytest.mark.parametrize("exposure", [0.0, -1.0, np.inf, np.nan])

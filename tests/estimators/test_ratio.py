@@ -37,6 +37,14 @@ def test_the_ratio_is_that_of_the_rates_and_inside_a_band_that_widens_with_its_l
 
 
 @each
+def test_bounds_stay_positive_and_finite_where_next_to_nothing_is_known(name, model):
+    a, b = pair(name, model)
+    X = WINDOWS[name].sample(50, random_state=3)
+    low, high = (a / b).predict_interval(X, 1.0 - 1e-12)
+    assert np.all((low > 0.0) & (low < high) & (high < np.inf))
+
+
+@each
 def test_the_ratio_the_other_way_round_is_its_inverse_and_so_are_its_bounds(name, model):
     a, b = pair(name, model)
     X, parts = WINDOWS[name].sample(50, random_state=3), [WINDOWS[name]]

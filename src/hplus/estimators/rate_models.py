@@ -81,8 +81,8 @@ class SquaresRate:
         """The log rate and how far its bounds lie from it; -inf where the rate is 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             center, low, high = (np.log(f) for f in (self.function(X), *self.interval(X, level)))
-            distances = (np.nan_to_num(d, nan=FARTHEST) for d in (center - low, high - center))
-        below, above = (np.clip(d, 0.0, FARTHEST) for d in distances)
+            distances = np.nan_to_num([center - low, high - center], nan=FARTHEST)
+        below, above = np.clip(distances, 0.0, FARTHEST)
         return LogBand(center, below, above)
 
     def count_draws(self, region: Window) -> Floats:
