@@ -1,12 +1,17 @@
 """How `make docs` builds the site: Markdown pages, a gallery of examples, the API. No network."""
 
+import re
 import sys
 from pathlib import Path
 
 from docutils import nodes
+from sphinx.util import logging
 
 import hplus
+import hplus.evaluation
+import hplus.plotting
 
+logger = logging.getLogger(__name__)
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 project = "hplus"
@@ -37,6 +42,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_use_rtype = False
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 python_use_unqualified_type_names = True
 
 sphinx_gallery_conf = {
@@ -56,6 +62,8 @@ sphinx_gallery_conf = {
 }
 suppress_warnings = ["config.cache"]
 
+# equations and wide tables need the room of a sidebar
+WIDE = ["index", "start", "which", "guide", "peers", "mathematics", "jobs/index", "papers/*/*"]
 html_theme = "pydata_sphinx_theme"
 html_title = "hplus"
 html_logo = "_static/logo.svg"
@@ -75,8 +83,15 @@ html_theme_options = {
     "show_prev_next": False,
     "show_toc_level": 2,
 }
-# equations and wide tables need the room
-html_sidebars = dict.fromkeys(["index", "start", "which", "peers", "guide", "mathematics"], [])
+html_sidebars = {page: [] for page in WIDE}
+
+
+def check_api_page(app):
+    """Warn of a public name that api.md does not list."""
+    listed = set(re.findall(r"^   (\w+)$", Path(app.srcdir, "api.md").read_text(), re.MULTILINE))
+    for module in (hplus, hplus.evaluation, hplus.plotting):
+        for name in sorted(set(module.__all__) - listed):
+            logger.warning("%s.%s is public but not listed in api.md", module.__name__, name)
 
 
 def trim(app, doctree):
@@ -88,5 +103,12 @@ def trim(app, doctree):
             block += nodes.Text(text)
 
 
+def compile_streams(app):
+    """Compile before the gallery is run, so that no example says that it has to wait."""
+    hplus.StreamingIntensity(hplus.Interval(0, 1)).partial_fit([[0.5]])
+
+
 def setup(app):
+    app.connect("builder-inited", check_api_page)
+    app.connect("builder-inited", compile_streams, priority=100)
     app.connect("doctree-read", trim)

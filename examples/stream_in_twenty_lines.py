@@ -2,7 +2,7 @@
 At what hour are cars stolen? A stream, month by month
 ======================================================
 
-Thefts come in one month after another. The model sees each month once, keeps a few dozen weights,
+Thefts come in one month after another. The model sees each month once, keeps some twenty weights,
 and has an answer at any moment. The exposure is the days of the month, so that the rate is per day.
 The time of a theft is half-way between the last sight of the car and the first of its absence:
 what peaks after midnight is the middle of the night, not a moment that anyone saw. The kernel
