@@ -26,6 +26,63 @@ def pytest_configure():
                 kept.unlink()
 
 
+AT_THE_DOOR = {
+    "check_array_api_input",
+    "check_classifier_data_not_an_array",
+    "check_classifiers_classes",
+    "check_complex_data",
+    "check_dtype_object",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimators_empty_data_messages",
+    "check_estimators_fit_returns_self",
+    "check_estimators_nan_inf",
+    "check_estimators_pickle(readonly_memmap=True)",
+    "check_fit1d",
+    "check_fit2d_predict1d",
+    "check_fit_check_is_fitted",
+    "check_fit_score_takes_y",
+    "check_n_features_in",
+    "check_n_features_in_after_fitting",
+    "check_pipeline_consistency",
+    "check_positive_only_tag_during_fit",
+    "check_regressor_data_not_an_array",
+    "check_regressors_int",
+    "check_requires_y_none",
+    "check_sample_weights_list",
+    "check_sample_weights_not_an_array",
+    "check_sample_weights_pandas_series",
+    "check_sample_weights_shape",
+    "check_supervised_y_2d",
+    "check_supervised_y_no_nan",
+}
+"""Checks of scikit-learn that see what one door does for all settings of a class."""
+
+HELD_OTHERWISE = {
+    "check_classifiers_train",
+    "check_classifiers_train(readonly_memmap=True,X_dtype=float32)",
+    "check_regressors_train",
+    "check_regressors_train(readonly_memmap=True,X_dtype=float32)",
+}
+"""As those in read-only memory, which is stricter; check_estimators_dtypes has the other types."""
+
+
+def pytest_collection_modifyitems(items):
+    """Both kinds of checks run with the first setting of a class in a file only."""
+    first, kept = {}, []
+    for item in items:
+        values = getattr(getattr(item, "callspec", None), "params", {})
+        if "check" in values and "estimator" in values:
+            name = item.callspec.id.rpartition("-")[2]
+            kind = (item.path, type(values["estimator"]))
+            if first.setdefault(kind, values["estimator"]) is not values["estimator"] and (
+                name in AT_THE_DOOR | HELD_OTHERWISE
+            ):
+                continue
+        kept.append(item)
+    items[:] = kept
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -16,8 +16,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from safetensors.numpy import save_file
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.svm import SVC
@@ -634,10 +636,10 @@ def test_a_fit_that_needs_too_much_memory_is_refused_before_it_takes_any(fit, mo
 
 def test_two_hundred_thousand_rows_without_landmarks_are_refused_at_once(monkeypatch):
     monkeypatch.setattr(_checks, "memory_limit", lambda: 16.0 * 2**30)
-    start = time.perf_counter()
+    start = time.process_time()
     call = regress(np.arange(200_000.0)[:, None], np.zeros(200_000))
     refused(call, MemoryError, "landmarks", "A fit on all 200000 points needs 596.0 GiB and 16.0")
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
 
 
 # Files
@@ -715,10 +717,6 @@ ODD = {
     "equal targets": (X, np.ones(12)),
     "targets of zero": (X, np.zeros(12)),
     "whole numbers": (np.arange(24).reshape(12, 2), np.arange(12)),
-    "truth values": (X > 0.5, Y > 0.5),
-    "objects": (X.astype(object), Y.astype(object)),
-    "lists": (X.tolist(), Y.tolist()),
-    "nullable numbers": (pd.DataFrame(X).astype("Float64"), pd.Series(Y).astype("Float64")),
     "points far away": (1e50 + 1e50 * X, Y),
     "points close together": (1e-50 * X, Y),
 }
@@ -748,8 +746,31 @@ def test_odd_data_are_learned_from(machine, data):
     assert np.isfinite(machine.fit(points, targets).predict(points)).all()
 
 
+FORMS = {
+    "truth values": lambda A: A > 0.5,
+    "objects": lambda A: A.astype(object),
+    "lists": lambda A: A.tolist(),
+    "nullable numbers": lambda A: (pd.DataFrame if A.ndim == 2 else pd.Series)(A).astype("Float64"),
+}
+ONE_OF_EACH = [
+    KernelRegressor(G),
+    SoSRegressor(G),
+    HeteroscedasticRegressor(G, cone="full"),
+    QuantilesRegressor(kernel=G, cone="full"),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("machine", ONE_OF_EACH, ids=repr)
+def test_numbers_of_any_form_are_learned_from_as_numbers(machine, form):
+    points, targets = FORMS[form](X), FORMS[form](Y)
+    plain = [np.array(values, dtype=float) for values in (points, targets)]
+    expected = clone(machine).fit(*plain).predict(plain[0])
+    assert_array_equal(machine.fit(points, targets).predict(points), expected)
+
+
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
-@pytest.mark.parametrize("data", ["two rows", "one column", "equal rows", "truth values"])
+@pytest.mark.parametrize("data", ["two rows", "one column", "equal rows"])
 def test_odd_points_are_told_apart(data, loss):
     points = ODD[data][0]
     y = np.array(["dry", "wet"])[LABELS[: len(points)]]

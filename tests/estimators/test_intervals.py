@@ -80,7 +80,7 @@ def test_the_likelihood_is_that_of_a_normal_law():
 
 
 def test_a_fit_does_not_depend_on_the_unit_of_the_targets():
-    X, y, _, _ = noisy(150)
+    X, y, _, _ = noisy(60)
     for model in (HeteroscedasticRegressor(K), QuantilesRegressor(kernel=K, cone="full")):
         one, other = clone(model).fit(X, y), clone(model).fit(X, 1e4 * y - 7e5)
         scale = np.abs(other.predict(X)).max()
@@ -90,7 +90,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_targets():
 
 @pytest.mark.parametrize("kernel", ["auto", Gaussian(0.3), Linear() + Constant()], ids=repr)
 def test_far_from_the_data_everything_is_finite_and_the_noise_positive(kernel):
-    X, y, _, _ = noisy(60)
+    X, y, _, _ = noisy(25)
     model = HeteroscedasticRegressor(kernel).fit(X, y)
     far = np.array([[-1e12], [1e12], [1e6], [-3.0]])
     assert np.isfinite(model.predict(far)).all()
@@ -132,7 +132,7 @@ def test_quantiles_never_cross(positive, rng):
 
 
 def test_an_interval_is_made_of_the_quantiles_at_its_ends():
-    X, y, _, _ = noisy(100)
+    X, y, _, _ = noisy(40)
     model = QuantilesRegressor((0.05, 0.5, 0.95), kernel=K).fit(X, y)
     low, high = model.predict_interval(X, 0.9)
     np.testing.assert_array_equal(np.stack([low, high], 1), model.predict(X)[:, [0, 2]])
@@ -207,7 +207,7 @@ def test_a_precision_beyond_floating_point_is_one_sentence():
 
 
 def test_a_better_fit_has_a_higher_score():
-    X, y, _, _ = noisy(300)
+    X, y, _, _ = noisy(100)
     good = QuantilesRegressor(kernel=K, cone="full").fit(X, y)
     flat = QuantilesRegressor(kernel=Constant(1.0), cone="full").fit(X, y)
     assert flat.score(X, y) < good.score(X, y) < 0.0
@@ -221,7 +221,7 @@ def test_one_level_is_a_quantile_regression():
 
 
 def test_models_come_back_from_a_file(tmp_path):
-    X, y, _, _ = noisy(60)
+    X, y, _, _ = noisy(25)
     for model in (
         HeteroscedasticRegressor(K, cone=Full(0.1)),
         QuantilesRegressor(kernel=K, landmarks=10),

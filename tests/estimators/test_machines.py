@@ -21,9 +21,9 @@ from hplus.kernels import Constant, Custom, Gaussian, Linear, Matern32, Periodic
 from hplus.losses import EpsilonInsensitive, Huber, PoissonLog, Quantile
 
 G = Gaussian(1.0)
-REGRESSORS = [
-    KernelRegressor(),
+REGRESSORS = [  # the first of a class goes through all checks
     KernelRegressor(G),
+    KernelRegressor(),
     KernelRegressor(G, landmarks=150),
     KernelRegressor(G, loss="huber"),
     KernelRegressor(G, loss="absolute"),
@@ -32,9 +32,9 @@ REGRESSORS = [
     KernelRegressor(G, loss="poisson_log"),
 ]
 CLASSIFIERS = [
+    KernelClassifier(Matern32(1.0), solver="dual"),
     KernelClassifier(),
     KernelClassifier(G, solver="primal"),
-    KernelClassifier(Matern32(1.0), solver="dual"),
     KernelClassifier(G, loss="squared_hinge"),
     KernelClassifier(G, loss="logistic"),
     KernelClassifier(G, loss="logistic", landmarks=20),

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import nnls
@@ -90,7 +90,7 @@ def test_no_prediction_is_ever_negative(kernel, cone, loss, points, dtype):
     assert np.isfinite(f).all()
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(st.integers(0, 10**6))
 def test_no_prediction_of_a_random_fit_is_negative(seed):
     rng = np.random.default_rng(seed)
@@ -105,7 +105,12 @@ def test_no_prediction_of_a_random_fit_is_negative(seed):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(X, y, sample_weight=rng.integers(1, 4, n))
+        try:
+            model.fit(X, y, sample_weight=rng.integers(1, 4, n))
+        except ValueError as refusal:  # of counts that no landmark reaches
+            if "must have a kernel value above 0" not in str(refusal):
+                raise
+            reject()
     f = model.predict(np.vstack([X, 1e3 * X, rng.normal(size=(5, d))]))
     assert np.all(f >= 0.0)
 
@@ -219,8 +224,8 @@ def test_the_factor_has_few_columns():
 
 
 def test_a_scale_and_penalties_are_learned_that_predict_well(rng):
-    X = rng.uniform(-3, 3, size=(80, 1))
-    y = np.exp(np.sin(2 * X[:, 0])) + 0.2 * rng.normal(size=80)
+    X = rng.uniform(-3, 3, size=(50, 1))
+    y = np.exp(np.sin(2 * X[:, 0])) + 0.2 * rng.normal(size=50)
     model = SoSRegressor(cone="auto").fit(X, y)
     assert isinstance(model.cone_, Full)
     assert model.score(X, y) > 0.9
@@ -286,7 +291,7 @@ def test_a_grid_search_reaches_into_kernel_and_cone():
 
 
 def test_a_model_comes_back_from_a_file(tmp_path):
-    X, y = counts()
+    X, y = counts(25)
     for model in (SoSRegressor(G), SoSRegressor(G, cone="diagonal"), SoSRegressor(cone="auto")):
         save(model.fit(X, y), tmp_path / "m.hplus")
         again = load(tmp_path / "m.hplus")

@@ -1,6 +1,5 @@
 """Laws of compiled kernels: the same numbers as the kernels themselves, from data alone."""
 
-import os
 import subprocess
 import sys
 
@@ -248,8 +247,8 @@ print(sum(kernel_row.stats.cache_hits.values()), sum(kernel_row.stats.cache_miss
 """
 
 
-def test_a_second_process_takes_the_machine_code_from_disk_whatever_the_kernel(tmp_path):
-    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", FRESH_PROCESS]
-    counts = [subprocess.check_output(command, env=env, text=True).split() for _ in range(2)]
-    assert counts == [["0", "1"], ["1", "0"]]
+def test_the_next_process_takes_the_machine_code_from_disk_whatever_the_kernel():
+    p = program(Laplace(1.0), 1)
+    kernel_row(p.ops, p.params, np.zeros((3, 1)), 3, np.zeros(1), p.stack(3))
+    counts = subprocess.check_output([sys.executable, "-c", FRESH_PROCESS], text=True)
+    assert counts.split() == ["1", "0"]
