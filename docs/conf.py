@@ -36,7 +36,6 @@ myst_enable_extensions = ["colon_fence", "attrs_inline"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "inherited-members": False}
 autosummary_ignore_module_all = False
 napoleon_google_docstring = False
 napoleon_use_ivar = True

@@ -2,12 +2,14 @@
 
 import re
 
+# a link into scikit-learn's own pages, in what is inherited from there
+LINKS = re.compile(r":ref:`([^<`]+?) *<[^>`]*>`")
 MARKS = re.compile(r"(`+[^`]*`+)|([|*]|(?<=\w)_(?!\w))")
 
 
 def escape(line):
     """`line` with |, * and a trailing _ as characters, but for what stands in backticks."""
-    return MARKS.sub(lambda found: found[1] or "\\" + found[2], line)
+    return MARKS.sub(lambda found: found[1] or "\\" + found[2], LINKS.sub(r"\1", line))
 
 
 def plain(app, what, name, obj, options, lines):
