@@ -4,12 +4,17 @@ import re
 
 # a link into scikit-learn's own pages, in what is inherited from there
 LINKS = re.compile(r":ref:`([^<`]+?) *<[^>`]*>`")
-MARKS = re.compile(r"(`+[^`]*`+)|([|*]|(?<=\w)_(?!\w))")
+MARKS = re.compile(r"(`+[^`]*`+)(\w?)|([|*]|(?<=\w)_(?!\w))")
 
 
 def escape(line):
-    """`line` with |, * and a trailing _ as characters, but for what stands in backticks."""
-    return MARKS.sub(lambda found: found[1] or "\\" + found[2], LINKS.sub(r"\1", line))
+    """`line` with |, * and a trailing _ as characters, but for `code`, which may have an ending."""
+    return MARKS.sub(_escaped, LINKS.sub(r"\1", line))
+
+
+def _escaped(found):
+    code, ending, mark = found.groups()
+    return "\\" + mark if mark else code + ("\\ " + ending if ending else "")
 
 
 def plain(app, what, name, obj, options, lines):
