@@ -278,10 +278,14 @@ def test_the_deviance_is_zero_at_the_truth_only():
 
 def test_a_hook_hears_the_stages_and_can_stop_the_fit():
     columns, mean, _ = table(30)
-    stages = {}
+    stages, study = {}, QuantityStudy(random_state=0)
     with progress(lambda stage, done, total: stages.update({stage: done / total})):
-        QuantityStudy(random_state=0).fit(columns, mean)
+        study.fit(columns, mean)
     assert list(stages) == [
         "checking on rows held out", "shuffling columns", "learning from all rows",
     ]  # fmt: skip
     assert set(stages.values()) == {1.0}
+    before = study.predict(columns)
+    with pytest.raises(ZeroDivisionError), progress(lambda stage, done, total: 1 / (total - done)):
+        study.fit(columns, mean + 5.0)
+    assert np.array_equal(study.predict(columns), before)
