@@ -6,6 +6,9 @@ import re
 LINKS = re.compile(r":ref:`([^<`]+?) *<[^>`]*>`")
 MARKS = re.compile(r"(`+[^`]*`+)(\w?)|([|*]|(?<=\w)_(?!\w))")
 
+# how napoleon begins an entry of a list: * **name** (*type*) -- text
+ENTRY = re.compile(r"\s*(:\w+: +)?\* \*\*")
+
 
 def escape(line):
     """`line` with |, * and a trailing _ as characters, but for `code`, which may have an ending."""
@@ -24,7 +27,8 @@ def plain(app, what, name, obj, options, lines):
         start = line.lstrip()
         example = bool(start) and (example or start.startswith(">>>"))
         if not example and not start.startswith(".. "):
-            lines[i] = escape(line)
+            head, dash, text = line.partition(" -- ") if ENTRY.match(line) else ("", "", line)
+            lines[i] = head + dash + escape(text)
 
 
 def skip(app, what, name, obj, skipped, options):
