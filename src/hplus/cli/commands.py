@@ -9,6 +9,7 @@ from hplus.cli.ask import check, expect, info, predict, sample
 from hplus.cli.doors import CODES, Commands
 from hplus.cli.fit import fit
 from hplus.cli.show import data, demo, report
+from hplus.cli.stream import stream
 
 EPILOG = "Exit codes: 0 all went well; " + "; ".join(
     f"{code} {said}" for code, said in CODES.items()
@@ -27,5 +28,5 @@ def hplus() -> None:
     """
 
 
-for command in (fit, expect, predict, sample, check, info, report, demo, data):
+for command in (fit, stream, expect, predict, sample, check, info, report, demo, data):
     hplus.add_command(command)

@@ -102,7 +102,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     """
     began = perf_counter()
     check_writable(output)
-    frame = plan(file, **_plan_words(options))
+    frame = plan(file, **plan_words(options))
     study = EventStudy(
         frame,
         options["exposure"],
@@ -119,7 +119,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     _tell(study, output, as_json)
 
 
-def _plan_words(options: dict[str, Any]) -> dict[str, Any]:
+def plan_words(options: dict[str, Any]) -> dict[str, Any]:
     """The options of `plan` among those of a command."""
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")

@@ -24,7 +24,7 @@ from hplus.tables.source import Table, TableError, open_table
 
 
 def plan(
-    path: str,
+    path: str | Table,
     columns: Sequence[str] = (),
     *,
     window: Sequence[float] | None = None,
@@ -42,7 +42,7 @@ def plan(
 
     Parameters
     ----------
-    path : str
+    path : str or Table
         The file; it is read only to tell its range when the window is missing.
     columns : sequence of str
         Columns with coordinates, one to three.
@@ -65,7 +65,7 @@ def plan(
     form : str
         A format of strptime, for times that are not ISO 8601.
     """
-    table = open_table(path)
+    table = path if isinstance(path, Table) else open_table(path)
     for name in (*columns, *([time] if time else [])):
         table.require(name)
     _check_words(columns, window, within, time, start, end, cycle)

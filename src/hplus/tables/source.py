@@ -87,15 +87,15 @@ def open_table(path: str) -> Table:
     """The table in a file, its kind told by its first bytes; "-" is the standard input (CSV)."""
     arrow()
     if path == "-":
-        return _csv_table(path, sys.stdin.buffer.read())
+        return csv_table(path, sys.stdin.buffer.read())
     start = _start(path)
     if start.startswith(b"PAR1"):
         return _parquet_table(path)
-    with _reading(path), _stream(path) as stream:
+    with reading(path), opened(path) as stream:
         start = stream.read(BLOCK)
     if not start.strip():
         raise TableError(f"{path} is empty: a table needs a header and rows.")
-    return _json_table(path) if start.lstrip()[:1] == b"{" else _csv_table(path, start)
+    return _json_table(path) if start.lstrip()[:1] in (b"{", b"[") else csv_table(path, start)
 
 
 def _start(path: str) -> bytes:
@@ -103,12 +103,12 @@ def _start(path: str) -> bytes:
         raise TableError(f"{path} does not exist: check the name and the folder.")
     if Path(path).is_dir():
         raise TableError(f"{path} is a folder: name a file in it.")
-    with _reading(path), open(path, "rb") as file:
+    with reading(path), open(path, "rb") as file:
         return file.read(4)
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def reading(path: str) -> Iterator[None]:
     """What goes wrong on the way is said in one sentence that names the file."""
     try:
         yield
@@ -125,14 +125,15 @@ def _reading(path: str) -> Iterator[None]:
         raise TableError(f"{path} cannot be read: {said[:200].rstrip('.')}.") from error
 
 
-def _stream(path: str) -> Any:
+def opened(path: str) -> Any:
     """The bytes of a file, unpacked if it is compressed."""
     start = _start(path)
     packing = next((name for magic, name in COMPRESSED.items() if start.startswith(magic)), None)
     return arrow().input_stream(path, compression=packing)
 
 
-def _csv_table(path: str, start: bytes) -> Table:
+def csv_table(path: str, start: bytes) -> Table:
+    """The table whose first bytes are these; all of it, if it is the standard input."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in start[:1000]:
         raise TableError(f"{path} is not UTF-8 text: convert it, or save it as CSV in UTF-8.")
     line = start.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
@@ -168,8 +169,8 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
     names = [
         name if table.names.count(name) == 1 else f"\0{i}" for i, name in enumerate(table.names)
     ]
-    with _reading(table.path):
-        stream = _stream(table.path) if given is None else io.BytesIO(given)
+    with reading(table.path):
+        stream = opened(table.path) if given is None else io.BytesIO(given)
         reader = arrow_csv.open_csv(
             stream,
             read_options=arrow_csv.ReadOptions(block_size=BLOCK, column_names=names, skip_rows=1),
@@ -186,7 +187,7 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
         )
     first = 0
     while True:
-        with _reading(table.path):
+        with reading(table.path):
             try:
                 batch = reader.read_next_batch()
             except StopIteration:
@@ -196,21 +197,23 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
 
 
 def _json_table(path: str) -> Table:
-    with _reading(path), _stream(path) as stream:
+    with reading(path), opened(path) as stream:
         line = stream.read(BLOCK).split(b"\n", 1)[0]
     try:
-        names = list(json.loads(line))
-    except ValueError as error:
+        names = json.loads(line)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, dict):
+        got = line[:60].decode("utf-8", "replace")
         raise TableError(
-            f"{path} must hold one JSON object a line, got {line[:60].decode('utf-8', 'replace')!r}"
-            ": write it as JSON lines."
-        ) from error
-    return Table(path, names, _json_chunks)
+            f"{path} must hold one JSON object a line, got {got!r}: write it as JSON lines."
+        )
+    return Table(path, list(names), _json_chunks)
 
 
 def _json_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
     first = 0
-    with _reading(table.path), _stream(table.path) as stream:
+    with reading(table.path), opened(table.path) as stream:
         lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
         while True:
             rows = [line for line, _ in zip(lines, range(LINES), strict=False)]
@@ -218,7 +221,7 @@ def _json_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
                 return
             kept = list(_objects(table, rows, first))
             columns = {
-                name: arrow().array([_text(row.get(name)) for row in kept], arrow().string())
+                name: arrow().array([cell_text(row.get(name)) for row in kept], arrow().string())
                 for name in wanted
             }
             yield Chunk(columns, first)
@@ -238,7 +241,8 @@ def _objects(table: Table, lines: list[str], first: int) -> Iterator[dict[str, A
             table.first_broken = table.first_broken or [number + 1]
 
 
-def _text(cell: Any) -> str | None:
+def cell_text(cell: Any) -> str | None:
+    """A cell of JSON as text, None if there is none."""
     if cell is None or (isinstance(cell, str) and cell.strip() in MISSING):
         return None
     return cell if isinstance(cell, str) else json.dumps(cell)
@@ -247,7 +251,7 @@ def _text(cell: Any) -> str | None:
 def _parquet_table(path: str) -> Table:
     from pyarrow import parquet
 
-    with _reading(path):
+    with reading(path):
         names = list(parquet.ParquetFile(path).schema_arrow.names)
     return Table(path, names, _parquet_chunks)
 
@@ -256,7 +260,7 @@ def _parquet_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
     from pyarrow import parquet
 
     first = 0
-    with _reading(table.path):
+    with reading(table.path):
         for batch in parquet.ParquetFile(table.path).iter_batches(LINES, columns=wanted):
             yield Chunk({name: batch.column(name) for name in wanted}, first)
             first += batch.num_rows

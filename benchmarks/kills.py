@@ -1,0 +1,176 @@
+"""Kills at random instants: nothing that was said to be safe is lost, and nothing is torn.
+
+    python benchmarks/kills.py --kills 200
+
+`hplus stream` is killed again and again, each time checked against a run that was never
+interrupted, and goes on from what it left. Then a process that saves two models in turn to one
+file is killed: the file must be one of the two. A child is forked when all is compiled, so that
+kills fall on the work and not on the start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hplus import Box, Interval, StreamingIntensity, load, save
+from hplus.cli.commands import hplus
+from hplus.storage.files import read_file
+from hplus.studies.frames import Frame
+from hplus.studies.snapshots import Snapshots
+from hplus.studies.streams import StreamStudy
+
+FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
+BUDGET, EVERY, LINES = 30, 100, 20_000
+LONGEST = 0.5
+"""Seconds that a child lives at most."""
+
+
+def write_events(path: Path, seed: int) -> bytes:
+    """A CSV of events, some lines of it bad."""
+    rng = np.random.RandomState(seed)
+    X = np.where(rng.rand(LINES, 1) < 0.5, 0.3 + 0.1 * rng.randn(LINES, 2), rng.rand(LINES, 2))
+    lines = [f"{x:.6f},{y:.6f}" for x, y in X.tolist()]
+    for i in rng.randint(LINES, size=LINES // 50):
+        lines[i] = str(rng.choice(["", "0.5", "0.5,nan", "a,b", '"0.5,0.5', "0.5,0.5,0.5"]))
+    data = ("x,y\n" + "\n".join(lines) + "\n").encode()
+    path.write_bytes(data)
+    return data
+
+
+def killed(work: Callable[[], Any], seconds: float) -> bool:
+    """Run `work` in a child and kill it after a while; was it still at work?"""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+            os._exit(0)
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(1)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status) and os.WEXITSTATUS(status) != 0:
+        raise AssertionError("a child failed by itself")
+    return os.WIFSIGNALED(status)
+
+
+def stream_work(csv: Path, state: Path, said: Path) -> Callable[[], Any]:
+    """The command, its output in the file `said`."""
+    words = ["stream", str(csv), "--columns", "x,y", "--window", "0,0,1,1", "--json"]
+    words += ["--budget", str(BUDGET), "--every", str(EVERY), "--state", str(state)]
+
+    def work() -> None:
+        out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(out, 1)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        hplus.main(words, standalone_mode=False)
+
+    return work
+
+
+def content(path: Path) -> tuple[Any, Any]:
+    """All that a model file holds: its document, and a checksum of each array."""
+    document, _ = read_file(path)
+    return document["model"], document["arrays"]
+
+
+def promised(said: Path) -> int:
+    """The last offset that was printed."""
+    lines = said.read_text().split("\n")[:-1] if said.exists() else []
+    return int(json.loads(lines[-1])["offset"]) if lines else 0
+
+
+def check_state(state: Path, data: bytes, like: StreamStudy, said: Path) -> int:
+    """The offset of what a child left, which must be what `like` becomes on the same lines."""
+    with Snapshots(state) as snapshots, warnings.catch_warnings():
+        warnings.simplefilter("error")  # no snapshot may be damaged, though one would do
+        kept = snapshots.newest()
+    offset = 0 if kept is None else kept.offset_
+    assert offset >= promised(said), f"{promised(said)} was promised, {offset} is there"
+    if kept is not None:
+        like.take(data[like.offset_ : offset])
+        files = [state.parent / name for name in ("kept.hplus", "like.hplus")]
+        for study, file in zip((kept, like), files, strict=True):
+            save(study, file)
+        assert content(files[0]) == content(files[1]), f"the states at byte {offset} differ"
+    return offset
+
+
+def kill_streams(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
+    """Kill `hplus stream` so many times; what was seen."""
+    rng, seen = random.Random(seed), {"kills": 0, "ends": 0, "advances": 0}
+    rounds = 0
+    warm_up()
+    while seen["kills"] < kills:
+        rounds += 1
+        csv, state, said = (folder / f"{name}{rounds}" for name in ("csv", "state", "said"))
+        data, like, offset = write_events(csv, seed + rounds), StreamStudy(FRAME, budget=BUDGET), 0
+        like.begin()
+        while offset < len(data) and seen["kills"] < kills:
+            was_killed = killed(stream_work(csv, state, said), LONGEST * rng.random())
+            seen["kills" if was_killed else "ends"] += 1
+            now = check_state(state, data, like, said)
+            assert now >= offset, "what was safe before is gone"
+            seen["advances"] += now > offset
+            offset = now
+            said.unlink(missing_ok=True)
+    return seen
+
+
+def kill_saves(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
+    """Kill a process that saves two models in turn; the file must be one of them, all of it."""
+    rng, seen = random.Random(seed), {"kills": 0, "first": 0, "second": 0}
+    X = np.random.RandomState(seed).rand(300, 1)
+    models = [StreamingIntensity(Interval(0, 1)).fit(X[:n]) for n in (100, 300)]
+    path, files = folder / "model.hplus", [folder / "first.hplus", folder / "second.hplus"]
+    for model, file in zip(models, files, strict=True):
+        save(model, file)
+    wanted = [file.read_bytes() for file in files]
+    save(models[0], path)
+
+    def work() -> None:
+        while True:
+            for model in models[::-1]:
+                save(model, path)
+
+    while seen["kills"] < kills:
+        seen["kills"] += killed(work, 0.1 * rng.random())
+        found = path.read_bytes()
+        assert found in wanted, "the file is neither the old model nor the new one"
+        load(path)
+        seen["first" if found == wanted[0] else "second"] += 1
+    for left in folder.glob(".hplus-*.tmp"):
+        left.unlink()
+    return seen
+
+
+def warm_up() -> None:
+    """Compile, so that children need not."""
+    StreamStudy(FRAME, budget=BUDGET).take(b"x,y\n0.5,0.5\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        print("hplus stream:", kill_streams(options.kills, Path(folder), options.seed))
+        print("hplus.save:", kill_saves(options.kills, Path(folder), options.seed))
+
+
+if __name__ == "__main__":
+    main()

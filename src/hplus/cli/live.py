@@ -1,0 +1,194 @@
+"""What people and programs see of a stream: JSON, words, or a picture that moves."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from contextlib import AbstractContextManager
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table as Grid
+from rich.text import Text
+
+from hplus._checks import Floats
+from hplus.cli.doors import as_json as json_text
+from hplus.cli.words import count, place_words, short
+from hplus.studies.previews import Preview
+from hplus.studies.spans import moment
+from hplus.studies.streams import StreamStudy
+
+BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
+COLUMNS, ROWS, LONGEST = 30, 10, 60
+"""Characters of a map, and of a line of bars."""
+
+REFRESH = 0.25
+"""Seconds from one picture to the next."""
+
+
+class View(AbstractContextManager["View"]):
+    """Says what a stream has come to: abstract."""
+
+    def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        """A snapshot was taken."""
+        raise NotImplementedError
+
+    def tick(self, study: StreamStudy) -> None:
+        """Some time has passed."""
+
+    def __exit__(self, *_: Any) -> None:
+        """Nothing is held."""
+
+
+def view_of(as_json: bool, *, safe: bool) -> View:
+    """JSON if it was asked for, a picture for a terminal, else words; is a snapshot on disk?"""
+    if as_json:
+        return Objects()
+    return Picture(safe) if sys.stdout.isatty() else Words(safe)
+
+
+def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
+    """What a stream has come to, as plain data."""
+    return {
+        "offset": study.offset_,
+        "lines": study.lines_,
+        "events": study.events_,
+        "dropped": sum(study.dropped_.values()),
+        "atoms": study.atoms,
+        "rate": study.rate,
+        "loss": loss,
+    }
+
+
+def summary(study: StreamStudy) -> dict[str, Any]:
+    """What a study of a stream holds, for the record."""
+    clock = study.frame.clock
+    known = {
+        "kind": "StreamStudy",
+        "events": study.events_,
+        "lines": study.lines_,
+        "offset": study.offset_,
+        "dropped": study.dropped_,
+        "window": place_words(study.frame.window),
+        "watched": str(study.watched) if study.watched.unit else None,
+        "since": None if clock is None else moment(clock.start),
+        "rate": rate_words(study),
+        "method": str(study.method),
+        "atoms": study.atoms,
+    }
+    return {name: said for name, said in known.items() if said is not None} | study.made_with_
+
+
+class Objects(View):
+    """A JSON object a line."""
+
+    def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        sys.stdout.write(json_text(facts(study, loss), None) + "\n")
+        sys.stdout.flush()
+
+
+class Words(View):
+    """A sentence a line."""
+
+    def __init__(self, safe: bool) -> None:
+        self._end = "safe up to byte" if safe else "read up to byte"
+
+    def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        said = [f"{count(study.events_)} events", f"{count(sum(study.dropped_.values()))} dropped",
+                f"{count(study.atoms)} atoms", f"rate {rate_words(study)}"]  # fmt: skip
+        said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
+        said += [f"{self._end} {study.offset_}"]
+        sys.stdout.write(", ".join(said) + "\n")
+        sys.stdout.flush()
+
+
+def rate_words(study: StreamStudy) -> str:
+    """ "12.5 a week"."""
+    unit = study.watched.unit
+    return short(study.rate) + (f" a {unit}" if unit else "")
+
+
+class Picture(View):
+    """A panel on the terminal: figures, how they went, and where the rate is high."""
+
+    def __init__(self, safe: bool) -> None:
+        self._safe, self._console = safe, Console(highlight=False)
+        self._live = Live(console=self._console, auto_refresh=False)
+        self._speeds: deque[float] = deque(maxlen=LONGEST)
+        self._losses: deque[float] = deque(maxlen=LONGEST)
+        self._last, self._map, self._offset = (monotonic(), -1), Text(""), 0
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._live.stop()
+
+    def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        if np.isfinite(loss):
+            self._losses.append(loss)
+        self._map, self._offset = Text("\n".join(picture(preview.shape))), study.offset_
+        self._draw(study)
+
+    def tick(self, study: StreamStudy) -> None:
+        now, (then, events) = monotonic(), self._last
+        if events < 0:
+            self._last = now, study.events_
+        elif now - then >= REFRESH:
+            self._speeds.append((study.events_ - events) / (now - then))
+            self._last = now, study.events_
+            self._draw(study)
+
+    def _draw(self, study: StreamStudy) -> None:
+        speeds, losses = list(self._speeds), list(self._losses)
+        speed = float(np.mean(speeds[-8:])) if speeds else 0.0
+        pairs = {
+            "events": f"{count(study.events_)}, {count(speed)} a second",
+            "rate": rate_words(study),
+            "atoms": count(study.atoms),
+            "loss": f"{losses[-1]:.4f}" if losses else "",
+            "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",
+            "safe on disk" if self._safe else "read": f"{count(self._offset)} bytes",
+        }
+        table = Grid.grid(padding=(0, 2))
+        for name, said in pairs.items():
+            table.add_row(Text(name, style="dim"), Text(said))
+        table.add_row(Text("a second", style="dim"), Text(bars(np.array(speeds[-COLUMNS:]))))
+        table.add_row(Text("loss", style="dim"), Text(bars(np.array(losses[-COLUMNS:]))))
+        if study.frame.window.dimension == 1:
+            inside: Any = Group(table, self._map)
+        else:
+            inside = Grid.grid(padding=(0, 3))
+            inside.add_row(table, self._map)
+        title = f"hplus stream, {study.method}"
+        self._live.update(Panel(inside, title=title, expand=False), refresh=True)
+
+
+def picture(shape: Floats) -> list[str]:
+    """A rate at the nodes of a grid in characters: bars on an axis, else shades on a map."""
+    if shape.ndim == 1:
+        return [bars(shape[_places(len(shape), LONGEST)])]
+    plane = shape if shape.ndim == 2 else np.nanmean(np.nan_to_num(shape), axis=2)
+    across, up = _places(plane.shape[0], COLUMNS), _places(plane.shape[1], ROWS)
+    cells = np.nan_to_num(plane[np.ix_(across, up[::-1])].T)
+    steps = np.sqrt(cells / max(cells.max(), 1e-300)) * (len(SHADES) - 1)
+    return ["".join(SHADES[round(step)] for step in row) for row in steps]
+
+
+def bars(values: Floats) -> str:
+    """Numbers as bars, from the lowest (or 0) to the highest."""
+    if len(values) == 0:
+        return ""
+    low, high = min(float(np.nanmin(values)), 0.0), float(np.nanmax(values))
+    steps = (np.nan_to_num(values) - low) / max(high - low, 1e-300) * (len(BARS) - 1)
+    return "".join(BARS[round(step)] for step in np.clip(steps, 0, len(BARS) - 1).tolist())
+
+
+def _places(n: int, most: int) -> list[int]:
+    """At most so many of n places, evenly."""
+    return np.linspace(0, n - 1, min(n, most)).round().astype(int).tolist()

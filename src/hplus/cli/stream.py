@@ -1,0 +1,224 @@
+"""hplus stream: learn from lines as they come, keep what was learned, and go on from there."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import monotonic, perf_counter
+from typing import Any
+
+import click
+
+from hplus import save
+from hplus.cli.doors import Refusal, check_writable, note
+from hplus.cli.fit import frame_options, plan_words
+from hplus.cli.live import View, view_of
+from hplus.cli.words import amount_option, count, made_with
+from hplus.streaming.methods import METHODS
+from hplus.studies.plans import plan
+from hplus.studies.previews import Preview
+from hplus.studies.snapshots import DamagedError, Snapshots, differences
+from hplus.studies.streams import AT_ONCE, StreamStudy
+from hplus.tables.feeds import Feed
+from hplus.tables.lines import Lines, start_table
+from hplus.tables.source import Table, open_table
+
+NO_END = "2100-01-01"
+"""Until when times that go round a cycle are watched, if nobody says."""
+
+FEWEST = 200
+"""Lines that are read at once at the least, if so many events are wanted."""
+
+EXAMPLE = """
+\b
+Examples:
+  hplus stream shots.csv --columns x,y --window=-25,-5,25,42 --state shots.state
+  tail -n +1 -F hits.csv | hplus stream - --columns x,y --window 0,0,1,1 --state hits.state
+  hplus stream calls.csv --follow --columns lon,lat --window=-74.3,40.5,-73.7,40.9 \\
+      --time at --from 2026-01-01 --cycle week --forget 8w --state calls.state --json
+
+\b
+All lines before the offset that was printed last are safe in --state, whatever happens to the
+process or the machine: the same command goes on from there, with the same result bit for bit as if
+it had never stopped. A pipe has to send the same bytes again, unless --live says that they are new.
+"""
+
+
+@click.command(epilog=EXAMPLE)
+@click.argument("file")
+@frame_options
+@click.option("--method", type=click.Choice(list(METHODS)), default="spppot", show_default=True,
+              help="How it learns; refit is the most accurate, and the slowest.")  # fmt: skip
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="Atoms that are kept at most.")
+@click.option("--forget", callback=amount_option, metavar="AMOUNT", help=(
+    "What was seen counts half after so many events or, with --cycle, after a time such as 8w."
+))  # fmt: skip
+@click.option("--exposure", callback=amount_option, metavar="AMOUNT", help=(
+    'What all lines together stand for, such as "82 games"; --cycle knows by itself.'
+))  # fmt: skip
+@click.option("--state", metavar="DIR", help="Folder in which what was learned is kept safe.")
+@click.option("--every", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
+              help="Events from one snapshot to the next.")  # fmt: skip
+@click.option("--seconds", type=click.FloatRange(0.0, min_open=True), default=5.0,
+              show_default=True, help="Most seconds from a line to its snapshot.")  # fmt: skip
+@click.option("--follow", is_flag=True, help="Wait for what is added to the file, as tail -f does.")
+@click.option("--live", is_flag=True, help="What a pipe sends is new, also after a stop.")
+@click.option("-o", "--output", metavar="FILE", help="Where the model goes in the end.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line, not words.")
+def stream(file: str, output: str | None, state: str | None, as_json: bool, **options: Any) -> None:
+    """Learn how often events happen from lines of CSV or JSON as they come, in bounded memory.
+
+    FILE may be - for a pipe. Lines that cannot be used are counted and never stop the stream; the
+    last line is taken once it has an end.
+    """
+    began = perf_counter()
+    check_writable(output)
+    if options["live"] and file != "-":
+        raise click.UsageError("--live is for a pipe: name - as the file.")
+    with ExitStack() as stack:
+        snapshots = stack.enter_context(Snapshots(state)) if state else None
+        feed = Feed(file, options["follow"])
+        stack.callback(feed.close)
+        study = _study(feed, snapshots, options)
+        if snapshots is None:
+            note("Nothing is kept: name a folder with --state to be able to go on after a stop.")
+        view = stack.enter_context(view_of(as_json, safe=state is not None))
+        run = Run(study, feed, snapshots, view, options["every"], options["seconds"])
+        with stop_signals() as stopped:
+            run.go(stopped)
+            interrupted = stopped()
+    study.made_with_ = made_with(shlex.join(["hplus", *sys.argv[1:]]), began, 0)
+    _end(study, run, output)
+    if interrupted:
+        raise click.exceptions.Exit(130)
+
+
+def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> StreamStudy:
+    """The study that is asked for, as far as it has come."""
+    try:
+        kept = None if snapshots is None else snapshots.newest()
+    except DamagedError as error:
+        raise Refusal(f"{error} Name another --state to begin anew.", 4) from error
+    words = plan_words(options)
+    if words["cycle"] and words["end"] is None:
+        words["end"] = NO_END
+    frame = plan(_table(feed, kept if options["live"] else None), **words)
+    asked = StreamStudy(
+        frame, options["method"], options["budget"], options["forget"], options["exposure"]
+    ).begin()
+    if frame.clock is not None and not frame.clock.cycle and options["method"] != "refit":
+        note("Events that come in order of time are best learned with --method refit.")
+    if kept is None or snapshots is None:
+        return asked
+    if differ := differences(kept, asked):
+        raise Refusal(
+            f"{snapshots.folder} holds a stream with {'; '.join(differ)}: give the same options, "
+            "or another --state.",
+            2,
+        )
+    kept.exposure = asked.exposure
+    if not options["live"]:
+        feed.skip(kept.offset_, kept.header_)
+    note(f"Going on after {count(kept.events_)} events, at byte {kept.offset_}.")
+    return kept
+
+
+def _table(feed: Feed, kept: StreamStudy | None) -> Table:
+    """What is known of the input before it is taken: its columns and, of a file, all of it."""
+    if not feed.is_pipe:
+        return open_table(feed.path)
+    if kept is None:
+        return start_table(feed.path, feed.peek())
+    return kept.table()
+
+
+class Run:
+    """A stream at work: lines are learned, snapshots taken, and then people told."""
+
+    def __init__(
+        self,
+        study: StreamStudy,
+        feed: Feed,
+        snapshots: Snapshots | None,
+        view: View,
+        every: int,
+        seconds: float,
+    ) -> None:
+        self.study, self.feed, self.snapshots, self.view = study, feed, snapshots, view
+        self.every, self.seconds = every, seconds
+        self.lines, self.preview = Lines(), Preview(study.model_)
+        self.preview.look()
+        self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+
+    def go(self, stopped: Callable[[], bool]) -> None:
+        """Take all that comes, until the end or until somebody wants to stop."""
+        while not stopped():
+            data = self.feed.read()
+            self.lines.add(data or b"")
+            while not stopped() and (block := self.lines.next(self._most())) is not None:
+                self.study.learn(block, self.preview.hear)
+                self.view.tick(self.study)
+                self._snapshot_if_due()
+            if data == b"":
+                break
+            self.view.tick(self.study)
+            self._snapshot_if_due()
+        self._snapshot()
+
+    def _most(self) -> int:
+        """Lines to take at once: up to the next snapshot, but not line by line if some are bad."""
+        if not self.study.kind_:
+            return 1  # the header
+        due = self._events + self.every - self.study.events_
+        return min(max(due, FEWEST), self.every, AT_ONCE)
+
+    def _snapshot_if_due(self) -> None:
+        if self._offset == self.study.offset_:
+            self._at = monotonic()  # nothing has been waiting
+        elif self.study.events_ - self._events >= self.every or (
+            monotonic() - self._at >= self.seconds
+        ):
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        """What was learned goes to disk, and only then are people told so."""
+        study = self.study
+        if study.offset_ == self._offset:
+            return
+        if self.snapshots is not None:
+            self.snapshots.save(study)
+        loss = self.preview.loss()
+        self.preview.look()
+        self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+        self.view.show(study, self.preview, loss)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """SIGINT and SIGTERM as a wish to stop, which can be asked for; a second one does not wait."""
+    asked: list[int] = []
+
+    def ask(number: int, _: Any) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(study: StreamStudy, run: Run, output: str | None) -> None:
+    for reason, lost in study.dropped_.items():
+        note(f"{count(lost)} of {count(study.lines_)} lines dropped: {reason}.")
+    if run.lines.waiting:
+        note(f"The last {count(run.lines.waiting)} bytes are a line without an end: not taken.")
+    if output is not None:
+        save(study, output)
+        note(f"Saved {output}.")

@@ -1,0 +1,62 @@
+"""The rate of a stream on a coarse grid: cheap enough to look at all the time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.grids import TensorGrid
+from hplus.streaming.intensity import StreamingIntensity
+from hplus.streaming.methods import PMD, Refit, as_method
+from hplus.streaming.nodes import nodes_within
+
+SHAPES = {1: (121,), 2: (31, 31), 3: (13, 13, 13)}
+"""Nodes on each axis: closer together than the kernel of a stream is wide."""
+
+
+class Preview:
+    """The shape of a rate, λ|W|/∫λ, at the nodes of a coarse grid as of the last look.
+
+    It stays what it was between two looks, so events that come after one are predicted by it. What
+    `Refit` has learned takes seconds to see: it is not looked at.
+    """
+
+    def __init__(self, model: StreamingIntensity) -> None:
+        self._model, self._method, window = model, as_method(model.method), model.window
+        low, high = window.bounds()
+        shape = SHAPES[window.dimension]
+        self.grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
+        self._inside = nodes_within(self.grid, window)
+        self.shape = np.where(self._inside.which, 1.0, np.nan).reshape(shape)
+        self._sum, self._events = 0.0, 0
+
+    def look(self) -> None:
+        """See what has been learned."""
+        model = self._model
+        if not hasattr(model, "state_") or isinstance(self._method, Refit):
+            return
+        nodes, shares, which = self._inside
+        if isinstance(self._method, PMD):
+            rate = model.rate_
+            f = rate.grid.interpolate(rate.values, nodes)
+        else:
+            z = model.function_(nodes)
+            f = np.exp(z - z.max())
+        self.shape[which.reshape(self.shape.shape)] = f / (shares @ f)
+
+    def hear(self, X: Floats) -> None:
+        """Events (n, d) that have not been learned yet."""
+        if isinstance(self._method, Refit):
+            return
+        f = self.grid.interpolate(np.nan_to_num(self.shape), X)
+        self._sum -= float(np.sum(np.log(np.maximum(f, 1e-13))))
+        self._events += len(X)
+
+    def loss(self) -> float:
+        """The mean of -log(λ(x)|W|/∫λ) over the events heard since it was asked last, or NaN.
+
+        It is 0 for a constant rate, and lower is better.
+        """
+        mean = self._sum / self._events if self._events else np.nan
+        self._sum, self._events = 0.0, 0
+        return mean
