@@ -4,7 +4,7 @@
 
 FOLDER holds bike_sharing_hour.csv.gz, insurance_claims_mass.csv, randhie_doctor_visits.csv and
 airquality.csv, which do not ship with hplus. A fifth of the rows is kept for the test, at random;
-small tables are split ten times. People of the doctor visits stand in several rows, which trees
+small tables are split sixty times. People of the doctor visits stand in several rows, which trees
 learn by heart: so they are also split by distinct profiles. Nothing is tuned by hand; LightGBM sees
 the same columns, text as category codes. Ends with exit code 1 if a figure misses its bound.
 """
@@ -26,11 +26,11 @@ from threadpoolctl import threadpool_limits
 from hplus.studies.quantities import QuantityStudy, poisson_deviance
 
 BIKES = "season yr mnth hr holiday weekday workingday weathersit temp atemp hum windspeed"
-SPLITS = 10
+SPLITS = 60
 """How often small tables are split."""
 
-TREES = {False: 1000, True: 100}
-"""Trees of LightGBM, for large tables and for small ones, where more of them do worse."""
+SETTINGS = ((1000, 20), (300, 20), (300, 5), (100, 5), (30, 3))
+"""Trees of LightGBM and rows in a leaf; the best on the test itself counts, in its favour."""
 
 
 class Table(NamedTuple):
@@ -54,7 +54,7 @@ class Answer(NamedTuple):
     ours: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    boosted: np.ndarray
+    boosted: np.ndarray  # (settings, n)
     plain: np.ndarray
     claimed: float
     seconds: float
@@ -117,7 +117,7 @@ def answer(table: Table, seed: int) -> Answer:
 
 
 def boosted(table: Table, known: Table, test: Table) -> np.ndarray:
-    """LightGBM's rates for counts, times exposure."""
+    """LightGBM's rates for counts, times exposure, for each of its settings."""
     codes = {name: np.unique(column) for name, column in table.columns.items()}
 
     def matrix(part: Table) -> np.ndarray:
@@ -128,18 +128,24 @@ def boosted(table: Table, known: Table, test: Table) -> np.ndarray:
         return np.column_stack(each).astype(float)
 
     speed = {"learning_rate": 0.05, "n_jobs": 1, "verbose": -1}
-    model = LGBMRegressor(objective="poisson", n_estimators=TREES[small(table)], **speed)
-    model.fit(matrix(known), known.y / known.exposure, sample_weight=known.exposure)
-    return model.predict(matrix(test)) * test.exposure
+    rate, found = known.y / known.exposure, []
+    for trees, leaf in SETTINGS if small(table) else SETTINGS[:2]:
+        params = {"n_estimators": trees, "min_child_samples": leaf, **speed}
+        model = LGBMRegressor(objective="poisson", **params)
+        model.fit(matrix(known), rate, sample_weight=known.exposure)
+        found.append(model.predict(matrix(test)) * test.exposure)
+    return np.stack(found)
 
 
 def show(name: str, each: list[Answer], most: dict[str, float], least: float) -> None:
     """The rows of a table: errors of all three, coverage, seconds of a fit."""
     joined = {
         field: np.concatenate([getattr(a, field) for a in each])
-        for field in ("y", "ours", "low", "high", "boosted", "plain")
+        for field in ("y", "ours", "low", "high", "plain")
     }
     y = joined["y"]
+    settings = np.concatenate([a.boosted for a in each], axis=1)
+    joined["boosted"] = min(settings, key=lambda m: poisson_deviance(y, m))
     for field, whose in (("ours", "ours"), ("boosted", "LightGBM"), ("plain", "plain mean")):
         m = joined[field]
         bound = most.get("rmse", np.inf) if field == "ours" else np.inf
@@ -178,7 +184,7 @@ def main() -> None:
     with threadpool_limits(1):
         for table in tables(folder):
             each = [answer(table, seed) for seed in range(SPLITS if small(table) else 1)]
-            show(table.name, each, BOUNDS[table.name], least=80.0 if small(table) else 87.0)
+            show(table.name, each, BOUNDS[table.name], least=85.0 if small(table) else 87.0)
     finish()
 
 
