@@ -16,10 +16,11 @@ from click.testing import CliRunner
 
 from hplus import Box, Interval, load
 from hplus.cli.commands import hplus
-from hplus.cli.live import BARS, SHADES, bars, picture
+from hplus.cli.live import BARS, SHADES, Picture, bars, picture
 from hplus.storage import files
 from hplus.storage.documents import pack
 from hplus.studies.frames import Frame
+from hplus.studies.previews import Preview
 from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
@@ -334,6 +335,32 @@ def test_pictures_are_darkest_where_the_rate_is_highest():
     assert drawn[-1][-1] == SHADES[-1]
     assert drawn[0][0] == drawn[0][-1] == drawn[-1][0] == SHADES[0]
     assert bars(np.array([0.0, 1.0, 0.5])) == BARS[0] + BARS[-1] + BARS[4]
+
+
+@pytest.mark.parametrize(("frame", "method"), [(PLANE, "spppot"), (LINE, "pmd")])
+def test_the_loss_is_that_of_the_model_as_it_was_before_the_events(frame, method):
+    study = StreamStudy(frame, method).take(events(300))
+    X = np.random.RandomState(1).rand(99, frame.window.dimension)
+    preview = Preview(study.model_)
+    preview.hear(X)
+    assert abs(preview.loss()) < 1e-12  # a constant rate, before the first look
+    preview.look()
+    preview.hear(X)
+    np.testing.assert_allclose(preview.loss(), -study.model_.score(X), atol=0.03)
+    assert np.isnan(preview.loss())
+
+
+def test_a_terminal_shows_figures_and_a_map(capsys):
+    study = StreamStudy(PLANE, budget=20).take(events(300))
+    preview = Preview(study.model_)
+    preview.look()
+    with Picture(safe=True) as view:
+        view.tick(study)
+        view.show(study, preview, -0.25)
+    shown = capsys.readouterr().out
+    assert f"{study.offset_:,} bytes" in shown
+    assert "-0.2500" in shown
+    assert SHADES[-1] in shown
 
 
 def test_kills_at_random_instants_lose_nothing_that_was_said_to_be_safe(tmp_path, monkeypatch):

@@ -173,7 +173,7 @@ def picture(shape: Floats) -> list[str]:
     """A rate at the nodes of a grid in characters: bars on an axis, else shades on a map."""
     if shape.ndim == 1:
         return [bars(shape[_places(len(shape), LONGEST)])]
-    plane = shape if shape.ndim == 2 else np.nanmean(np.nan_to_num(shape), axis=2)
+    plane = shape if shape.ndim == 2 else np.nan_to_num(shape).mean(axis=2)
     across, up = _places(plane.shape[0], COLUMNS), _places(plane.shape[1], ROWS)
     cells = np.nan_to_num(plane[np.ix_(across, up[::-1])].T)
     steps = np.sqrt(cells / max(cells.max(), 1e-300)) * (len(SHADES) - 1)

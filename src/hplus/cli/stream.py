@@ -29,7 +29,7 @@ from hplus.tables.source import Table, open_table
 NO_END = "2100-01-01"
 """Until when times that go round a cycle are watched, if nobody says."""
 
-FEWEST = 200
+FEWEST = 20
 """Lines that are read at once at the least, if so many events are wanted."""
 
 EXAMPLE = """
@@ -51,7 +51,7 @@ it had never stopped. A pipe has to send the same bytes again, unless --live say
 @click.argument("file")
 @frame_options
 @click.option("--method", type=click.Choice(list(METHODS)), default="spppot", show_default=True,
-              help="How it learns; refit is the most accurate, and the slowest.")  # fmt: skip
+              help="How it learns; refit is the most accurate.")  # fmt: skip
 @click.option("--budget", type=click.IntRange(1), metavar="N", help="Atoms that are kept at most.")
 @click.option("--forget", callback=amount_option, metavar="AMOUNT", help=(
     "What was seen counts half after so many events or, with --cycle, after a time such as 8w."
