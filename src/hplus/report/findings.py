@@ -1,0 +1,62 @@
+"""Findings: what a rate says, each as one large number and one plain sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+from hplus._checks import Floats
+from hplus._values import Value, value
+from hplus.report.words import TIED, percent, times
+
+SURE = 2.0
+"""Standard errors from which a difference is told as one."""
+
+
+@final
+@value
+class Finding(Value):
+    """A large number, and the sentence that it belongs to."""
+
+    number: str
+    text: str
+
+
+def concentrated(share: float, extent: str) -> Finding:
+    """The smallest share of the window in which half of the events are expected."""
+    apart = ": they are spread out" if share > 0.4 else ""
+    return Finding(percent(share), f"of the {extent} holds half of all expected events{apart}.")
+
+
+def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
+    """How much busier the first hot spot is than the whole window."""
+    peak = f", most of all at {when}" if when else ""
+    return Finding(
+        f"{times(ratio)}{TIED}×", f"the average rate in the busiest {kind}: {where}{peak}."
+    )
+
+
+def spread(rate: Floats) -> Finding:
+    """The highest over the lowest rate of a curve."""
+    ratio = float(rate.max() / max(rate.min(), 1e-9 * rate.max()))
+    return Finding(f"{times(ratio)}{TIED}×", "is the highest rate over the lowest along the curve.")
+
+
+def prediction(holdout: Any) -> Finding:
+    """How much likelier held-out events are than under a constant rate, and beside a KDE."""
+    odds = f"{times(math.exp(holdout.gain))}{TIED}×"
+    said = "as likely as under a constant rate are events that it had not seen"
+    if holdout.gain < SURE * holdout.gain_error:
+        return Finding(odds, f"{said}, which may be chance.")
+    return Finding(odds, f"{said}. {beside_kde(holdout)}")
+
+
+def beside_kde(holdout: Any) -> str:
+    """A comparison with a kernel density estimate that is only as bold as its error allows."""
+    if abs(holdout.over_kde) < SURE * holdout.over_kde_error:
+        return "A kernel density estimate does about as well."
+    ratio = math.exp(holdout.over_kde)
+    if ratio >= 2.0:
+        return f"That is {times(ratio)} times as good as a kernel density estimate."
+    side = "better" if ratio > 1.0 else "worse"
+    return f"That is {percent(abs(ratio - 1.0))} {side} than a kernel density estimate."
