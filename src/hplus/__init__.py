@@ -7,6 +7,7 @@ from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegres
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
 from hplus.estimators.ratio import RateRatio
 from hplus.estimators.regression import SoSRegressor
+from hplus.estimators.separable import SeparableIntensity
 from hplus.features import Nystroem, RandomFourier
 from hplus.kernels import (
     Constant,
@@ -37,6 +38,7 @@ from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
+from hplus.studies.study import EventStudy
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons
 
 __version__ = "0.1.0"
@@ -52,6 +54,7 @@ __all__ = [
     "Density",
     "Diagonal",
     "DoublyStochastic",
+    "EventStudy",
     "Finite",
     "FixedStep",
     "Forgetron",
@@ -89,6 +92,7 @@ __all__ = [
     "RootStep",
     "Scalar",
     "SecondOrder",
+    "SeparableIntensity",
     "Smallest",
     "SoSRegressor",
     "Statistic",

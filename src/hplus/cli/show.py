@@ -55,7 +55,7 @@ Examples:
 @json_option
 def data(name: str | None, output: str | None, as_json: bool) -> None:
     """Data that come with the package, as files to try the commands on."""
-    known = datasets.files()
+    known = datasets.files() | datasets.OUTLINES
     if name is None:
         print_json(known) if as_json else print_pairs("Data sets", known)
         return

@@ -78,7 +78,7 @@ def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
         f"In ten games expect {count(shots)} shots, {share:.0%} of them threes: {top.region.name} "
         f"{count(top.expected)}, between {count(top.low)} and {count(top.high)} with 90 % chance.",
         f"{rim.expected / shots:.0%} of the shots come from {floor:.1%} of the floor, at the rim.",
-        f"Each of {count(held.events)} shots that were held out is {np.exp(held.gain):.1f} times as "
-        f"likely as under a constant rate, and {np.expm1(held.over_kde):.0%} likelier than under a "
-        "kernel density estimate.",
+        f"Each of {count(held.events)} shots that were held out is {np.exp(held.gain):.1f} times "
+        f"as likely as under a constant rate, and {np.expm1(held.over_kde):.0%} likelier than "
+        "under a kernel density estimate.",
     ]

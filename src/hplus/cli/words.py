@@ -11,7 +11,9 @@ import click
 import numpy as np
 
 from hplus import __version__
+from hplus.estimators.intensity import Intensity
 from hplus.estimators.over_windows import rate_unit
+from hplus.estimators.separable import SeparableIntensity
 from hplus.solvers.fields import Texture
 from hplus.studies.expect import Expected
 from hplus.studies.frames import Frame
@@ -76,15 +78,20 @@ def place_words(window: Window) -> str:
 
 
 def scales_words(study: EventStudy) -> list[str]:
-    """The scales of the leading prior, the coarsest first."""
-    prior = study.model_.kernel_
-    if not isinstance(prior, Texture):
-        return [str(prior)]
-    units = study.frame.window.axis_units
+    """The scales of the leading priors, the coarsest first; of places, then of times."""
+    model = study.model_
+    parts = [model.place_, model.time_] if isinstance(model, SeparableIntensity) else [model]
+    return [words for part in parts for words in _scales(part)]
+
+
+def _scales(model: Intensity) -> list[str]:
+    if not isinstance(model.kernel_, Texture):
+        return [str(model.kernel_)]
     found = []
-    for field in prior.fields:
-        pairs = list(dict.fromkeys(zip((short(s) for s in field.scales), units, strict=True)))
-        found.append(" x ".join(f"{s} {u}".strip() for s, u in pairs))
+    for field in model.kernel_.fields:
+        numbers = (short(scale) for scale in field.scales)
+        pairs = list(dict.fromkeys(zip(numbers, model.window.axis_units, strict=True)))
+        found.append(" x ".join(f"{number} {unit}".strip() for number, unit in pairs))
     return found
 
 

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
     as_floats,
     check_choice,
-    check_count,
-    check_fraction,
     check_positive,
     shown,
 )
 from hplus._progress import whole_or_not
-from hplus.estimators.base import Estimator, check_fitted, check_kernel, warn_if_loose
+from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
+from hplus.estimators.fitted_rate import FittedRate
 from hplus.estimators.over_windows import (
     check_window,
     covariates_at_nodes,
     exposure_at_nodes,
-    over_regions,
-    rate_unit,
 )
 from hplus.estimators.rate_models import (
     CRITERIA,
@@ -39,9 +34,10 @@ from hplus.estimators.rate_models import (
 from hplus.estimators.ratio import RateRatio
 from hplus.kernels import Kernel
 from hplus.solvers.fields import Given
-from hplus.solvers.grid_rate import GridRate, mixed_poisson_quantile
+from hplus.solvers.grid_rate import GridRate
 from hplus.statistic import Statistic
 from hplus.storage import storable
+from hplus.tuning.rates import is_mixture
 from hplus.windows import Window
 
 GAP = 1e-6
@@ -51,7 +47,7 @@ DEGREES = ("deg", "degree", "degrees", "°")
 
 
 @storable
-class Intensity(Estimator):
+class Intensity(FittedRate):
     """How many events to expect per unit of length, area or volume, everywhere in a window.
 
     The rate λ(x) >= 0 of a Poisson process, by the most probable log rate under a Gaussian field
@@ -71,8 +67,9 @@ class Intensity(Estimator):
     window : Window
         Where events could have been seen: `Interval`, `Box`, `Polygon` or a product of them, of 1
         to 3 dimensions. It is never guessed from the events.
-    kernel : "auto" or Kernel
-        How alike log rates at two points are; "auto" learns scales, smoothness and shape.
+    kernel : "auto", Kernel or the `mixture_` of another fit
+        How alike log rates at two points are; "auto" learns scales, smoothness and shape. What
+        another fit has learned of them is used as it is, which takes a part of the time.
     penalty : "auto", "evidence", "thinning" or float
         How strongly variation is held down: the kernel is divided by it. Otherwise it is learned,
         together with what "auto" leaves open, by the evidence or by how well events are predicted
@@ -142,35 +139,6 @@ class Intensity(Estimator):
             warn_if_loose(self, self.solution_, GAP)
         return self
 
-    def predict(self, X: Any) -> Floats:
-        """The rate at each point of the window, per unit of `unit_`, shape (n,)."""
-        return self.rate_.function(self._points(X))
-
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Bounds (low, high) that hold the rate at each point with probability `level`."""
-        X = self._points(X)
-        return self.rate_.interval(X, check_fraction("level", level))
-
-    def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
-        """E∫λ over a region, or over each of several, in an exposure E."""
-        E = check_positive("exposure", exposure)
-        return E * self._each(regions, lambda region: self.rate_.integral(region))
-
-    def count_interval(
-        self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
-    ) -> tuple[Any, Any]:
-        """Bounds (low, high) that hold the count of a region with probability `level`.
-
-        The count that so much more exposure would give: its own chance is included.
-        """
-        tail = 0.5 * (1.0 - check_fraction("level", level))
-        E = check_positive("exposure", exposure)
-        means = E * self._each(regions, lambda region: self.rate_.count_draws(region))
-        if means.size == 0:
-            return means, means
-        low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
-        return (float(low), float(high)) if isinstance(regions, Window) else (low, high)
-
     def __truediv__(self, other: Any) -> RateRatio:
         """How many times as high this rate is as another one of the same window: a `RateRatio`."""
         if not isinstance(other, Intensity):
@@ -184,53 +152,14 @@ class Intensity(Estimator):
             )
         return RateRatio(self.window, self.rate_, other.rate_)
 
-    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
-        """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""
-        X = self._points(X)
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.rate_.function(X)) - np.log(self.rate_.integral())
-        return float(np.average(logs, weights=sample_weight))
-
-    def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
-        """Σ log(E λ(x_i)) - E∫λ of events seen during an exposure E."""
-        X, E = self._points(X), check_positive("exposure", exposure)
-        with np.errstate(divide="ignore"):
-            logs = np.log(E * self.rate_.function(X))
-        return float(logs.sum() - E * self.rate_.integral())
-
-    def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
-        """Patterns of events that the rate gives in one unit of exposure, (n_i, d) each."""
-        check_fitted(self)
-        rng = check_random_state(random_state)
-        total, function = self.rate_.integral(), self.rate_.on_grid
-        counts = rng.poisson(total, size=check_count("n_paths", n_paths))
-        return [function.sample(int(n), rng) for n in counts]
-
-    def peak(self) -> tuple[Floats, float]:
-        """The point of the window with the highest rate, shape (d,), and the rate there."""
-        check_fitted(self)
-        return self.rate_.on_grid.peak()
-
     def gradient(self, X: Any) -> Floats:
         """∇λ at each point, shape (n, d)."""
         return self.rate_.function.gradient(self._points(X))
 
-    @property
-    def unit_(self) -> str:
-        """The unit of the rate, such as "1/km²"; "" if the window has none."""
-        return rate_unit(self.window)
-
-    def _points(self, X: Any) -> Floats:
-        check_fitted(self)
-        return self.window.require("X", X)
-
-    def _each(self, regions: Any, measure: Any) -> Any:
-        check_fitted(self)
-        return over_regions(self.window, regions, measure)
-
     def _check_parameters(self) -> None:
         check_window(self.window)
-        check_kernel(self.kernel)
+        if not is_mixture(self.kernel):
+            check_kernel(self.kernel)
         check_choice("model", self.model, MODELS)
         if isinstance(self.penalty, str):
             check_choice("penalty", self.penalty, CRITERIA if self.model == "exp" else ("auto",))
@@ -285,6 +214,8 @@ class Intensity(Estimator):
         if isinstance(self.kernel, Kernel):
             penalty = float("nan") if learned else float(self.penalty)
             return Wanted(Given(self.kernel, penalty), self.penalty if learned else "auto")
+        if learned and is_mixture(self.kernel):
+            return Wanted(self.kernel, self.penalty)
         if learned:
             return Wanted(None, self.penalty)
         raise ValueError(

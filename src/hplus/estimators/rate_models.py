@@ -24,7 +24,7 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.square import learn_sos_rate, learn_square_rate, mean_square
 from hplus.statistic import DOUBLINGS, Statistic, finest_grid
 from hplus.storage import storable
-from hplus.tuning.rates import learn_rate
+from hplus.tuning.rates import Mixture, learn_rate
 from hplus.windows import Box, Window
 
 MODELS = ("exp", "sos", "square")
@@ -95,9 +95,12 @@ class SquaresRate:
 
 
 class Wanted(NamedTuple):
-    """A kernel divided by a penalty, NaN to learn it, or None to learn both; and by what."""
+    """A kernel divided by a penalty, NaN to learn it; priors with weights; or None to learn all.
 
-    prior: Given | None
+    `criterion` says by what.
+    """
+
+    prior: Given | Mixture | None
     criterion: str
 
 

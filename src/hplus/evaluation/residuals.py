@@ -201,8 +201,19 @@ def lattice(window: Window, shape: tuple[int, ...]) -> Floats:
     side = LATTICE ** (1.0 / len(shape))
     finer = Cells(window, tuple(int(k * np.ceil(side / k)) for k in shape))
     low, high = finer.corners()
-    middle = 0.5 * (low + high)
-    return middle[window.contains(middle)]
+    nodes = low + (high - low) * _inside(len(low), len(shape))
+    return nodes[window.contains(nodes)]
+
+
+def _inside(n: int, d: int) -> Any:
+    """Where in its cell each node is, (n, d): in the middle or, in space and time, anywhere.
+
+    There a lattice has so few nodes on each axis that it would miss what is small: a Kronecker
+    sequence gives every node coordinates of its own.
+    """
+    if d < 3:
+        return 0.5
+    return np.outer(np.arange(1, n + 1), np.sqrt([2.0, 3.0, 5.0][:d])) % 1.0
 
 
 def thin_to_level(seen: Predicted, rng: Any) -> tuple[Floats, float, Bools]:

@@ -16,6 +16,7 @@ from hplus.studies.frames import Frame, Placed
 from hplus.studies.spans import moment
 from hplus.tables.cells import Zone
 from hplus.tables.source import Table, TableError, open_table
+from hplus.windows import Window
 
 MOST_KEPT = 200_000
 """Events that are kept as they are, of each part; of more, some are drawn."""
@@ -59,29 +60,58 @@ class Sample:
             self.X, self._u = self.X[kept], self._u[kept]
 
 
+def factors(frame: Frame) -> tuple[Window, ...]:
+    """The windows that are learned apart: places and times, if a frame has both."""
+    if frame.region is None or frame.clock is None:
+        return (frame.window,)
+    return frame.region, frame.clock.window
+
+
+class Binned:
+    """The statistics of events, one for each factor of a frame's window."""
+
+    def __init__(self, windows: tuple[Window, ...]) -> None:
+        empty = (np.zeros((0, window.dimension)) for window in windows)
+        self.parts = tuple(map(Statistic.of, windows, empty))
+
+    @property
+    def events(self) -> int:
+        """How many."""
+        return self.parts[0].events
+
+    def add(self, X: Floats, rng: Any) -> None:
+        """Count events (n, d) in."""
+        ends = np.cumsum([part.window.dimension for part in self.parts])
+        pieces = np.split(X, ends[:-1], axis=1)
+        self.parts = tuple(
+            part + Statistic.of(part.window, piece, random_state=rng)
+            for part, piece in zip(self.parts, pieces, strict=True)
+        )
+
+    def joined(self, other: Binned) -> tuple[Statistic, ...]:
+        """The statistics of both."""
+        return tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
+
+
 class Events:
     """Events of a file, split into those to learn from and those held out."""
 
     def __init__(self, frame: Frame, share: float, seed: int) -> None:
-        self.frame, self.share = frame, share
-        empty = np.zeros((0, frame.window.dimension))
-        self.learned = self.held = Statistic.of(frame.window, empty)
-        self.known, self.unseen = Sample(empty.shape[1]), Sample(empty.shape[1])
+        windows = factors(frame)
+        self.share = share
+        self.learned, self.held = Binned(windows), Binned(windows)
+        d = frame.window.dimension
+        self.known, self.unseen = Sample(d), Sample(d)
         self._rng = np.random.RandomState(seed)
-
-    @property
-    def all(self) -> Statistic:
-        """Both parts."""
-        return self.learned + self.held
 
     def add(self, X: Floats) -> None:
         """Events (n, d), each held out with the same probability."""
         u, v = self._rng.random_sample((len(X), 2)).T
-        out, window = u < self.share, self.frame.window
-        self.learned += Statistic.of(window, X[~out], random_state=self._rng)
+        out = u < self.share
+        self.learned.add(X[~out], self._rng)
         self.known.add(X[~out], v[~out])
         if out.any():
-            self.held += Statistic.of(window, X[out], random_state=self._rng)
+            self.held.add(X[out], self._rng)
             self.unseen.add(X[out], v[out])
 
 

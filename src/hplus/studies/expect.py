@@ -160,7 +160,7 @@ def expect(
             if window is not None:
                 mean += times * rate.integral(window)
                 draws = draws + times * rate.count_draws(window)
-        low, high = (mixed_poisson_quantile(draws, p) for p in (tail, 1.0 - tail))
+        low, high = (float(mixed_poisson_quantile(draws, p)) for p in (tail, 1.0 - tail))
         found.append(Expected(region, mean, low, high))
     return found
 

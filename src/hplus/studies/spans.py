@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from typing import final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
@@ -110,6 +111,7 @@ class Clock(Value):
             )
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
+        _check_zone(self.zone)
         self._set(start=start, end=end)
 
     @property
@@ -148,6 +150,15 @@ class Clock(Value):
         if self.cycle:
             return [f"{DAYS[int(h // 24) % 7]} {_hours(h % 24)}" for h in at]
         return [moment(self.start + t * SECONDS[self.unit]) for t in at]
+
+
+def _check_zone(zone: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ValueError, LookupError, OSError):
+        raise ValueError(
+            f"the time zone must be known here, such as Europe/Paris, got {zone!r}."
+        ) from None
 
 
 def _hours(h: float) -> str:

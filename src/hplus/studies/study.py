@@ -10,10 +10,10 @@ from typing import Any, Self, final
 import numpy as np
 
 from hplus._checks import Floats, check_nonnegative
-from hplus._progress import progress
 from hplus._values import Value, value
 from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.statistic import Statistic
@@ -70,8 +70,8 @@ class EventStudy(Estimator):
 
     Attributes
     ----------
-    model_ : Intensity
-        The rate, learned from all events.
+    model_ : Intensity or SeparableIntensity
+        The rate, learned from all events; places and times are learned apart.
     exposure_ : Amount
     reading_ : Reading
         What was read and dropped.
@@ -98,12 +98,13 @@ class EventStudy(Estimator):
         """Read the events of a file in one pass and learn their rate."""
         events = self._read(path)
         self.exposure_ = self._watched()
+        learned = self._learned(events.learned.parts) if _enough(events) else None
+        everything = events.learned.joined(events.held)
         # two threads: most of the time goes into FFTs, which let others run
         with ThreadPoolExecutor(2) as pool:
-            whole = _start(pool, lambda: self._learned(events.all, self.exposure_.amount))
-            with progress(lambda *_: None):  # the longer fit speaks
-                self.holdout_ = self._held_out(events)
-            self.model_ = whole.result()
+            held = _start(pool, lambda: self._held_out(learned, events))
+            self.model_ = self._learned(everything, self.exposure_.amount, learned)
+            self.holdout_ = held.result()
         self.made_with_: dict[str, Any] = {}
         return self
 
@@ -133,20 +134,27 @@ class EventStudy(Estimator):
             )
         return self.exposure
 
-    def _learned(self, statistic: Statistic, exposure: float = 1.0) -> Intensity:
-        return Intensity(self.frame.window, random_state=self.random_state).fit(
-            statistic, exposure=exposure
-        )
+    def _learned(
+        self, statistics: tuple[Statistic, ...], exposure: float = 1.0, like: Any = None
+    ) -> Intensity | SeparableIntensity:
+        """The rate of events; with the smoothness of another one, it need not be learned again."""
+        window, seed = self.frame.window, self.random_state
+        if len(statistics) == 1:
+            kernel = "auto" if like is None else _smoothness(like)
+            return Intensity(window, kernel, random_state=seed).fit(
+                statistics[0], exposure=exposure
+            )
+        kernels = ("auto", "auto")
+        if like is not None:
+            kernels = (_smoothness(like.place_), _smoothness(like.time_))
+        model = SeparableIntensity(window, kernels=kernels, random_state=seed)
+        return model.fit(statistics, exposure=exposure)
 
-    def _held_out(self, events: Events) -> Holdout | None:
-        X = events.unseen.X
-        if len(X) < 2 or events.learned.events < FEWEST:
+    def _held_out(self, model: Any, events: Events) -> Holdout | None:
+        if model is None:
             return None
-        model = self._learned(events.learned)
-        kde = EdgeCorrectedKDE(self.frame.window).fit(events.known.X)
-        ours, theirs = (_log_shapes(rate, X) for rate in (model, kde))
-        # a density estimate may be 0 where an event is: it is then as bad as can be told
-        theirs = np.maximum(theirs, np.log(np.finfo(float).tiny))
+        X = events.unseen.X
+        ours, theirs = _log_shapes(model, X), _kde_log_shapes(events, X)
         return Holdout(
             events.held.events,
             float(self.holdout),
@@ -157,6 +165,29 @@ class EventStudy(Estimator):
             _error(ours - theirs),
             check(model, X, random_state=self.random_state),
         )
+
+
+def _enough(events: Events) -> bool:
+    """Are there enough events to learn from, and to hold out?"""
+    return events.learned.events >= FEWEST and events.held.events >= 2
+
+
+def _smoothness(model: Intensity) -> Any:
+    """What a fit has learned of priors; on a line they are learned anew, which takes no time."""
+    return "auto" if model.window.dimension == 1 else model.mixture_
+
+
+def _kde_log_shapes(events: Events, X: Floats) -> Floats:
+    """Of a kernel density estimate, or the product of two if places and times are learned apart."""
+    logs = np.zeros(len(X))
+    start = 0
+    for part in events.learned.parts:
+        columns = slice(start, start + part.window.dimension)
+        kde = EdgeCorrectedKDE(part.window).fit(events.known.X[:, columns])
+        # it may be 0 where an event is: it is then as bad as can be told
+        logs += np.maximum(_log_shapes(kde, X[:, columns]), np.log(np.finfo(float).tiny))
+        start = columns.stop
+    return logs
 
 
 def _start(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:

@@ -129,12 +129,9 @@ def _times_of_text(column: Any, zone: str, form: str | None) -> Times:
             except pa.ArrowInvalid:
                 continue
             return Times(_seconds(stamps, zone if said is Zone.AWARE else None), said)
-    try:
-        cells = _epochs(numbers(column)) if form is None else None
-        if cells is not None and np.any(np.isfinite(cells.values)) and not np.any(cells.wrong):
-            return Times(cells, Zone.NAIVE)
-    except TableError:
-        pass
+    cells = numbers(column)
+    if form is None and np.any(np.isfinite(cells.values)) and not np.any(cells.wrong):
+        return Times(_epochs(cells), Zone.NAIVE)
     return _times_one_by_one(column, zone, form)
 
 

@@ -84,6 +84,10 @@ PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 """What a kernel without a penalty is divided by: its log rates vary with 1/√penalty."""
 
 
+Mixture = tuple[tuple[float, Shape], ...]
+"""Priors with their weights."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """What is spent on a fit: priors that are tried, and again on a finer grid; priors and draws
@@ -119,10 +123,22 @@ class Uncertainty:
     draws: Any
 
 
+def is_mixture(prior: Any) -> bool:
+    """Is it what a fit has learned: priors, each with a weight above 0?"""
+    return isinstance(prior, tuple) and all(
+        isinstance(part, tuple)
+        and len(part) == 2
+        and isinstance(part[0], float)
+        and part[0] > 0.0
+        and isinstance(part[1], Texture | Given)
+        for part in prior
+    )
+
+
 def learn_rate(
-    window: Window, finest: Level, prior: Shape | None, criterion: str, seed: Any
+    window: Window, finest: Level, prior: Shape | Mixture | None, criterion: str, seed: Any
 ) -> GridRate:
-    """The rate of binned events under a prior, or under those that suit them.
+    """The rate of binned events under a prior, under several, or under those that suit them.
 
     `prior` may be a kernel with penalty NaN: then the penalty is learned. `criterion` is "auto",
     "evidence" or "thinning".
@@ -141,7 +157,9 @@ def learn_rate(
     return _assembled(window, levels, *_averaged(levels[-1], tried, effort, seed))
 
 
-def _tuning_levels(levels: list[Level], prior: Shape | None, effort: Effort) -> list[Level]:
+def _tuning_levels(
+    levels: list[Level], prior: Shape | Mixture | None, effort: Effort
+) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
     if isinstance(prior, Given) and _is_matrix(prior, levels):
         while levels[-1].grid.size > MOST_NODES:
@@ -158,7 +176,11 @@ def _is_matrix(prior: Given, levels: list[Level]) -> bool:
 
 
 def _tried(
-    window: Window, level: Level, prior: Shape | None, criterion: str, effort: Effort
+    window: Window,
+    level: Level,
+    prior: Shape | Mixture | None,
+    criterion: str,
+    effort: Effort,
 ) -> list[Tried]:
     """Priors and their scores, one if there is no choice."""
     judge = _judge(level, criterion)
@@ -172,7 +194,8 @@ def _tried(
             judge(prior.replace(penalty=float(p)), start)
             for p in each("learning penalties", PENALTIES)
         ]
-    return [Tried(0.0, prior, start)]
+    parts = prior if isinstance(prior, tuple) else ((1.0, prior),)
+    return [Tried(float(np.log(weight)), part, start) for weight, part in parts]
 
 
 def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Tried]:
@@ -347,15 +370,22 @@ def _refined(
 
 
 def _prolonged(components: list[Component], level: Level) -> list[Component]:
-    """The modes under all priors on the next finer grid."""
+    """The modes under all priors on the next finer grid.
+
+    The leading one is solved for. The others differ from it in what is smooth, which the coarser
+    grid has seen: they are corrected by what it gained.
+    """
     dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    finer = level.grid.prolong
-    z = np.stack([finer(part.z[0].astype(float)) for part in components]).astype(dtype)
-    prior = stacked([part.prior.prior(level.grid) for part in components])
+    first = int(np.argmax([part.weight for part in components]))
+    z = [level.grid.prolong(part.z[0].astype(float))[None].astype(dtype) for part in components]
+    prior: Any = components[first].prior.prior(level.grid)
     prior = prior if dtype is np.float64 else prior.single()
     s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
-    modes = newton(prior, s, nu, z, tolerance=level.tolerance)
-    return [replace(part, z=modes.z[[i]], a=modes.a[[i]]) for i, part in enumerate(components)]
+    mode = newton(prior, s, nu, z[first], tolerance=level.tolerance)
+    gained = mode.z - z[first]
+    finer = [replace(part, z=y + gained, a=None) for part, y in zip(components, z, strict=True)]
+    finer[first] = replace(components[first], z=mode.z, a=mode.a)
+    return finer
 
 
 def _rate(components: list[Component], level: Level) -> Floats:

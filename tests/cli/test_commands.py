@@ -1,0 +1,113 @@
+"""The commands at work: what they print is what the library says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from hplus import load
+from hplus.cli.commands import hplus
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("name", sorted(hplus.commands))
+def test_every_command_has_a_sentence_an_example_and_json(name):
+    command = hplus.commands[name]
+    assert command.help
+    assert command.epilog
+    assert f"hplus {name}" in command.epilog
+    assert any("--json" in option.opts for option in command.params)
+
+
+def test_the_help_of_the_group_names_every_exit_code(run):
+    from hplus.cli.doors import CODES
+
+    text = " ".join(run("--help").stdout.split())
+    assert all(f"{code} {said}" in text for code, said in CODES.items())
+
+
+def test_regions_add_up_to_the_whole_and_scale_with_time(kept, run):
+    path, regions = kept / "plane.hplus", kept / "halves.geojson"
+    parts = table(run("expect", path, "--regions", regions, "--for", "7d").stdout)
+    whole = table(run("expect", path, "--for", "7d").stdout)
+    assert [part["region"] for part in parts] == ["south", "north"]
+    total = sum(float(part["expected"]) for part in parts)
+    assert total == pytest.approx(float(whole[0]["expected"]), rel=1e-4)
+    assert total == pytest.approx(400 * 7 / 30, rel=1e-4)
+    assert all(float(p["low"]) <= float(p["expected"]) <= float(p["high"]) for p in parts)
+
+
+def test_cells_of_a_grid_add_up_and_can_be_drawn_on_a_map(kept, run):
+    path = kept / "plane.hplus"
+    found = json.loads(run("expect", path, "--grid", "3x2", "--format", "geojson").stdout)
+    assert len(found["features"]) == 6
+    total = sum(feature["properties"]["expected"] for feature in found["features"])
+    assert total == pytest.approx(400 / 30, rel=1e-4)
+
+
+def test_the_coming_day_is_the_rate_of_the_cycle(kept, run):
+    model = load(kept / "day.hplus").model_
+    half = table(
+        run("expect", kept / "day.hplus", "--from", "2026-03-01 18:00", "--for", "12h").stdout
+    )
+    from hplus import Interval
+
+    want = sum(model.expected_count([Interval(18, 24), Interval(0, 6)]))
+    assert float(half[0]["expected"]) == pytest.approx(want, rel=1e-4)
+    three = table(run("expect", kept / "day.hplus", "--for", "3d").stdout)
+    assert float(three[0]["expected"]) == pytest.approx(3 * 500 / 28, rel=1e-4)
+
+
+def test_predict_keeps_the_order_of_rows_and_leaves_strangers_empty(kept, run, folder):
+    (folder / "points.csv").write_text("x,y\n0.3,0.6\n7,7\n0.9,0.1\noops,1\n")
+    rows = table(run("predict", kept / "plane.hplus", "points.csv").stdout)
+    model = load(kept / "plane.hplus").model_
+    rates = model.predict([[0.3, 0.6], [0.9, 0.1]])
+    assert [row["rate"] == "" for row in rows] == [False, True, False, True]
+    assert [float(rows[i]["rate"]) for i in (0, 2)] == pytest.approx(rates.tolist(), rel=1e-12)
+    assert float(rows[0]["low"]) < float(rows[0]["rate"]) < float(rows[0]["high"])
+
+
+def test_samples_lie_in_the_time_that_was_asked_for_and_repeat_with_the_seed(kept, run):
+    words = ("sample", kept / "day.hplus", "--from", "2026-03-01 18:00", "--for", "30h", "--seed", 3)
+    once = run(*words).stdout
+    assert once == run(*words).stdout
+    stamps = np.array([row["when"] for row in table(once)], dtype="datetime64[s]")
+    assert (np.diff(stamps) >= np.timedelta64(0)).all()
+    assert stamps.min() >= np.datetime64("2026-03-01T18:00:00")
+    assert stamps.max() < np.datetime64("2026-03-03T00:00:00")
+    expected = 500 / 28 * 30 / 24
+    assert abs(len(stamps) - expected) < 6 * np.sqrt(expected)
+
+
+def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):
+    said = json.loads(run("info", kept / "line.hplus", "--json").stdout)
+    assert said["events"] == 300
+    assert "300 of 300 rows" in " ".join(run("info", kept / "line.hplus").stdout.split())
+    found = json.loads(run("check", kept / "line.hplus", kept / "line.csv", "--json").stdout)
+    assert found["events"] == 300
+    assert set(found["p_values"]) >= {"quadrats", "calibration"}
+    words = run("check", kept / "line.hplus", kept / "line.csv").stdout
+    assert words.startswith("The rate fits") == found["fits"]
+
+
+def test_the_same_file_and_seed_give_the_same_model(kept, folder, run):
+    words = f"fit {kept}/line.csv --columns t --window 0,10 --json"
+    first, second = (json.loads(run(*words.split()).stdout) for _ in range(2))
+    assert first | {"seconds": 0} == second | {"seconds": 0}
+
+
+def test_data_hands_out_a_file_that_can_be_fitted(folder, run):
+    run("data", "coal", "-o", "coal.csv")
+    said = json.loads(
+        run(*"fit coal.csv --columns date --window 1851,1963 --unit year --json".split()).stdout
+    )
+    assert said["events"] == 191
+    assert said["expected"] == pytest.approx(191, rel=1e-6)
