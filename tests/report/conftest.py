@@ -108,6 +108,14 @@ def calendar():
     return study_of(Frame((), None, clock=SPRING))
 
 
+def day():
+    return study_of(Frame((), None, clock=Clock("when", 0.0, 8 * 86_400.0, cycle="day")))
+
+
+def strip():
+    return study_of(Frame(("x", "y"), Box((0.1, 0.1), (90.1, 1.1))), held_out=False)
+
+
 def plane():
     return study_of(Frame(("x", "y"), Box((0, 0), (40, 30), unit="ft")), Amount(79.0, "game"))
 
@@ -138,7 +146,10 @@ def season():
     return study_of(Frame(("lon", "lat"), CITY, EqualArea(-74.0, 40.5, 40.6), SPRING))
 
 
-SHAPES = {f.__name__: f for f in (line, calendar, plane, polygon, mixed, solid, tide, week, season)}
+SHAPES = {
+    f.__name__: f
+    for f in (line, calendar, day, plane, strip, polygon, mixed, solid, tide, week, season)
+}
 
 
 @pytest.fixture(scope="session")

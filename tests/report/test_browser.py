@@ -84,6 +84,6 @@ def test_a_page_works_in_a_browser_at_any_width(shown, tmp_path, shape, width):
     assert found["height"] > 150
     assert found["smallest"] >= 9
     if shape == "week":
-        assert re.fullmatch(r"Under the pointer: [\d,.]+ events per .+", found["readout"])
+        assert re.fullmatch(r"Under the pointer: (over )?[\d,.]+ events per .+", found["readout"])
     numbers = [float(text.replace("−", "-")) for text in found["column"]]
     assert numbers == sorted(numbers, reverse=True)

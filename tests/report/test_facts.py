@@ -29,7 +29,10 @@ from hplus.studies.spans import Clock
 from hplus.studies.study import Holdout
 from hplus.windows import Box, Interval
 
-SHAPES = ("line", "calendar", "plane", "polygon", "mixed", "solid", "tide", "week", "season")
+SHAPES = (
+    "line", "calendar", "day", "plane", "strip", "polygon", "mixed", "solid", "tide", "week",
+    "season",
+)  # fmt: skip
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 
 
@@ -170,7 +173,7 @@ def test_places_come_back_in_the_columns_of_the_file(studied):
 def test_a_title_says_whether_it_is_about_where_or_when(studied):
     titles = {shape: gather(*studied(shape), None).title for shape in SHAPES}
     assert titles["line"] == "How often events happen"
-    assert titles["calendar"] == "When events happen"
+    assert titles["calendar"] == titles["day"] == "When events happen"
     assert titles["plane"] == titles["mixed"] == titles["solid"] == "Where events happen"
     assert titles["tide"] == titles["week"] == titles["season"] == "Where and when events happen"
     assert gather(*studied("plane"), "Mine").title == "Mine"
@@ -202,6 +205,7 @@ def test_a_comparison_is_only_as_bold_as_its_error_allows():
     assert "20\u00a0% better" in beside_kde(holdout(np.log(1.2)))
     assert "20\u00a0% worse" in beside_kde(holdout(np.log(0.8)))
     assert "3.0 times" in beside_kde(holdout(np.log(3.0)))
+    assert "over 1,000 times" in beside_kde(holdout(745.0))
     assert "about as well" in beside_kde(holdout(0.1, error=0.2))
     assert "chance" in prediction(holdout(0.1, gain=0.01)).text
     assert prediction(holdout(0.1, gain=np.log(2.0))).number == f"2.0{TIED}×"
@@ -214,7 +218,7 @@ def test_numbers_are_rounded_as_people_do():
     assert [percent(s) for s in (0.071, 0.004, 0.0, 1e-5, 1.0)] == [
         f"7{TIED}%", f"0.4{TIED}%", f"0{TIED}%", f"under 0.1{TIED}%", f"100{TIED}%",
     ]  # fmt: skip
-    assert [times(r) for r in (14.2, 2.34, 0.4, 1200)] == ["14", "2.3", "0.4", "1,200"]
+    assert [times(r) for r in (14.2, 2.34, 0.4, 1200)] == ["14", "2.3", "0.4", "over 1,000"]
     assert quantity(79, "game") == f"79{TIED}games"
     assert quantity(3.0, "km") == f"3{TIED}km"
     assert (counted(1, "bin"), counted(1585, "event")) == ("1 bin", "1,585 events")

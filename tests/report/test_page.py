@@ -17,7 +17,10 @@ from hplus.report.colours import image_uri, png, ramp, text_bytes
 from hplus.report.markup import Markup, element, join
 from hplus.studies.frames import Frame
 
-SHAPES = ("line", "calendar", "plane", "polygon", "mixed", "solid", "tide", "week", "season")
+SHAPES = (
+    "line", "calendar", "day", "plane", "strip", "polygon", "mixed", "solid", "tide", "week",
+    "season",
+)  # fmt: skip
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 EVIL = "<img src=x onerror=alert(1)>\"'&"
 VOID = {"meta", "br", "img", "link"}

@@ -71,7 +71,7 @@ def image_uri(shares: Floats) -> str:
 
 
 def png(index: Bytes, palette: Bytes) -> bytes:
-    """A PNG of indices (rows, columns) into a palette (256, 3) [png, 11.2]."""
+    """A PNG of indices (rows, columns) into a palette (256, 3)."""
     rows, columns = index.shape
     # a 0 before each row: it is stored as it is
     raw = np.hstack([np.zeros((rows, 1), np.uint8), index]).tobytes()

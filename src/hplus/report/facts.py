@@ -198,7 +198,7 @@ def findings(
     """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
     spots, line = table.spots, table.spots.low.shape[1] == 1
     first = dict(zip(table.columns, table.places[0], strict=True))
-    when = first.pop(table.columns[-1]) if spots.peak is not None else _busiest_time(study, curve)
+    when = _busiest_time(study, curve) if spots.peak is None else _last(first)
     where = place_words(first)
     if line:
         when = ""
@@ -214,12 +214,18 @@ def findings(
     return tuple(found)
 
 
+def _last(place: dict[str, str]) -> str:
+    """The last column of a place, taken out of it, in words."""
+    name, text = place.popitem()
+    return place_words({name: text})
+
+
 def _busiest_time(study: Any, curve: Curve | None) -> str:
-    """Where on the last of three axes the rate is highest, in the user's words."""
+    """When the rate is highest, to an hour of a cycle or a day, in the user's words."""
     if curve is None:
         return ""
     X = np.mean(study.frame.window.bounds(), axis=0)
-    X[-1] = curve.course.x[curve.course.rate.argmax()]
+    X[-1] = np.floor(curve.course.x[curve.course.rate.argmax()])
     return str(list(study.frame.describe(X[None])[0].values())[-1])
 
 

@@ -22,7 +22,7 @@ from hplus.report.surfaces import (
     surface,
 )
 from hplus.report.words import coordinate, each, whole
-from hplus.windows import Interval
+from hplus.windows import Interval, Window
 
 POWERS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 """Rates are for so many units of length, area or volume: the first with a highest rate of 0.5."""
@@ -33,6 +33,7 @@ POWERS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
 class Place(Value):
     """A map of the rate on two axes, its unit in words, and dots for events."""
 
+    window: Window
     surface: Surface
     axes: tuple[Axis, Axis]
     one_ruler: bool
@@ -88,7 +89,7 @@ def place_map(study: Any, sums: Margins, events: Floats | None) -> Place:
     seen = dots(events)
     shown = None if seen is None else seen[:, :2]
     axes = (frame_axis(frame, 0), frame_axis(frame, 1))
-    return Place(surface(f, factor / parts), axes, one_ruler, words, shown)
+    return Place(f.window, surface(f, factor / parts), axes, one_ruler, words, shown)
 
 
 def _exposure_unit(study: Any) -> str:
@@ -136,10 +137,10 @@ def quarters(study: Any) -> tuple[Part, ...]:
     rates = [by_place(model.rate_.on_grid, Interval(a, b)) for a, b in pairwise(edges)]
     masses = np.array([rate.integral() for rate in rates])
     maps = [surface(rate, pixels=FEW_PIXELS) for rate in rates]
-    peak, power = max(found.peak for found in maps), max(found.power for found in maps)
+    top, power = max(found.top for found in maps), max(found.power for found in maps)
     axis = frame.axes[-1]
     labels = [f"{axis.name} {coordinate(a)} to {coordinate(b)}" for a, b in pairwise(edges)]
     return tuple(
-        Part(label, float(share), found.replace(peak=peak, power=power))
+        Part(label, float(share), found.replace(top=top, power=power))
         for label, share, found in zip(labels, masses / masses.sum(), maps, strict=True)
     )

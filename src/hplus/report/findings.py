@@ -13,6 +13,10 @@ SURE = 2.0
 """Standard errors from which a difference is told as one."""
 
 
+FARTHEST = 20.0
+"""Log of the ratio from which a comparison is only "over 1,000"."""
+
+
 @final
 @value
 class Finding(Value):
@@ -55,7 +59,7 @@ def beside_kde(holdout: Any) -> str:
     """A comparison with a kernel density estimate that is only as bold as its error allows."""
     if abs(holdout.over_kde) < SURE * holdout.over_kde_error:
         return "A kernel density estimate does about as well."
-    ratio = math.exp(holdout.over_kde)
+    ratio = math.exp(min(holdout.over_kde, FARTHEST))
     if ratio >= 2.0:
         return f"That is {times(ratio)} times as good as a kernel density estimate."
     side = "better" if ratio > 1.0 else "worse"

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.plotting.residuals import QuadratResiduals, colour_scale, residual_words
+from hplus.plotting.residuals import (
+    QuadratResiduals,
+    colour_scale,
+    middle_within,
+    residual_words,
+)
 from hplus.report.axes import Axis, Mark, round_marks
 from hplus.report.colours import hex_colour, image_uri, text_bytes
 from hplus.report.drawing import CHART, Canvas, dots_path, rings_path, written
@@ -118,7 +123,8 @@ def _reader(canvas: Canvas, place: Place) -> Markup:
         pointer_events="all",
         data_shares=text_bytes(shares),
         data_columns=len(columns),
-        data_peak=f"{surface.peak:.6g}",
+        data_top=f"{surface.top:.6g}",
+        data_more="over " if surface.peak > surface.top else "",
         data_power=surface.power,
         data_unit=place.unit,
         **canvas.inner(),
@@ -132,7 +138,7 @@ def colour_bar(place: Place) -> Markup:
     marks: list[Markup] = []
     last = -APART
     for at, text in _bar_marks(surface):
-        x = LEFT + inner * (at / surface.peak) ** surface.power
+        x = LEFT + inner * (at / surface.top) ** surface.power
         if x - last > APART:
             anchor = "end" if x > WIDTH - RIGHT - 12.0 else "middle"
             marks.append(element("path", class_="tick", d=f"M{x:.1f} 30v4"))
@@ -147,17 +153,24 @@ def colour_bar(place: Place) -> Markup:
         class_="chart map bar",
         viewBox=f"0 0 {WIDTH:g} 56",
         role="img",
-        aria_label=f"Colours from 0 to {rounded(surface.peak)} {place.unit}",
+        aria_label=f"Colours from 0 to {rounded(surface.top)} {place.unit}",
     )
 
 
 def _bar_marks(surface: Surface) -> list[Mark]:
     """Round rates under the colours, spread evenly where colours follow a root of the rate."""
+    top = surface.top
     if surface.power == 1.0:
-        return list(round_marks(0.0, surface.peak, 5))
-    shares = np.linspace(0.2, 1.0, 5) ** (1.0 / surface.power)
-    rates = [float(f"{rate:.1g}") for rate in surface.peak * shares]
-    return [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= surface.peak)]
+        marks = list(round_marks(0.0, top, 5))
+    else:
+        rates = [
+            float(f"{top * s ** (1.0 / surface.power):.1g}") for s in (0.2, 0.4, 0.6, 0.8, 1.0)
+        ]
+        marks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
+    if surface.peak > top:
+        below = [mark for mark in marks if mark[0] < (0.85 ** (1.0 / surface.power)) * top]
+        marks = [*below, (top, f"over {rounded(top, 2)}")]
+    return marks
 
 
 def small_map(part: Part) -> Markup:
@@ -189,44 +202,33 @@ def _small_canvas(surface: Surface) -> Canvas:
 
 def residual_map(data: QuadratResiduals, place: Place) -> Markup:
     """Boxes with more events than expected in one colour, with fewer in another."""
-    canvas = _canvas(place, CHART[0])
-    every = len(data.residuals) <= FEW
-    scale = colour_scale(data.residuals)
-    boxes = []
+    canvas, scale = _canvas(place, CHART[0]), colour_scale(data.residuals)
+    every, boxes, said = len(data.residuals) <= FEW, [], []
     for r, low, high in zip(data.residuals.tolist(), data.low, data.high, strict=True):
         x, y2 = _pixels(canvas, low[None])[0].tolist()
         x2, y = _pixels(canvas, high[None])[0].tolist()
-        said, size = residual_words(r), min(0.34 * (x2 - x), 12.0)
-        boxes.append(
-            element(
-                "rect",
-                element("title", said),
-                class_="more" if r > 0.0 else "fewer",
-                x=x,
-                y=y,
-                width=x2 - x,
-                height=y2 - y,
-                fill_opacity=0.04 + 0.8 * min(abs(r) / scale, 1.0) ** 1.4,
-            )
-        )
+        strength = 0.04 + 0.8 * min(abs(r) / scale, 1.0) ** 1.4
+        side = {"x": x, "y": y, "width": x2 - x, "height": y2 - y, "fill_opacity": strength}
+        boxes.append(element("rect", class_="more" if r > 0.0 else "fewer", **side))
         if every or abs(r) > FAR:
-            middle, line = 0.5 * (x + x2), 0.5 * (y + y2) + 0.35 * size
-            boxes.append(
-                element(
-                    "text",
-                    said,
-                    x=middle,
-                    y=line,
-                    text_anchor="middle",
-                    class_="value",
-                    font_size=size,
-                )
-            )
+            middle, share = middle_within(place.window, low, high)
+            if share > 0.15 or abs(r) > FAR:
+                said.append(_residual(canvas, r, middle, min(0.34 * (x2 - x), 12.0)))
+    rings = _rings(canvas, place.surface)
     return canvas.svg(
-        *boxes,
-        element("path", class_="outline", d=_rings(canvas, place.surface)),
+        element("clipPath", element("path", d=rings, clip_rule="evenodd"), id="window-off"),
+        element("g", *boxes, clip_path="url(#window-off)"),
+        *said,
+        element("path", class_="outline", d=rings),
         canvas.x_axis(5),
         canvas.y_axis(5, lines=False),
         canvas.y_name(),
         label="Map of residuals",
     )
+
+
+def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Markup:
+    """A residual in numbers, in the middle of what its box has of the window."""
+    x, y = float(canvas.px(middle[0])), float(canvas.py(middle[1])) + 0.35 * size
+    words = residual_words(r)
+    return element("text", words, x=x, y=y, text_anchor="middle", class_="value", font_size=size)

@@ -40,7 +40,9 @@ def spot_table(study: Any, sums: Margins, events: Floats | None) -> SpotTable:
         columns = [f"{next(iter(starts[0]))}, from", "to"]
         size = f"intervals of {quantity(float(sides[0]), units[0])}"
     else:
+        span = last_interval(model.window)
         finer = {name: step / 10.0 for name, step in steps.items()}
+        finer.setdefault(frame.axes[-1].name, (span.high - span.low) / 100.0)
         rows = in_columns(_described(frame, spots.middle, spots.peak), finer)
         places, columns = [tuple(row.values()) for row in rows], list(rows[0])
         size = f"squares of {quantity(float(sides[0]), units[0])}"

@@ -1,11 +1,12 @@
 "use strict";
 // the rate under the pointer
 for (const reader of document.querySelectorAll(".reader")) {
-  const { shares, columns, peak, power, unit } = reader.dataset;
+  const { shares, columns, top, more, power, unit } = reader.dataset;
   const bytes = Uint8Array.from(atob(shares), (letter) => letter.charCodeAt(0));
   const rows = bytes.length / columns;
   const readout = reader.closest("figure").querySelector(".readout");
   const shown = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
+  const rate = (byte) => shown.format(top * ((byte - 1) / 254) ** (1 / power));
   const read = (event) => {
     const box = reader.getBoundingClientRect();
     const column = Math.floor(((event.clientX - box.left) / box.width) * columns);
@@ -13,7 +14,7 @@ for (const reader of document.querySelectorAll(".reader")) {
     const inside = column >= 0 && column < columns && row >= 0 && row < rows;
     const byte = inside ? bytes[row * columns + column] : 0;
     readout.textContent = byte
-      ? `Under the pointer: ${shown.format(peak * ((byte - 1) / 254) ** (1 / power))} ${unit}`
+      ? `Under the pointer: ${byte === 255 ? more : ""}${rate(byte)} ${unit}`
       : "";
   };
   reader.addEventListener("pointermove", read);

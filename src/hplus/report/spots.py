@@ -70,7 +70,10 @@ def find_spots(model: Any, sums: Margins, exposure: float, events: Floats | None
     fewest, most = model.count_interval(regions, LEVEL, exposure=exposure)
     total = float(model.expected_count(model.window, exposure=exposure))
     shares = np.array([_volume(f, cell) for cell in cells]) / f.window.volume
+    ratio = expected / shares / total
     order = np.argsort(-expected, kind="stable")
+    # the first is shown whatever it is, others if they are busier than the average
+    order = order[(ratio[order] > 1.0) | (np.arange(len(order)) == 0)]
     low = low[order]
     joint = model.rate_.on_grid
     return Spots(
@@ -79,7 +82,7 @@ def find_spots(model: Any, sums: Margins, exposure: float, events: Floats | None
         expected=expected[order],
         fewest=fewest[order],
         most=most[order],
-        ratio=(expected / shares / total)[order],
+        ratio=ratio[order],
         observed=None if events is None else _counts(events, low, low + sides),
         peak=_peaks(joint, low + 0.5 * sides) if deep and isinstance(joint, GridFunction) else None,
     )
@@ -108,8 +111,7 @@ def best_corners(f: GridFunction, sides: Floats) -> Floats:
     line = len(sides) == 1
     steps = 1 if line else STEPS
     axes = [
-        np.arange(np.ceil(a / d - 1e-9), np.floor((b - d * steps) / d + 1e-9) + 1.0) * d
-        for a, b, d in zip(*f.window.bounds(), sides / steps, strict=True)
+        _corners(a, b, d, steps) for a, b, d in zip(*f.window.bounds(), sides / steps, strict=True)
     ]
     mass = _line_mass(f, axes[0], sides[0]) if line else _cell_mass(f, axes, sides / steps)
     if not line:
@@ -122,6 +124,12 @@ def best_corners(f: GridFunction, sides: Floats) -> Floats:
         if all(np.any(np.abs(points[i] - points[j]) >= sides * (1.0 - 1e-9)) for j in chosen):
             chosen.append(int(i))
     return points[chosen]
+
+
+def _corners(low: float, high: float, step: float, steps: int) -> Floats:
+    """Multiples of a step from which so many steps lie within low and high, or low itself."""
+    first, last = np.ceil(low / step - 1e-9), np.floor(high / step - steps + 1e-9)
+    return step * np.arange(first, last + 1.0) if last >= first else np.array([low])
 
 
 def _line_mass(f: GridFunction, starts: Floats, side: float) -> Floats:

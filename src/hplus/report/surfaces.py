@@ -23,8 +23,11 @@ POINTS = 400
 LEVEL = 0.9
 """Probability that a band holds the rate."""
 
+TOPPED = 0.02
+"""Share of the events, at most, whose rates all have the last colour."""
+
 STEEP = (2.5, 16.0)
-"""Highest rate over that of a usual event, from which colours follow its square or fourth root."""
+"""Rate of the last colour over that of a usual event from which colours follow a root of it."""
 
 MOST_DOTS = 4000
 """Events drawn at most."""
@@ -36,7 +39,7 @@ class Surface(PlotData):
     """A rate in pixels over the box `low` to `high`, shape (rows, columns), lowest row first.
 
     `inside` says which pixels have their centre in the window. The colour of a rate is
-    (rate/peak)^power of the ramp.
+    (rate/top)^power of the ramp; rates from `top` to `peak` have the last one.
     """
 
     low: Floats
@@ -45,12 +48,13 @@ class Surface(PlotData):
     inside: Bools
     rings: tuple[Floats, ...]
     peak: float
+    top: float
     power: float
 
     @property
     def shares(self) -> Floats:
         """Where each pixel's colour is on the ramp, from 0 to 1."""
-        return np.clip(self.rate / self.peak, 0.0, 1.0) ** self.power
+        return np.clip(self.rate / self.top, 0.0, 1.0) ** self.power
 
 
 @final
@@ -105,12 +109,13 @@ def surface(f: GridFunction, factor: float = 1.0, pixels: int = PIXELS) -> Surfa
     inside = f.window.contains(centres).reshape(rows, columns)
     rate = factor * f(centres).reshape(rows, columns)
     seen = np.sort(rate[inside] if inside.any() else rate.ravel())
-    peak = float(seen[-1]) or 1.0
-    # half of the events are where the rate is higher
-    usual = seen[np.searchsorted(np.cumsum(seen), 0.5 * seen.sum())]
-    power = 0.5 ** sum(peak > bound * usual for bound in STEEP)
+    shares = np.cumsum(seen) / (seen.sum() or 1.0)
+    usual, top = seen[np.searchsorted(shares, (0.5, 1.0 - TOPPED))]
+    # a top that is close to the peak may as well be the peak
+    top = float(top if seen[-1] > 2.0 * top else seen[-1]) or 1.0
+    power = 0.5 ** sum(top > bound * usual for bound in STEEP)
     rings = tuple(ring for ring, _ in outline(f.window))
-    return Surface(low, high, rate, inside, rings, peak, power)
+    return Surface(low, high, rate, inside, rings, float(seen[-1]), top, power)
 
 
 def _centres(low: float, high: float, count: int) -> Floats:

@@ -26,7 +26,7 @@ def figures(facts: Facts) -> Markup:
         )
     both = element(
         "div",
-        element("section", element("h2", "Where"), _map(facts), id="rate"),
+        section("Where" if facts.place.one_ruler else "The rate", _map(facts), id_="rate"),
         element(
             "section",
             element("h2", "Hot spots"),

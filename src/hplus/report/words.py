@@ -66,8 +66,10 @@ def percent(share: float) -> str:
 
 
 def times(ratio: float) -> str:
-    """How many times as much: 14, 2.3, 0.4."""
-    return f"{ratio:,.0f}" if ratio >= 9.5 else f"{ratio:.1f}"
+    """How many times as much: 14, 2.3, 0.4, over 1,000."""
+    if ratio > 1000.0:
+        return "over 1,000"
+    return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.1f}"
 
 
 def whole(n: float) -> str:
