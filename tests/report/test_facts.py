@@ -197,6 +197,28 @@ def test_calibration_is_in_multiples_of_the_average_rate(studied):
     assert fit.calibration.predicted.max() <= rates.max() * 1.5
 
 
+def test_a_map_and_a_curve_add_up_to_the_events_of_a_week(studied):
+    facts = gather(*studied("week"), None)
+    assert (facts.place.unit, facts.curve.unit) == ("events per km² per week", "events per hour")
+    # 400 events in 8 weeks, on 24 km²
+    assert facts.place.surface.rate.mean() * 24.0 == pytest.approx(50.0, rel=0.01)
+    along = facts.curve.course
+    assert np.trapezoid(along.rate, along.x) == pytest.approx(50.0, rel=0.01)
+    assert np.all((along.low < along.rate) & (along.rate < along.high))
+
+
+def test_a_map_of_a_season_is_of_events_per_day(studied):
+    facts = gather(*studied("season"), None)
+    assert facts.place.unit == "events per km² per day"
+    seen = facts.place.surface.rate[facts.place.surface.inside]
+    assert seen.mean() * facts.place.window.volume == pytest.approx(400 / 60, rel=0.02)
+
+
+def test_there_are_always_three_findings(studied):
+    for shape in SHAPES:
+        assert len(gather(*studied(shape), None).findings) == 3
+
+
 def holdout(over_kde, error=0.02, gain=0.43):
     return Holdout(80, 0.2, gain, 0.03, gain - over_kde, over_kde, error, None)
 

@@ -20,7 +20,7 @@ from hplus.report.figures import (
     quarters,
     rate_curve,
 )
-from hplus.report.findings import Finding, busiest, concentrated, prediction, spread
+from hplus.report.findings import Finding, busiest, concentrated, covered, prediction
 from hplus.report.making import Line, file_name, how_made, reproduced
 from hplus.report.margins import Margins, margins
 from hplus.report.ranking import SpotTable, spot_table, watched
@@ -209,8 +209,8 @@ def findings(
     ]
     if study.holdout_ is not None:
         found.append(prediction(study.holdout_))
-    elif curve is not None:
-        found.append(spread(curve.course.rate))
+    else:
+        found.append(covered(dense.holding(0.9), extent(study, place)))
     return tuple(found)
 
 

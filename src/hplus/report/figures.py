@@ -102,7 +102,7 @@ def scaled(peak: float, size: str, *units: str) -> tuple[float, str]:
     """A factor that makes the highest rate readable, and the unit of the rates then."""
     power = next((p for p in POWERS if p * peak >= 0.5), POWERS[-1])
     if power == 1.0:
-        return 1.0, each(size, *units)
+        return 1.0, each(size or "unit", *units)
     return power, each(f"{whole(power)} {size or 'units'}", *units)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.report.words import TIED, percent, times
 
@@ -40,10 +39,9 @@ def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
     )
 
 
-def spread(rate: Floats) -> Finding:
-    """The highest over the lowest rate of a curve."""
-    ratio = float(rate.max() / max(rate.min(), 1e-9 * rate.max()))
-    return Finding(f"{times(ratio)}{TIED}×", "is the highest rate over the lowest along the curve.")
+def covered(share: float, extent: str) -> Finding:
+    """The smallest share of the window in which nine events of ten are expected."""
+    return Finding(percent(share), f"of the {extent} holds nine out of ten expected events.")
 
 
 def prediction(holdout: Any) -> Finding:

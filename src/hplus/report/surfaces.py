@@ -101,8 +101,8 @@ def surface(f: GridFunction, factor: float = 1.0, pixels: int = PIXELS) -> Surfa
     low, high = f.window.bounds()
     sides = high - low
     one = len(set(f.window.axis_units)) == 1
-    shape = np.ceil(pixels * sides / sides.max()) if one else np.full(2, 0.75 * pixels)
-    columns, rows = np.maximum(shape, 2).astype(int).tolist()
+    shape = pixels * np.maximum(sides / sides.max(), 0.3) if one else np.full(2, 0.75 * pixels)
+    columns, rows = np.ceil(shape).astype(int).tolist()
     centres = np.stack(
         np.meshgrid(_centres(low[0], high[0], columns), _centres(low[1], high[1], rows)), axis=-1
     ).reshape(-1, 2)
