@@ -28,7 +28,7 @@ CELLS = {1: 20.0, 2: 32.0}
 HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
 """Lengths of an interval of hours that people use."""
 
-STEPS = 4
+STEPS = 8
 """Positions that are tried for a cell along its own side."""
 
 
@@ -138,7 +138,7 @@ def _line_mass(f: GridFunction, starts: Floats, side: float) -> Floats:
 
 
 def _cell_mass(f: GridFunction, axes: list[Floats], step: Floats) -> Floats:
-    """∫f/step² over cells of 4 by 4 steps from each corner, about: sums of f within the window."""
+    """∫f/step² over cells of 8 by 8 steps from each corner, about: sums of f within the window."""
     fine = [
         x[0] + d * (np.arange(len(x) + STEPS - 1) + 0.5) for x, d in zip(axes, step, strict=True)
     ]
