@@ -6,7 +6,7 @@ STAMP := .venv/.installed
 
 run = $(if $1,$(foreach script,$1,echo $(script) && $(BIN)/python $(script) &&) true,echo Nothing to run yet.)
 
-.PHONY: help setup demo test lint check bench papers clean
+.PHONY: help setup demo test lint check docs bench papers clean
 
 help: ## list the targets (the default)
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 9
@@ -22,8 +22,8 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev]'
 	@touch $@
 
-demo: setup ## fit the bundled data, draw it and write the folder demo/
-	$(BIN)/python -m hplus.demo
+demo: setup ## learn from bundled data and write a report into the folder demo/
+	$(BIN)/hplus demo
 
 test: setup ## run all tests, on two cores
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
@@ -38,6 +38,10 @@ check: lint test ## lint and test, what CI runs; prints the five longest files
 	@echo "The five longest files:"
 	@find src tests -name '*.py' -exec wc -l {} + | grep -v ' total$$' | sort -rn | head -5
 
+docs: $(STAMP) ## build the site in docs/_build/html
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev,docs]'
+	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
+
 bench: setup ## run every script in benchmarks/ (long)
 	@$(call run,$(wildcard benchmarks/[a-z]*.py))
 
@@ -45,5 +49,5 @@ papers: setup ## run every experiment in papers/ (long)
 	@$(call run,$(wildcard papers/[a-z]*.py papers/*/run.py))
 
 clean: ## remove .venv, caches and everything that was generated
-	rm -rf .venv demo build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv demo build dist docs/_build docs/generated docs/auto_examples .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests -name __pycache__ -type d -exec rm -rf {} +

@@ -39,6 +39,8 @@ INSTANCES = [
     k.Finite([[2.0, 1.0], [1.0, 0.7]]),
     windows.Interval(-1.5, 2.5, unit="day") * windows.Box([0, 0], [1, 0.1], unit="km"),
     CITY,
+    windows.Polygons((CITY,), unit="km"),
+    windows.Cycle(24, unit="h"),
     *(loss() for loss in losses.LOSS_CLASSES),
     losses.Quantile(0.9),
     features.Nystroem(3, random_state=0)(k.Gaussian(1.0), np.eye(3)),

@@ -38,6 +38,8 @@ from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
+from hplus.studies.quantities import QuantityStudy
+from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons
 
@@ -85,6 +87,7 @@ __all__ = [
     "Polynomial",
     "Quantile",
     "QuantilesRegressor",
+    "QuantityStudy",
     "RandomFourier",
     "RateRatio",
     "RationalQuadratic",
@@ -96,6 +99,7 @@ __all__ = [
     "Smallest",
     "SoSRegressor",
     "Statistic",
+    "StreamStudy",
     "StreamingClassifier",
     "StreamingIntensity",
     "StreamingRegressor",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -20,13 +21,17 @@ from hplus.cli.doors import (
     rows_as_csv,
     write_text,
 )
+from hplus.cli.live import summary
+from hplus.cli.regress import predicted_quantities, quantity_words
 from hplus.cli.words import amount_option, count, count_row, facts, shape_option, window_words
 from hplus.evaluation import check as check_rate
 from hplus.studies.draws import draw
 from hplus.studies.events import Events, read_events
 from hplus.studies.expect import Expected, grid_regions, named_regions, time_asked, whole
 from hplus.studies.expect import expect as expected_counts
+from hplus.studies.quantities import QuantityStudy
 from hplus.studies.spans import moment
+from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
 from hplus.tables.source import TableError, open_table
 
@@ -44,21 +49,22 @@ Example:
 @click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
 @json_option
 def predict(model: str, points: str, level: float, output: str | None, as_json: bool) -> None:
-    """The rate at each row of POINTS, with a band: a CSV of the columns and rate, low, high.
+    """The rate, or the quantity, at each row of POINTS: a CSV with it and with low and high.
 
-    Rows that are not in the window keep their place, with no rate.
+    For a model of hplus fit these are bounds of the rate; for one of hplus regress, of the target.
+    Rows that are not in the window, or have bad cells, keep their place without an answer.
     """
     check_writable(output)
-    study = load_model(model, EventStudy)
-    table = open_table(points)
-    rows, lost = [], 0
-    for row in _predicted(study, table, level):
-        rows.append(row)
-        lost += row["rate"] is None
+    study = load_model(model, EventStudy, QuantityStudy)
+    answers = _predicted if isinstance(study, EventStudy) else predicted_quantities
+    rows = list(answers(study, open_table(points), level))
+    lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
-        raise TableError(f"none of the {len(rows)} rows of {points} lies in the model's window.")
+        raise TableError(f"none of the {len(rows)} rows of {points} is one that the model knows.")
     if lost:
-        note(f"{count(lost)} of {count(len(rows))} rows have no rate: outside the window, or bad.")
+        note(
+            f"{count(lost)} of {count(len(rows))} rows have no answer: outside the window, or bad."
+        )
     write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
 
 
@@ -209,6 +215,10 @@ def check(model: str, events: str, as_json: bool) -> None:
         return
     for reason, lost in reading.dropped.items():
         note(f"{count(lost)} of {count(reading.rows)} rows dropped: {reason}.")
+    if Path(events).name == Path(study.reading_.file).name:
+        note(
+            "These look like the events of the fit: better check with events that it has not seen."
+        )
     click.echo(str(found))
 
 
@@ -224,13 +234,20 @@ Example:
 def info(model: str, as_json: bool) -> None:
     """What a model file holds: where it comes from, what it knows and how it was made."""
     study = load_model(model)
-    if not isinstance(study, EventStudy):
-        found = {"kind": type(study).__name__, "parameters": str(study)}
-        print_json(found) if as_json else print_pairs(model, found)
-        return
-    found = facts(study) | {"made_with": study.made_with_}
+    found, words = _known(study)
+    made = getattr(study, "made_with_", {})
     if as_json:
-        print_json(found)
+        print_json({"kind": type(study).__name__, **found, "made_with": made})
         return
-    made = {name: str(said) for name, said in study.made_with_.items() if name != "seconds"}
-    print_pairs(model, window_words(study, found) | made)
+    said = {name: str(what) for name, what in made.items() if what is not None}
+    print_pairs(f"{model}: {type(study).__name__}", said | words)
+
+
+def _known(study: Any) -> tuple[dict[str, Any], dict[str, str]]:
+    """What a model knows, as plain data and in words."""
+    if isinstance(study, EventStudy):
+        return facts(study), window_words(study, facts(study))
+    if isinstance(study, QuantityStudy):
+        return study.summary_, quantity_words(study)
+    found = summary(study) if isinstance(study, StreamStudy) else {"parameters": str(study)}
+    return found, {name: str(what) for name, what in found.items()}

@@ -8,6 +8,7 @@ from hplus import __version__
 from hplus.cli.ask import check, expect, info, predict, sample
 from hplus.cli.doors import CODES, Commands
 from hplus.cli.fit import fit
+from hplus.cli.regress import regress
 from hplus.cli.show import data, demo, report
 from hplus.cli.stream import stream
 
@@ -28,5 +29,5 @@ def hplus() -> None:
     """
 
 
-for command in (fit, stream, expect, predict, sample, check, info, report, demo, data):
+for command in (fit, regress, stream, expect, predict, sample, check, info, report, demo, data):
     hplus.add_command(command)

@@ -101,7 +101,11 @@ def time_words(frame: Frame) -> str | None:
     if clock is None:
         return None
     text = f"{moment(clock.start)} to {moment(clock.end)}"
-    return f"{text}, as hours of the {clock.cycle}" if clock.cycle else text
+    if not clock.cycle:
+        return text
+    over = {0.0: "", 3600.0: "; times are rounded to hours, so each is spread over one"}
+    rounded = over.get(clock.spread, "; dates have no hours, so each is spread over its day")
+    return f"{text}, as hours of the {clock.cycle}{rounded}"
 
 
 def per(study: EventStudy) -> str:

@@ -116,10 +116,12 @@ class Events:
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
-    """The rows of a file as points, chunk by chunk."""
+    """The rows of a file as points, chunk by chunk; times that were rounded are spread."""
     zones = set()
     for chunk in table.chunks(frame.needed):
         found = frame.points(chunk)
+        if frame.clock is not None:
+            found.X[:, -1] = frame.clock.spread_out(found.X[:, -1], chunk.first)
         zones |= {found.zone} - {Zone.NEITHER}
         if len(zones) > 1:
             raise TableError(

@@ -22,6 +22,12 @@ from hplus.tables.cells import numbers, times
 from hplus.tables.outlines import read_outlines
 from hplus.tables.source import Table, TableError, open_table
 
+DAY, HOUR = 86_400.0, 3600.0
+"""In seconds."""
+
+MOSTLY, HEAPED, FEWEST = 0.9, 0.1, 50
+"""Shares of whole days and of whole hours beyond which times were rounded, and rows to tell by."""
+
 
 def plan(
     path: str | Table,
@@ -43,7 +49,6 @@ def plan(
     Parameters
     ----------
     path : str or Table
-        The file; it is read only to tell its range when the window is missing.
     columns : sequence of str
         Columns with coordinates, one to three.
     window : sequence of float
@@ -70,13 +75,9 @@ def plan(
         table.require(name)
     _check_words(columns, window, within, time, start, end, cycle)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
-    if geographic and len(columns) != 2:
-        raise ValueError(f"a longitude and a latitude must be two columns, got {len(columns)}.")
     columns, flip = _ordered(columns, geographic, lonlat)
-    missing = []
-    if columns and window is None and within is None:
-        missing.append(_range_of_columns(table, columns, flip))
-    if time and (start is None or end is None):
+    missing = [] if window or within or not columns else [_range_of_columns(table, columns, flip)]
+    if time and not (start and end):
         missing.append(_range_of_times(table, time, zone, form))
     if missing:
         raise TableError(
@@ -92,9 +93,31 @@ def plan(
         region = box_region(low, high, place, unit)
     clock = None
     if time:
-        a, b = seconds_of("--from", str(start)), seconds_of("--to", str(end))
-        clock = Clock(time, a, b, cycle, zone, form)
+        span = (seconds_of("--from", str(start)), seconds_of("--to", str(end)))
+        clock = Clock(time, *span, cycle, zone, form)
+        clock = clock.replace(spread=_heaped(table, clock) if cycle else 0.0)
     return Frame(tuple(columns), region, place, clock)
+
+
+def _heaped(table: Table, clock: Clock) -> float:
+    """Seconds over which times are to be spread: those that people round to, 0 for none.
+
+    Told by the first rows: whole days, whole hours that are far too many, or neither.
+    """
+    for chunk in table.chunks([clock.column]):
+        seconds = times(chunk.columns[clock.column], clock.zone, clock.form or None).cells.values
+        seconds = seconds[np.isfinite(seconds)]
+        if len(seconds) < FEWEST:
+            return 0.0
+        if np.mean(seconds % DAY == 0.0) > MOSTLY:
+            if clock.cycle == "day":
+                raise TableError(
+                    f"column {clock.column!r} of {table.path} must have times of the day for "
+                    "--cycle day, got dates alone: use --cycle week."
+                )
+            return DAY
+        return HOUR if np.mean(seconds % HOUR == 0.0) > HEAPED else 0.0
+    return 0.0
 
 
 def _check_words(
@@ -123,6 +146,8 @@ def _ordered(
     columns: Sequence[str], geographic: bool, lonlat: bool | None
 ) -> tuple[Sequence[str], bool]:
     """Columns with the longitude first, and were they turned round?"""
+    if geographic and len(columns) != 2:
+        raise ValueError(f"a longitude and a latitude must be two columns, got {len(columns)}.")
     flip = geographic and lonlat is None and columns[0].lower() not in LONGITUDES
     return (list(columns)[::-1], True) if flip else (list(columns), False)
 
@@ -161,9 +186,8 @@ def _range_of_times(table: Table, time: str, zone: str, form: str) -> str:
             low, high = min(low, values.min()), max(high, values.max())
     if not np.isfinite(low):
         raise TableError(f"column {time!r} of {table.path} holds no time: name another one.")
-    day = 86_400.0
-    if high - low > 2 * day:
-        low, high = np.floor(low / day) * day, np.ceil((high + 1e-3) / day) * day
+    if high - low > 2 * DAY:
+        low, high = np.floor(low / DAY) * DAY, np.ceil((high + 1e-3) / DAY) * DAY
     else:
         low, high = np.floor(low), np.ceil(high + 1e-3)
     return f"--from {moment(float(low))} --to {moment(float(high))}"

@@ -138,8 +138,9 @@ class QuantityStudy(Estimator):
             self.ratios_ = learned_ratios(y_out, m_out)
             self.background_ = rows.values[rng.permutation(len(y))[:BACKGROUND]]
             self.solution_ = self.machine_.solution_
+            self.made_with_: dict[str, Any] = {}
             coverage, width = _tried_intervals(y_out, m_out, level, rng)
-            self.summary_ = {
+            self.summary_: dict[str, Any] = {
                 "rows": len(y),
                 "held_out": len(y_out),
                 "scores": _scores(y_out, m_out),

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from hplus._checks import Floats, check_number, check_positive
+from hplus._checks import Floats, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
 from hplus.storage import storable
 from hplus.windows import Cycle, Interval, Window
@@ -35,6 +35,8 @@ CYCLES = {"day": 86_400.0, "week": 604_800.0}
 
 MONDAY = 345_600.0
 """Seconds from 1970-01-01, a Thursday, to the first Monday."""
+
+GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
@@ -93,7 +95,8 @@ class Clock(Value):
     """The column with times, from when to when events were watched, and the cycle they go round.
 
     `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times say
-    their offset; `form` is a format of strptime.
+    their offset; `form` is a format of strptime. Times that people rounded, to hours or days, are
+    spread over `spread` seconds: around a whole hour, or from midnight to midnight.
     """
 
     column: str
@@ -102,6 +105,7 @@ class Clock(Value):
     cycle: str = ""
     zone: str = "UTC"
     form: str = ""
+    spread: float = 0.0
 
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
@@ -112,7 +116,7 @@ class Clock(Value):
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         _check_zone(self.zone)
-        self._set(start=start, end=end)
+        self._set(start=start, end=end, spread=check_nonnegative("spread", self.spread))
 
     @property
     def unit(self) -> str:
@@ -142,6 +146,17 @@ class Clock(Value):
         if self.cycle:
             return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
         return (seconds - self.start) / SECONDS[self.unit]
+
+    def spread_out(self, at: Floats, first: int) -> Floats:
+        """Places on the axis of rows from number `first` on, spread where times were rounded.
+
+        By a Kronecker sequence of the row's number, so that the same row is moved the same way.
+        """
+        if not self.spread or not self.cycle:
+            return at
+        u = np.arange(first + 1, first + 1 + len(at)) * GOLDEN % 1.0
+        moved = (u - (0.0 if self.spread >= SECONDS["day"] else 0.5)) * self.spread / 3600.0
+        return (at + moved) % (CYCLES[self.cycle] / 3600.0)
 
     def words(self, at: Floats) -> list[str]:
         """Places on the axis as people say them: "Tue 14:00", or dates."""
