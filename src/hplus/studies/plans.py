@@ -20,7 +20,9 @@ from hplus.studies.frames import (
 from hplus.studies.spans import Clock, moment, seconds_of
 from hplus.tables.cells import numbers, times
 from hplus.tables.outlines import read_outlines
+from hplus.tables.places import EqualArea
 from hplus.tables.source import Table, TableError, open_table
+from hplus.windows import Window
 
 DAY, HOUR = 86_400.0, 3600.0
 """In seconds."""
@@ -59,16 +61,12 @@ def plan(
         Are the two columns a longitude and a latitude? None tells by their names.
     unit : str
         Of the columns, such as "m".
-    time : str
-        A column with times.
-    start, end : str
-        From when to when events were watched, dates or times.
+    time, start, end : str
+        A column with times, and from when to when events were watched, dates or times.
     cycle : str
         "day" or "week": times are hours of it.
-    zone : str
-        The clock on which times with an offset are put.
-    form : str
-        A format of strptime, for times that are not ISO 8601.
+    zone, form : str
+        The clock for times with an offset, and a format of strptime for others than ISO 8601.
     """
     table = path if isinstance(path, Table) else open_table(path)
     for name in (*columns, *([time] if time else [])):
@@ -84,19 +82,26 @@ def plan(
             "where and when events could have been seen must be said, it is never guessed; the "
             f"data would fit in\n  {' '.join(missing)}"
         )
-    region, place = None, None
-    if within is not None:
-        region, place = outlines_region(read_outlines(within), geographic, unit)
-    elif window is not None:
-        low, high = _corners(window, len(columns), flip)
-        place = lonlat_map(low, high) if geographic else None
-        region = box_region(low, high, place, unit)
+    region, place = _place(window, within, geographic, flip, unit)
     clock = None
     if time:
         span = (seconds_of("--from", str(start)), seconds_of("--to", str(end)))
         clock = Clock(time, *span, cycle, zone, form)
         clock = clock.replace(spread=_heaped(table, clock) if cycle else 0.0)
     return Frame(tuple(columns), region, place, clock)
+
+
+def _place(
+    window: Sequence[float] | None, within: str | None, geographic: bool, flip: bool, unit: str
+) -> tuple[Window | None, EqualArea | None]:
+    """The window of the columns, and the map that it is on."""
+    if within is not None:
+        return outlines_region(read_outlines(within), geographic, unit)
+    if window is None:
+        return None, None
+    low, high = _corners(window, flip)
+    place = lonlat_map(low, high) if geographic else None
+    return box_region(low, high, place, unit), place
 
 
 def _heaped(table: Table, clock: Clock) -> float:
@@ -134,6 +139,11 @@ def _check_words(
         raise ValueError("name at least one column with --columns, or one with --time.")
     if window is not None and within is not None:
         raise ValueError("give a window or a file of polygons, not both.")
+    if columns and window is not None and len(window) != 2 * len(columns):
+        raise ValueError(
+            f"a window must have {2 * len(columns)} numbers, the lowest corner and then the "
+            f"highest, got {len(window)}."
+        )
     if (window is not None or within is not None) and not columns:
         raise ValueError("a window is for --columns: with --time alone, give --from and --to.")
     if within is not None and len(columns) != 2:
@@ -152,14 +162,8 @@ def _ordered(
     return (list(columns)[::-1], True) if flip else (list(columns), False)
 
 
-def _corners(window: Sequence[float], d: int, flip: bool) -> tuple[Floats, Floats]:
-    given = np.asarray(window, dtype=float)
-    if given.shape != (2 * d,):
-        raise ValueError(
-            f"a window must have {2 * d} numbers, the lowest corner and then the highest, got "
-            f"{len(given)}."
-        )
-    low, high = given[:d], given[d:]
+def _corners(window: Sequence[float], flip: bool) -> tuple[Floats, Floats]:
+    low, high = np.split(np.asarray(window, dtype=float), 2)
     return (low[::-1], high[::-1]) if flip else (low, high)
 
 
