@@ -219,14 +219,19 @@ GOOD_FILES = {
     ).encode(),
     "no newline at the end": GOOD.rstrip().encode(),
     "a line of 10 MB after it": GOOD.encode() + b"1" * 10_000_000 + b"\n",
-    "another column twice": GOOD.replace("x,y", "x,y,y").replace("\n", ",1\n").replace("y,1", "y").encode(),
+    "another column twice": GOOD.replace("x,y", "x,y,y")
+    .replace("\n", ",1\n")
+    .replace("y,1", "y")
+    .encode(),
 }
 
 
 @pytest.mark.parametrize("name", GOOD_FILES)
 def test_files_in_any_dress_give_the_same_events(name, folder, run):
     (folder / "dressed.csv").write_bytes(GOOD_FILES[name])
-    found = run(*"fit dressed.csv --columns x --window 0,1 --holdout 0 --json".split())
+    found = run(
+        *["fit", "dressed.csv", "--columns", "x", "--window", "0,1", "--holdout", "0", "--json"]
+    )
     said = json.loads(found.stdout)
     assert said["events"] == 60
     assert said["dropped"] == ({"broken line": 1} if "10 MB" in name else {})

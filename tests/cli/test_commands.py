@@ -76,7 +76,16 @@ def test_predict_keeps_the_order_of_rows_and_leaves_strangers_empty(kept, run, f
 
 
 def test_samples_lie_in_the_time_that_was_asked_for_and_repeat_with_the_seed(kept, run):
-    words = ("sample", kept / "day.hplus", "--from", "2026-03-01 18:00", "--for", "30h", "--seed", 3)
+    words = (
+        "sample",
+        kept / "day.hplus",
+        "--from",
+        "2026-03-01 18:00",
+        "--for",
+        "30h",
+        "--seed",
+        3,
+    )
     once = run(*words).stdout
     assert once == run(*words).stdout
     stamps = np.array([row["when"] for row in table(once)], dtype="datetime64[s]")
@@ -107,7 +116,19 @@ def test_the_same_file_and_seed_give_the_same_model(kept, folder, run):
 def test_data_hands_out_a_file_that_can_be_fitted(folder, run):
     run("data", "coal", "-o", "coal.csv")
     said = json.loads(
-        run(*"fit coal.csv --columns date --window 1851,1963 --unit year --json".split()).stdout
+        run(
+            *[
+                "fit",
+                "coal.csv",
+                "--columns",
+                "date",
+                "--window",
+                "1851,1963",
+                "--unit",
+                "year",
+                "--json",
+            ]
+        ).stdout
     )
     assert said["events"] == 191
     assert said["expected"] == pytest.approx(191, rel=1e-6)

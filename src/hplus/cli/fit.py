@@ -91,6 +91,7 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help="Share of the rows that may be unusable.",
 )
+@click.option("--jobs", type=int, default=-1, help="Cores to use; all by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")
 @json_option
@@ -109,6 +110,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
         options["holdout"],
         options["most_dropped"],
         options["seed"],
+        options["jobs"],
     )
     with progress_bar(as_json):
         study.fit(file)

@@ -42,7 +42,7 @@ def tour(folder: str, as_json: bool) -> None:
     datasets.copy("court_zones", zones)
     note("Learning where Stephen Curry shoots from, 17 seasons ...")
     began = perf_counter()
-    study = EventStudy(plan(shots, ("x", "y"), window=COURT, unit="ft"), GAMES)
+    study = EventStudy(plan(shots, ("x", "y"), window=COURT, unit="ft"), GAMES, n_jobs=-1)
     with progress_bar(as_json):
         study.fit(shots)
     study.made_with_ = made_with(COMMAND, began, 0)

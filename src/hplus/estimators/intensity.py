@@ -28,6 +28,7 @@ from hplus.estimators.rate_models import (
     SquaresRate,
     Wanted,
     learn_exp,
+    learn_mixture,
     learn_squares,
     learn_with_covariates,
 )
@@ -138,6 +139,19 @@ class Intensity(FittedRate):
             self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
             warn_if_loose(self, self.solution_, GAP)
         return self
+
+    def learn_mixture(self, X: Any, *, sample_weight: Any = None, exposure: Any = 1.0) -> Any:
+        """What a fit of "auto" would learn about priors, for the `kernel` of other fits.
+
+        The same events can then be fitted in several ways, or parts of them, without learning it
+        again; "auto" again on a line, where it takes no time.
+        """
+        self._check_parameters()
+        if self.window.dimension == 1:
+            return "auto"
+        statistic, _, _ = self._events(X, sample_weight)
+        watched = exposure_at_nodes(exposure, statistic)
+        return learn_mixture(statistic, watched, self._wanted().criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
         """How many times as high this rate is as another one of the same window: a `RateRatio`."""

@@ -24,7 +24,7 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.square import learn_sos_rate, learn_square_rate, mean_square
 from hplus.statistic import DOUBLINGS, Statistic, finest_grid
 from hplus.storage import storable
-from hplus.tuning.rates import Mixture, learn_rate
+from hplus.tuning.rates import Mixture, learn_priors, learn_rate
 from hplus.windows import Box, Window
 
 MODELS = ("exp", "sos", "square")
@@ -106,12 +106,22 @@ class Wanted(NamedTuple):
 
 def learn_exp(statistic: Statistic, exposure: Floats, wanted: Wanted, seed: Any) -> GridRate:
     """The rate e^z on a grid; `exposure` are values at its nodes."""
-    grid, window = statistic.grid, statistic.window
+    level = _binned(statistic, exposure)
+    state = check_random_state(seed).randint(2**31 - 1)
+    return learn_rate(statistic.window, level, wanted.prior, wanted.criterion, state)
+
+
+def learn_mixture(statistic: Statistic, exposure: Floats, criterion: str) -> Mixture:
+    """The priors that suit events, with their weights."""
+    return learn_priors(statistic.window, _binned(statistic, exposure), criterion)
+
+
+def _binned(statistic: Statistic, exposure: Floats) -> Level:
+    """Events on the finest grid, refused if a fit on it would not fit in memory."""
+    grid = statistic.grid
     need = 8.0 * WORK_ARRAYS * grid.size * {1: 2.0, 2: 2.25, 3: 2.75}[grid.dimension]
     check_memory(need, f"A fit on {grid.size} nodes", "fit fewer axes at a time")
-    level = Level(grid, statistic.counts, grid.integrals(window) * exposure)
-    state = check_random_state(seed).randint(2**31 - 1)
-    return learn_rate(window, level, wanted.prior, wanted.criterion, state)
+    return Level(grid, statistic.counts, grid.integrals(statistic.window) * exposure)
 
 
 def learn_with_covariates(

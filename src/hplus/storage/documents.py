@@ -55,8 +55,13 @@ STORABLE: dict[str, type] = {
 
 CLASSES = ChainMap(STORABLE, VALUES)
 
-MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+MALFORMED = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
+)  # fmt: skip
 """What content that was tampered with can raise in `build` and in constructors."""
+
+LONGEST_REASON = 300
+"""Characters of a reason: what was tampered with may be quoted in it at any length."""
 
 
 def storable(cls: type[T]) -> type[T]:
@@ -230,6 +235,10 @@ def registered_name(cls: type) -> str | None:
 
 
 def reason(error: Exception) -> str:
+    """Why a file cannot be made or read: one line that ends with a full stop."""
     if isinstance(error, RecursionError):
         return f"lists and values must be nested at most {DEEPEST} deep."
-    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}."
+    said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+    line = " ".join(said.split())
+    line = line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+    return f"{line.rstrip('.')}."

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Self, final
 
 import numpy as np
@@ -67,6 +67,9 @@ class EventStudy(Estimator):
     most_dropped : float, default=0.2
         Share of the rows that may be unusable.
     random_state : int, default=0
+    n_jobs : int or None, default=None
+        2 or more, or -1 for all cores: the fit of all events and the one that is held against the
+        events held out run at the same time.
 
     Attributes
     ----------
@@ -87,24 +90,26 @@ class EventStudy(Estimator):
         holdout: float = 0.2,
         most_dropped: float = 0.2,
         random_state: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.frame = frame
         self.exposure = exposure
         self.holdout = holdout
         self.most_dropped = most_dropped
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def fit(self, path: str, y: None = None) -> Self:
         """Read the events of a file in one pass and learn their rate."""
         events = self._read(path)
         self.exposure_ = self._watched()
-        learned = self._learned(events.learned.parts) if _enough(events) else None
-        everything = events.learned.joined(events.held)
-        # two threads: most of the time goes into FFTs, which let others run
-        with ThreadPoolExecutor(2) as pool:
-            held = _start(pool, lambda: self._held_out(learned, events))
-            self.model_ = self._learned(everything, self.exposure_.amount, learned)
-            self.holdout_ = held.result()
+        learned, everything = events.learned.parts, events.learned.joined(events.held)
+        enough = events.learned.events >= FEWEST and events.held.events >= 2
+        kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
+        tasks = [partial(self._learned, everything, kernels, self.exposure_.amount)]
+        if enough:
+            tasks.append(partial(self._held_out, events, kernels))
+        self.model_, self.holdout_ = (*_at_once(tasks, self.n_jobs), None)[:2]
         self.made_with_: dict[str, Any] = {}
         return self
 
@@ -134,25 +139,24 @@ class EventStudy(Estimator):
             )
         return self.exposure
 
+    def _smoothness(self, statistic: Statistic) -> Any:
+        """What is to be learned of priors, once for both fits."""
+        return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
+
     def _learned(
-        self, statistics: tuple[Statistic, ...], exposure: float = 1.0, like: Any = None
+        self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...], exposure: float = 1.0
     ) -> Intensity | SeparableIntensity:
-        """The rate of events; with the smoothness of another one, it need not be learned again."""
+        """The rate of events under priors that are known."""
         window, seed = self.frame.window, self.random_state
         if len(statistics) == 1:
-            kernel = "auto" if like is None else _smoothness(like)
-            return Intensity(window, kernel, random_state=seed).fit(
-                statistics[0], exposure=exposure
-            )
-        kernels = ("auto", "auto")
-        if like is not None:
-            kernels = (_smoothness(like.place_), _smoothness(like.time_))
-        model = SeparableIntensity(window, kernels=kernels, random_state=seed)
-        return model.fit(statistics, exposure=exposure)
+            rate = Intensity(window, *kernels, random_state=seed)
+            return rate.fit(*statistics, exposure=exposure)
+        both = SeparableIntensity(window, kernels=kernels, random_state=seed)
+        return both.fit(statistics, exposure=exposure)
 
-    def _held_out(self, model: Any, events: Events) -> Holdout | None:
-        if model is None:
-            return None
+    def _held_out(self, events: Events, kernels: tuple[Any, ...]) -> Holdout:
+        """How well the events that are learned from predict the others."""
+        model = self._learned(events.learned.parts, kernels)
         X = events.unseen.X
         ours, theirs = _log_shapes(model, X), _kde_log_shapes(events, X)
         return Holdout(
@@ -165,16 +169,6 @@ class EventStudy(Estimator):
             _error(ours - theirs),
             check(model, X, random_state=self.random_state),
         )
-
-
-def _enough(events: Events) -> bool:
-    """Are there enough events to learn from, and to hold out?"""
-    return events.learned.events >= FEWEST and events.held.events >= 2
-
-
-def _smoothness(model: Intensity) -> Any:
-    """What a fit has learned of priors; on a line they are learned anew, which takes no time."""
-    return "auto" if model.window.dimension == 1 else model.mixture_
 
 
 def _kde_log_shapes(events: Events, X: Floats) -> Floats:
@@ -190,9 +184,16 @@ def _kde_log_shapes(events: Events, X: Floats) -> Floats:
     return logs
 
 
-def _start(pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
-    """Work in another thread, with the progress hook of this one."""
-    return pool.submit(contextvars.copy_context().run, work)
+def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
+    """What tasks return, the first being done by this thread, which may show its progress.
+
+    Threads will do: most of the time goes into FFTs, which let others run.
+    """
+    if n_jobs in (None, 1):
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(1) as pool:
+        others = [pool.submit(task) for task in tasks[1:]]
+        return [tasks[0](), *(other.result() for other in others)]
 
 
 def _log_shapes(rate: Any, X: Floats) -> Floats:

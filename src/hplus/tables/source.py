@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +217,7 @@ def _json_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
     with reading(table.path), opened(table.path) as stream:
         lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
         while True:
-            rows = [line for line, _ in zip(lines, range(LINES), strict=False)]
+            rows = list(islice(lines, LINES))
             if not rows:
                 return
             kept = list(_objects(table, rows, first))

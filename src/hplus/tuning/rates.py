@@ -149,12 +149,36 @@ def learn_rate(
         found = _by_dense_evidence(levels[-1], window.longest_sides())
         if found is not None:
             return _assembled(window, levels, *found)
-    effort = LIGHT if float(finest.counts.sum()) >= PLENTY else USUAL
+    effort = _effort(finest)
     levels = _tuning_levels(levels, prior, effort)
+    tried = _judged(window, levels, prior, criterion, effort)
+    return _assembled(window, levels, *_averaged(levels[-1], tried, effort, seed))
+
+
+def learn_priors(window: Window, finest: Level, criterion: str) -> Mixture:
+    """Priors that suit binned events, with their weights, and not the rate under them."""
+    effort = _effort(finest)
+    levels = _tuning_levels(descend(finest, DOUBLINGS[window.dimension]), None, effort)
+    tried = _judged(window, levels, None, criterion, effort)
+    return tuple((weight, trial.prior) for weight, trial in weighted(tried, effort.kept))
+
+
+def _effort(finest: Level) -> Effort:
+    return LIGHT if float(finest.counts.sum()) >= PLENTY else USUAL
+
+
+def _judged(
+    window: Window,
+    levels: list[Level],
+    prior: Shape | Mixture | None,
+    criterion: str,
+    effort: Effort,
+) -> list[Tried]:
+    """Priors and their scores; those that were searched for are compared on a finer grid again."""
     tried = _tried(window, levels[-1], prior, criterion, effort)
     if prior is None and effort.again and len(levels) > 1:
-        tried = _judged_again(levels[-2], tried, criterion)
-    return _assembled(window, levels, *_averaged(levels[-1], tried, effort, seed))
+        return _judged_again(levels[-2], tried, criterion)
+    return tried
 
 
 def _tuning_levels(

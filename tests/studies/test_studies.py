@@ -1,0 +1,177 @@
+"""Studies of events: frames, clocks, one pass over a file, hold-outs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus import EventStudy, Interval, load, save
+from hplus.studies.events import Sample, window_option
+from hplus.studies.expect import expect, grid_regions, time_asked, whole
+from hplus.studies.plans import plan
+from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
+from hplus.tables import source
+from hplus.windows import Cycle, Polygons
+
+
+@pytest.mark.parametrize(
+    ("text", "want"),
+    [("365d", Amount(365, "day")), ("1.5 h", Amount(1.5, "h")), ("82 games", Amount(82, "game")),
+     ("7", Amount(7)), ("2weeks", Amount(2, "week")), ("90 min", Amount(90, "min"))],
+)  # fmt: skip
+def test_amounts_are_read_as_people_write_them(text, want):
+    assert Amount.parse(text) == want
+
+
+def test_times_can_be_turned_into_one_another_and_games_cannot():
+    assert Amount(7, "day").of(Amount(1, "week")) == 1.0
+    with pytest.raises(ValueError, match="must be in week"):
+        Amount(3, "game").of(Amount(1, "week"))
+
+
+def test_a_week_begins_on_monday():
+    clock = Clock("t", 0.0, 1e9, "week")
+    hours = clock.axis(
+        np.array([seconds_of("t", day) for day in ("2026-11-16", "2026-11-22 23:00")])
+    )
+    np.testing.assert_allclose(hours, [0.0, 167.0])
+    assert clock.words(hours) == ["Mon 00:00", "Sun 23:00"]
+
+
+@pytest.mark.parametrize("hours", [1.0, 23.5, 24.0, 30.0, 168.0, 500.0])
+@pytest.mark.parametrize("cycle", ["day", "week"])
+def test_the_parts_of_a_cycle_last_as_long_as_the_time_they_stand_for(cycle, hours):
+    clock = Clock("t", 0.0, 1e9, cycle)
+    parts = phases(clock, seconds_of("t", "2026-11-18 21:00"), 3600 * hours)
+    assert sum((b - a) * times for a, b, times in parts) == pytest.approx(hours)
+    assert all(0 <= a < b <= (24 if cycle == "day" else 168) for a, b, _ in parts)
+
+
+def test_rounded_times_are_spread_over_their_hour_and_keep_their_count():
+    clock = Clock("t", 0.0, 1e9, "day", spread=3600.0)
+    moved = clock.spread_out(np.full(1000, 12.0), 0)
+    assert moved.min() >= 11.5
+    assert moved.max() <= 12.5
+    np.testing.assert_allclose(np.histogram(moved, 10, (11.5, 12.5))[0], 100, atol=2)
+    np.testing.assert_array_equal(moved[400:], clock.spread_out(np.full(600, 12.0), 400))
+
+
+def test_a_sample_is_bounded_and_fair():
+    sample, rng = Sample(1, most=1000), np.random.RandomState(0)
+    for start in range(0, 10_000, 500):
+        sample.add(np.arange(start, start + 500.0)[:, None], rng.random_sample(500))
+    assert 400 < len(sample.X) <= 1000
+    assert abs(sample.X.mean() - 5000) < 5 * 2900 / np.sqrt(len(sample.X))
+
+
+def test_the_window_that_is_proposed_holds_the_data():
+    low, high = np.array([-74.2491, 40.4989]), np.array([-73.7004, 40.9129])
+    numbers = [float(part) for part in window_option(low, high).split()[1].split(",")]
+    assert (numbers[:2] <= low).all()
+    assert (numbers[2:] >= high).all()
+    assert np.subtract(numbers[2:], numbers[:2]) == pytest.approx(high - low, rel=0.1)
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """Calls at a steady place, mostly in the evening, of 30 days."""
+    folder, rng = tmp_path_factory.mktemp("calls"), np.random.RandomState(0)
+    hours = rng.normal(19.2, 2.5, 600) % 24 + 24 * rng.randint(30, size=600)
+    stamps = np.datetime64("2026-01-01T00:00:00") + (3600 * hours).astype("timedelta64[s]")
+    rows = "\n".join(f"{t},{x:.4f}" for t, x in zip(stamps, rng.beta(2, 2, 600), strict=True))
+    (folder / "calls.csv").write_text(f"when,x\n{rows}\n")
+    return folder / "calls.csv"
+
+
+@pytest.fixture(scope="module")
+def frame(calls):
+    return plan(str(calls), ("x",), window=(0, 1), unit="km", time="when",
+                start="2026-01-01", end="2026-01-31", cycle="day")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def study(calls, frame):
+    return EventStudy(frame).fit(str(calls))
+
+
+def test_places_and_times_of_a_cycle_are_per_cycle(study, frame):
+    assert study.exposure_ == Amount(30.0, "day")
+    assert study.reading_.kept == 600
+    (day,) = expect(study, [whole(frame)], time_asked(study, None))
+    assert day.expected == pytest.approx(20.0, rel=1e-6)
+    week = expect(study, grid_regions(frame, (4,)), time_asked(study, Amount(1, "week")))
+    assert sum(part.expected for part in week) == pytest.approx(140.0, rel=1e-6)
+
+
+def test_evenings_are_busier_than_mornings(study, frame):
+    evening = time_asked(study, Amount(4, "h"), "2026-03-01 18:00")
+    morning = time_asked(study, Amount(4, "h"), "2026-03-01 05:00")
+    late, early = (expect(study, [whole(frame)], time)[0].expected for time in (evening, morning))
+    assert late > 10 * early
+
+
+def test_the_hold_out_says_what_was_gained(study):
+    held = study.holdout_
+    assert 80 < held.events < 160
+    assert held.gain > 5 * held.gain_error > 0
+    assert held.over_kde == pytest.approx(held.gain - held.kde_gain)
+    assert not held.check.faults
+
+
+def test_two_jobs_give_the_same_as_one(study, calls, frame):
+    again = EventStudy(frame, n_jobs=2).fit(str(calls))
+    X = frame.window.sample(20, 0)
+    np.testing.assert_array_equal(again.model_.predict(X), study.model_.predict(X))
+    assert again.holdout_ == study.holdout_
+
+
+def test_chunks_of_any_size_give_the_same_study(study, calls, frame, monkeypatch):
+    monkeypatch.setattr(source, "BLOCK", 2000)
+    again = EventStudy(frame).fit(str(calls))
+    X = frame.window.sample(20, 0)
+    np.testing.assert_allclose(again.model_.predict(X), study.model_.predict(X), rtol=1e-6)
+
+
+def test_a_study_can_be_kept_whole(study, tmp_path):
+    save(study, tmp_path / "study.hplus")
+    again = load(tmp_path / "study.hplus")
+    X = study.frame.window.sample(20, 0)
+    np.testing.assert_array_equal(again.model_.predict(X), study.model_.predict(X))
+    assert (again.frame, again.holdout_) == (study.frame, study.holdout_)
+    assert again.reading_ == study.reading_
+
+
+def test_longitude_and_latitude_become_kilometres_in_either_order(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("lat,lon\n40.7,-74\n40.8,-73.9\n")
+    first = plan(str(path), ("lon", "lat"), window=(-74.2, 40.5, -73.7, 40.9))
+    second = plan(str(path), ("lat", "lon"), window=(40.5, -74.2, 40.9, -73.7))
+    assert first == second
+    assert first.window.volume == pytest.approx(55.6 * np.cos(np.radians(40.7)) * 44.5, rel=0.01)
+    assert first.window.unit == "km"
+    assert first.describe(first.window.bounds()[0])[0] == {"lon": -74.2, "lat": 40.5}
+    plain = plan(str(path), ("lon", "lat"), window=(-74.2, 40.5, -73.7, 40.9), lonlat=False)
+    assert plain.window.volume == pytest.approx(0.2)
+
+
+def test_a_map_of_the_world_goes_round(tmp_path):
+    path = tmp_path / "world.csv"
+    path.write_text("lon,lat\n1,2\n")
+    frame = plan(str(path), ("lon", "lat"), window=(-180, -90, 180, 90))
+    assert isinstance(frame.window.left, Cycle)
+    assert frame.window.volume == pytest.approx(4 * np.pi * 6371.0072**2)
+
+
+def test_islands_are_one_window(tmp_path):
+    path, outlines = tmp_path / "points.csv", tmp_path / "islands.csv"
+    path.write_text("x,y\n0.5,0.5\n")
+    outlines.write_text("part,x,y\na,0,0\na,1,0\na,1,1\nb,5,5\nb,6,5\nb,6,6\n")
+    frame = plan(str(path), ("x", "y"), within=str(outlines), unit="km")
+    assert isinstance(frame.window, Polygons)
+    assert frame.window.volume == pytest.approx(1.0)
+
+
+def test_moments_are_as_short_as_they_can_be():
+    assert moment(seconds_of("t", "2026-11-16")) == "2026-11-16"
+    assert moment(seconds_of("t", "2026-11-16 08:30")) == "2026-11-16T08:30:00"
+    assert Clock("t", 0.0, 86400.0 * 10).window == Interval(0, 10, unit="day")

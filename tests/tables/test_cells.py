@@ -1,0 +1,82 @@
+"""What cells mean."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hplus.tables.cells import Zone, numbers, texts, times
+from hplus.tables.source import TableError
+
+NOON = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
+def test_numbers_are_read_as_python_writes_them(values):
+    cells = numbers(pa.array([repr(v) for v in values]))
+    np.testing.assert_array_equal(cells.values, values)
+    assert not cells.missing.any()
+    assert not cells.wrong.any()
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=8)), min_size=1))
+def test_any_text_is_a_number_or_missing_or_wrong_and_only_one_of_them(values):
+    cells = numbers(pa.array(values, pa.string()))
+    kinds = np.isfinite(cells.values).astype(int) + cells.missing + cells.wrong
+    np.testing.assert_array_equal(kinds, 1)
+
+
+def test_one_wrong_cell_leaves_the_others_as_they_are():
+    cells = numbers(pa.array(["1.5", "oops", None, "2,5", " 3 ", "inf", "1_000"]))
+    np.testing.assert_array_equal(cells.values[[0, 3, 4]], [1.5, 2.5, 3.0])
+    assert cells.wrong.tolist() == [False, True, False, False, False, True, True]
+    assert cells.missing.tolist() == [False, False, True, False, False, False, False]
+
+
+SPELLINGS = {
+    "ISO": "2026-11-16 12:00",
+    "T": "2026-11-16T12:00:00",
+    "seconds": str(int(NOON)),
+    "milliseconds": str(int(NOON * 1e3)),
+    "points": "16.11.2026 12:00",
+    "slashes": "2026/11/16 12:00:00",
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_same_moment_in_every_spelling(spelling):
+    found = times(pa.array([SPELLINGS[spelling], None]), "UTC")
+    assert found.cells.values[0] == NOON
+    assert found.cells.missing.tolist() == [False, True]
+    assert found.zone is Zone.NAIVE
+
+
+def test_times_with_an_offset_are_put_on_the_clock_of_the_zone():
+    found = times(pa.array(["2026-11-16T12:00:00Z", "2026-07-16T12:00:00+00:00"]), "Europe/Paris")
+    hours = found.cells.values % 86400 / 3600
+    np.testing.assert_array_equal(hours, [13.0, 14.0])  # winter, summer
+    assert found.zone is Zone.AWARE
+
+
+def test_binary_times_and_dates_are_read_too():
+    stamps = pa.array([datetime(2026, 11, 16, 12)], pa.timestamp("ms"))
+    assert times(stamps, "UTC").cells.values.tolist() == [NOON]
+    assert times(stamps.cast(pa.date32()), "UTC").cells.values.tolist() == [NOON - 43200]
+    assert times(pa.array([20261116]), "UTC").cells.values.tolist() == [NOON - 43200]
+
+
+def test_dates_that_can_be_read_in_two_ways_need_a_format():
+    column = pa.array(["03/04/2026"])
+    with pytest.raises(TableError, match="two ways"):
+        times(column, "UTC")
+    april, march = (times(column, "UTC", f"%{a}/%{b}/%Y").cells.values for a, b in ("dm", "md"))
+    assert april - march == 31 * 86400 - 86400
+
+
+def test_texts_know_what_is_empty():
+    assert texts(pa.array(["a ", "NA", None, "-", "0"])) == ["a", None, None, None, "0"]
