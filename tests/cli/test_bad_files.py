@@ -93,12 +93,12 @@ WORDS = {
     "window and polygon": (
         "fit good.csv --columns x,y --window 0,0,1,1 --within halves.geojson", 2, "not both"),
     "four columns": ("fit good.csv --columns x,y,x,y --window 0,0,0,0,1,1,1,1", 2, "1 to 3 axes"),
-    "a cycle without times": ("fit good.csv --columns x,y --window 0,0,1,1 --cycle day", 2, "--time"),
+    "a cycle without times": ("fit good.csv --columns x --window 0,1 --cycle day", 2, "--time"),
     "an unknown cycle": ("fit good.csv --time x --cycle month", 2, "month"),
-    "an exposure of nothing": ("fit good.csv --columns x,y --window 0,0,1,1 --exposure 0d", 2, "positive"),
-    "an exposure of words": ("fit good.csv --columns x,y --window 0,0,1,1 --exposure long", 2, "such as"),
+    "an exposure of nothing": ("fit good.csv --columns x --window 0,1 --exposure 0", 2, "positive"),
+    "an exposure of words": ("fit good.csv --columns x --window 0,1 --exposure long", 2, "such as"),
     "an unknown zone": (
-        "fit stamps.csv --time when --from 2026-01-01 --to 2026-02-01 --timezone Mars/Base", 2, "Mars"),
+        "fit stamps.csv --time when --from 2026-01-01 --to 2026-02-01 --timezone Mars", 2, "Mars"),
     "time that ends before it begins": (
         "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "after it begins"),
     "a date that is none": ("fit stamps.csv --time when --from soon --to 2026-01-01", 2, "--from"),
@@ -110,7 +110,7 @@ WORDS = {
     "text as model": ("info good.csv", 4, "cannot be loaded"),
     "half a model": ("expect torn.hplus --grid 2x2", 4, "cannot be loaded"),
     "a changed model": ("expect changed.hplus --grid 2x2", 4, "cannot be loaded"),
-    "polygons that are not there": ("expect plane.hplus --regions nowhere.geojson", 3, "not a file"),
+    "polygons that are not there": ("expect plane.hplus --regions no.geojson", 3, "not a file"),
     "a grid of words": ("expect plane.hplus --grid wide", 2, "20x20"),
     "a grid of one number": ("expect plane.hplus --grid 5", 2, "2 numbers"),
     "a grid of none": ("expect plane.hplus --grid 0x5", 2, "at least 1"),

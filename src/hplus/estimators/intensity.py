@@ -38,7 +38,7 @@ from hplus.solvers.fields import Given
 from hplus.solvers.grid_rate import GridRate
 from hplus.statistic import Statistic
 from hplus.storage import storable
-from hplus.tuning.rates import is_mixture
+from hplus.tuning.priors import is_mixture
 from hplus.windows import Window
 
 GAP = 1e-6

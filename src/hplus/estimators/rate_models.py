@@ -24,7 +24,8 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.square import learn_sos_rate, learn_square_rate, mean_square
 from hplus.statistic import DOUBLINGS, Statistic, finest_grid
 from hplus.storage import storable
-from hplus.tuning.rates import Mixture, learn_priors, learn_rate
+from hplus.tuning.priors import Mixture, learn_priors
+from hplus.tuning.rates import learn_rate
 from hplus.windows import Box, Window
 
 MODELS = ("exp", "sos", "square")

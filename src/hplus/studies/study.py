@@ -106,10 +106,14 @@ class EventStudy(Estimator):
         learned, everything = events.learned.parts, events.learned.joined(events.held)
         enough = events.learned.events >= FEWEST and events.held.events >= 2
         kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
-        tasks = [partial(self._learned, everything, kernels, self.exposure_.amount)]
+        tasks: list[Callable[[], Any]] = [
+            partial(self._learned, everything, kernels, self.exposure_.amount)
+        ]
         if enough:
             tasks.append(partial(self._held_out, events, kernels))
-        self.model_, self.holdout_ = (*_at_once(tasks, self.n_jobs), None)[:2]
+        done = _at_once(tasks, self.n_jobs)
+        self.model_: Intensity | SeparableIntensity = done[0]
+        self.holdout_: Holdout | None = done[1] if enough else None
         self.made_with_: dict[str, Any] = {}
         return self
 
