@@ -1,14 +1,24 @@
-"""What the benchmarks share: times, memory, and a table whose bounds are checked."""
+"""What the benchmarks share: options, times, memory, and a table whose bounds are checked."""
 
 from __future__ import annotations
 
+import argparse
 import resource
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+
+def parser(about: str | None) -> argparse.ArgumentParser:
+    """The options that every benchmark takes, so that `hplus bench` can run them all alike."""
+    found = argparse.ArgumentParser(description=(about or "").split("\n")[0])
+    found.add_argument("--data", type=Path, help="folder with the sets that do not ship")
+    found.add_argument("--quick", action="store_true", help="only the parts that take seconds")
+    return found
 
 
 def best(work: Callable[[], Any], repeats: int = 3) -> tuple[float, Any]:
@@ -41,7 +51,8 @@ def row(what: str, figure: float, most: float = np.inf, least: float = -np.inf) 
     """Print a measured figure beside its bounds, if any, and remember if it misses one."""
     bounds = {f"at least {least:g}": least, f"at most {most:g}": most}
     shown = " and ".join(text for text, bound in bounds.items() if np.isfinite(bound))
-    print(f"| {what} | {figure:.3g} | {shown or '-'} |", flush=True)
+    number = f"{figure:,}" if isinstance(figure, int) else f"{figure:.3g}"
+    print(f"| {what} | {number} | {shown or '-'} |", flush=True)
     if not least <= figure <= most:
         MISSED.append(what)
 

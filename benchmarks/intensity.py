@@ -17,7 +17,6 @@ import os
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))
 os.environ["NUMBA_NUM_THREADS"] = "1"
 
-import argparse
 import csv
 import gzip
 import re
@@ -29,7 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import numpy as np
-from _measure import best, finish, header, row
+from _measure import best, finish, header, parser, row
 from _rivals import RIVALS, r_gain, r_packages, smoothed
 from KDEpy import FFTKDE
 
@@ -243,10 +242,7 @@ def made(n: int) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with splits and large sets")
-    parser.add_argument("--quick", action="store_true", help="only the small parts")
-    options = parser.parse_args()
+    options = parser(__doc__).parse_args()
     folder, full = options.data, not options.quick
     header()
     line()

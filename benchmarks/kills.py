@@ -1,6 +1,6 @@
 """Kills at random instants: nothing that was said to be safe is lost, and nothing is torn.
 
-    python benchmarks/kills.py --kills 200
+    python benchmarks/kills.py [--kills 200] [--quick]
 
 `hplus stream` is killed again and again, each time checked against a run that was never
 interrupted, and goes on from what it left. Then a process that saves two models in turn to one
@@ -10,7 +10,6 @@ kills fall on the work and not on the start.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _measure import finish, header, parser, row
 
 from hplus import Box, Interval, StreamingIntensity, load, save
 from hplus.cli.commands import hplus
@@ -35,6 +35,16 @@ FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
 BUDGET, EVERY, LINES = 30, 100, 20_000
 LONGEST = 0.5
 """Seconds that a child lives at most."""
+
+QUICK = 20
+"""Kills with --quick."""
+
+WORDS = {
+    "ends": "ended by itself before",
+    "advances": "went on from what was left",
+    "first": "the old model was there",
+    "second": "the new model was there",
+}
 
 
 def write_events(path: Path, seed: int) -> bytes:
@@ -163,13 +173,19 @@ def warm_up() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    words = parser(__doc__)
+    words.add_argument("--kills", type=int, default=200)
+    words.add_argument("--seed", type=int, default=0)
+    options = words.parse_args()
+    kills = min(options.kills, QUICK) if options.quick else options.kills
+    header()
     with tempfile.TemporaryDirectory() as folder:
-        print("hplus stream:", kill_streams(options.kills, Path(folder), options.seed))
-        print("hplus.save:", kill_saves(options.kills, Path(folder), options.seed))
+        for what, kill in (("hplus stream", kill_streams), ("hplus.save", kill_saves)):
+            seen = kill(kills, Path(folder), options.seed)
+            row(f"{what}: kills survived without loss", seen.pop("kills"), least=kills)
+            for name, number in seen.items():
+                row(f"{what}: {WORDS[name]}", number)
+    finish()
 
 
 if __name__ == "__main__":

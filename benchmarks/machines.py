@@ -1,6 +1,6 @@
 """Kernel machines against scikit-learn, in one process with one BLAS thread.
 
-    python benchmarks/machines.py --data FOLDER
+    python benchmarks/machines.py [--data FOLDER] [--quick]
 
 FOLDER holds bike_sharing_hour.csv.gz, a9a_train.csv.gz and a9a_test.csv, which do not ship with
 hplus; without it only the parts on bundled or made data run. Speeds are ratios within this run,
@@ -9,13 +9,12 @@ CPU times the best of a few repeats. Ends with exit code 1 if a figure misses it
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 from pathlib import Path
 
 import numpy as np
-from _measure import best, extra_megabytes, finish, header, peak_megabytes, row
+from _measure import best, extra_megabytes, finish, header, parser, peak_megabytes, row
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
@@ -126,14 +125,14 @@ def read_a9a(path: Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with the sets that do not ship")
-    folder = parser.parse_args().data
+    options = parser(__doc__).parse_args()
+    folder = options.data
     header()
     with threadpool_limits(1):
         if folder is not None:
-            a9a(folder)
             bike(folder)
+            if not options.quick:
+                a9a(folder)
         data = banana()
         hinge_agreement("banana, 5,300 rows", data.X, data.y, Gaussian(0.5))
         prediction()

@@ -1,6 +1,6 @@
 """QuantityStudy on four tables, beside LightGBM and the plain mean, with one BLAS thread.
 
-    python benchmarks/quantities.py --data FOLDER
+    python benchmarks/quantities.py --data FOLDER [--quick]
 
 FOLDER holds bike_sharing_hour.csv.gz, insurance_claims_mass.csv, randhie_doctor_visits.csv and
 airquality.csv, which do not ship with hplus. A fifth of the rows is kept for the test, at random;
@@ -11,7 +11,6 @@ the same columns, text as category codes. Ends with exit code 1 if a figure miss
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _measure import finish, header, row
+from _measure import finish, header, parser, row
 from lightgbm import LGBMRegressor
 from threadpoolctl import threadpool_limits
 
@@ -174,15 +173,14 @@ BOUNDS: dict[str, dict[str, Any]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with the four tables")
-    folder = parser.parse_args().data
+    options = parser(__doc__).parse_args()
+    folder = options.data
     if folder is None:
         print("Give --data FOLDER: the tables do not ship.")
         return
     header()
     with threadpool_limits(1):
-        for table in tables(folder):
+        for table in filter(small, tables(folder)) if options.quick else tables(folder):
             each = [answer(table, seed) for seed in range(SPLITS if small(table) else 1)]
             show(table.name, each, BOUNDS[table.name], least=85.0 if small(table) else 87.0)
     finish()

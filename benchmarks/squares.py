@@ -9,11 +9,10 @@ out the solvers that take minutes. Ends with exit code 1 if a figure misses its 
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
-from _measure import best, finish, header, peak_megabytes, row
+from _measure import best, finish, header, parser, peak_megabytes, row
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
 
@@ -109,9 +108,7 @@ def growth() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="leave out SCS and Clarabel")
-    general = not parser.parse_args().quick
+    general = not parser(__doc__).parse_args().quick
     header()
     with threadpool_limits(1):
         many()

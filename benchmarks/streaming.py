@@ -1,6 +1,6 @@
 """Streams beside a textbook in NumPy, a bare matrix product and River, with one thread.
 
-    python benchmarks/streaming.py [--data FOLDER]
+    python benchmarks/streaming.py [--data FOLDER] [--quick]
 
 FOLDER holds a9a_train.csv.gz, which does not ship with hplus; without it only made events are
 learned from. Times are CPU seconds after compilation, the best of a few repeats; speeds beside
@@ -9,7 +9,6 @@ others are ratios within this run. Ends with exit code 1 if a figure misses its 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -22,7 +21,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
-from _measure import best, finish, header, peak_megabytes, row
+from _measure import best, finish, header, parser, peak_megabytes, row
 from _numpy_komp import TextbookStream
 from machines import read_a9a
 from numba import njit
@@ -270,9 +269,8 @@ def our_right(X: np.ndarray, y: np.ndarray, step: Any) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder with a9a_train.csv.gz")
-    folder = parser.parse_args().data
+    options = parser(__doc__).parse_args()
+    folder = options.data
     header()
     starting()
     with threadpool_limits(1):
@@ -280,8 +278,9 @@ def main() -> None:
         speed(PLANE)
         one_by_one()
         growth()
-        memory()
-        if folder is not None:
+        if not options.quick:
+            memory()
+        if folder is not None and not options.quick:
             a9a(folder)
     if folder is None:
         print("\nGive --data FOLDER for the rows on a9a.")

@@ -6,6 +6,7 @@ import click
 
 from hplus import __version__
 from hplus.cli.ask import check, expect, info, predict, sample
+from hplus.cli.bench import bench
 from hplus.cli.doors import CODES, Commands
 from hplus.cli.fit import fit
 from hplus.cli.regress import regress
@@ -29,5 +30,18 @@ def hplus() -> None:
     """
 
 
-for command in (fit, regress, stream, expect, predict, sample, check, info, report, demo, data):
+for command in (
+    fit,
+    regress,
+    stream,
+    expect,
+    predict,
+    sample,
+    check,
+    info,
+    report,
+    demo,
+    data,
+    bench,
+):
     hplus.add_command(command)

@@ -55,6 +55,9 @@ STORABLE: dict[str, type] = {
 
 CLASSES = ChainMap(STORABLE, VALUES)
 
+PLAIN = (type(None), bool, int, float, str)
+"""What JSON says as it is."""
+
 MALFORMED = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
 )  # fmt: skip
@@ -165,6 +168,8 @@ def _refusal(part: Any, holder: str) -> str:
 
 def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
     """What `pack` turned into JSON."""
+    if type(part) in PLAIN:  # first, since a document is made of little else
+        return part
     if depth > DEEPEST:
         raise RecursionError
 
@@ -175,8 +180,6 @@ def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
         return {key: inner(part) for key, part in parts.items()}
 
     match part:
-        case None | bool() | int() | float() | str():
-            return part
         case list():
             return [inner(item) for item in part]
         case {"tuple": list(items)}:

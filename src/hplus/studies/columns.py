@@ -25,6 +25,9 @@ YEAR, WEEK, DAY = 365.25, 7.0, 1.0
 APART = 1e6
 """The squared distance of different labels: kernels are 0 there, on any scale."""
 
+MOST_SHOWN = 1000
+"""Values at most at which an effect is shown."""
+
 CURVE_POINTS = 60
 """Values at which the effect of a column is shown, if it has more."""
 
@@ -81,7 +84,12 @@ class Column(Value):
     grid: Floats
 
     def __post_init__(self) -> None:
-        self._set(grid=frozen_array("grid", self.grid))
+        grid = frozen_array("grid", self.grid)
+        if grid.ndim != 1 or len(grid) > MOST_SHOWN:
+            raise ValueError(
+                f"grid must be at most {MOST_SHOWN} values, got an array of shape {grid.shape}."
+            )
+        self._set(grid=grid)
 
     def values(self, entries: Any) -> Floats:
         """The entries as finite numbers (n,)."""

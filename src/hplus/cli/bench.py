@@ -1,0 +1,237 @@
+"""hplus bench: the scripts of a clone's benchmarks/ folder, one after the other, on one page."""
+
+from __future__ import annotations
+
+import ast
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date as calendar
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryFile
+from threading import Timer
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import click
+import numba
+import numpy as np
+import scipy
+import sklearn
+from threadpoolctl import threadpool_info
+
+from hplus import __version__
+from hplus.cli.doors import check_writable, json_option, note, print_json, write_text
+
+FOLDER, PAGE = "benchmarks", "docs/benchmarks.md"
+
+ABOUT = """# Benchmarks
+
+`hplus bench` runs the scripts of the folder `benchmarks` and writes this page. A figure that has \
+to lie within bounds says so beside it, and a script that misses one says which.
+"""
+
+
+class Run(NamedTuple):
+    """A script that was run: how it ended, what it printed, and the bounds that it missed."""
+
+    status: str
+    seconds: float = 0.0
+    printed: str = ""
+    missed: tuple[str, ...] = ()
+
+
+NOT_RUN = Run("not run")
+
+LONGEST = 7.0 * 86_400.0
+"""Seconds after which a script without a limit is stopped."""
+
+
+@click.command(
+    epilog="""
+\b
+Examples:
+  hplus bench --quick
+  hplus bench intensity streaming --data data -o intensity.md
+
+\b
+Every script takes --data and --quick, prints tables in Markdown and ends with exit code 1 if a
+figure misses its bound; so does this command.
+"""
+)
+@click.argument("names", nargs=-1)
+@click.option("--data", metavar="FOLDER", help="Folder with the data sets that do not ship.")
+@click.option("--quick", is_flag=True, help="Only the parts that take seconds.")
+@click.option("--limit", type=click.FloatRange(min=0.0), metavar="MINUTES",
+              help="Stop a script that takes longer.")  # fmt: skip
+@click.option("--date", metavar="DATE", help="On the page (default: today).")
+@click.option("-o", "--output", metavar="FILE", help=f"Where it goes (default: {PAGE}).")
+@json_option
+def bench(names: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Run the scripts of the folder benchmarks/, or those of NAMES, and write their tables.
+
+    It works in a clone of the repository: the scripts are not installed with the package.
+    """
+    scripts = _chosen(names)
+    output = output or str(scripts[0].parents[1] / PAGE)
+    check_writable(output)
+    data, quick = options["data"], options["quick"]
+    if data and not Path(data).is_dir():
+        raise click.UsageError(f"--data must be a folder, got {data}.")
+    words = (["--quick"] if quick else []) + (["--data", str(Path(data).resolve())] if data else [])
+    facts = machine(options["date"]) | {"options": _options_words(quick, bool(data))}
+    runs = dict.fromkeys(_scripts(), NOT_RUN)
+    for path in scripts:
+        note(f"{path.stem} ...")
+        runs[path] = run(path, words, options["limit"], lambda line: click.echo(line, err=as_json))
+        note(f"{path.stem}: {_ending(runs[path])}\n")
+        write_text(output, page(facts, runs))  # an interrupt keeps what is done
+    if as_json:
+        print_json({"page": output, "machine": facts, "scripts": [
+            {"name": path.stem, **done._asdict(), "rows": rows(done.printed)}
+            for path, done in runs.items()
+        ]})  # fmt: skip
+    else:
+        note(f"Wrote {output}.")
+    if any(done.status in ("missed", "failed", "stopped") for done in runs.values()):
+        raise click.exceptions.Exit(1)
+
+
+def _scripts() -> list[Path]:
+    """The scripts of the clone that the current folder is in."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / FOLDER / "_measure.py").is_file():
+            return sorted((folder / FOLDER).glob("[a-z]*.py"))
+    raise click.UsageError(
+        f"There is no folder {FOLDER} here: hplus bench works in a clone of the repository, where "
+        "the scripts are."
+    )
+
+
+def _chosen(names: tuple[str, ...]) -> list[Path]:
+    scripts = {path.stem: path for path in _scripts()}
+    for name in names:
+        if name not in scripts:
+            raise click.UsageError(f"There is no benchmark {name!r}: {', '.join(scripts)}.")
+    return [scripts[name] for name in names or scripts]
+
+
+def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str], Any]) -> Run:
+    """Run a script to its end, or for `limit` minutes; `hear` is told every line as it comes."""
+    began, printed, most = perf_counter(), "", 60.0 * limit if limit else LONGEST
+    command = [sys.executable, "-u", str(path), *words]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
+    with TemporaryFile("w+") as errors, subprocess.Popen(command, stderr=errors, **pipes) as child:
+        alarm = Timer(most, _stop, (child,))
+        alarm.daemon = True
+        alarm.start()
+        try:
+            for line in child.stdout or ():
+                printed += line
+                hear(line.rstrip("\n"))
+            code = child.wait()
+        finally:
+            alarm.cancel()
+            _stop(child)
+        errors.seek(0)
+        said = errors.read().rstrip("\n")
+    late = code == -signal.SIGKILL and perf_counter() - began >= most
+    if code and not late:
+        hear(said)
+    missed = re.search(r"^Missed: (.*)$", said, re.MULTILINE)
+    parts = tuple(missed[1].split("; ")) if missed else ()
+    return Run(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
+
+
+def _stop(child: subprocess.Popen[str]) -> None:
+    """End a script and the processes that it started."""
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _status(code: int, late: bool, missed: tuple[str, ...], printed: str) -> str:
+    if late:
+        return "stopped"
+    if code:
+        return "missed" if missed else "failed"
+    return "met" if rows(printed) else "not run"
+
+
+def rows(printed: str) -> list[list[str]]:
+    """The rows of all tables in a text, without their heads."""
+    found = []
+    lines = [line.strip() for line in printed.splitlines()]
+    for line, after in pairwise([*lines, ""]):
+        if line.startswith("|") and not line.startswith("|--") and not after.startswith("|--"):
+            found.append([cell.strip() for cell in line.strip("|").split("|")])
+    return found
+
+
+def machine(date: str | None = None) -> dict[str, str]:
+    """What the figures were measured with."""
+    versions = {"NumPy": np, "SciPy": scipy, "scikit-learn": sklearn, "numba": numba}
+    blas = {
+        f"{part['internal_api']} {part['version']}, {part['num_threads']} threads"
+        for part in threadpool_info() if part["user_api"] == "blas"
+    }  # fmt: skip
+    return {
+        "date": date or calendar.today().isoformat(),
+        "hplus": __version__,
+        "Python": platform.python_version(),
+        **{name: str(module.__version__) for name, module in versions.items()},
+        "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "BLAS": "; ".join(sorted(blas)) or "unknown",
+    }
+
+
+def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
+    """The page of all scripts, those that were not run included."""
+    head = ["| machine | |", "|---|---|", *(f"| {name} | {what} |" for name, what in facts.items())]
+    parts = [ABOUT, "\n".join(head), *(section(path, done) for path, done in runs.items())]
+    folder = next(iter(runs)).parents[1] / "docs" / "papers"
+    papers = [f"- {_title(path)}" for path in sorted(folder.glob("*/results.md"))]
+    if papers:
+        parts += ["## Papers", "`make papers` writes a page for each:", "\n".join(papers)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def section(path: Path, done: Run) -> str:
+    """One script on the page."""
+    about = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    lines = [line for line in done.printed.splitlines() if line.startswith("|") or not line]
+    parts = [f"## {path.stem}", about.partition("\n")[0], f"{_capital(_ending(done))}.",
+             "\n".join(lines).strip()]  # fmt: skip
+    return "\n\n".join(part for part in parts if part)
+
+
+def _ending(done: Run) -> str:
+    said = done.printed.strip().rpartition("\n")[2]
+    endings = {
+        "met": "all bounds met",
+        "missed": f"missed its bounds: {'; '.join(done.missed)}",
+        "failed": "failed",
+        "stopped": "stopped, since it took too long; this is what it had printed",
+        "not run": f"not run: {said.rstrip('.')}" if said else "not run",
+    }
+    return endings[done.status] + (f" ({done.seconds:.0f} s)" if done.status != "not run" else "")
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _title(path: Path) -> str:
+    first = path.read_text("utf-8").partition("\n")[0].lstrip("# ")
+    return f"[{first}](papers/{path.parent.name}/results.md)"
+
+
+def _options_words(quick: bool, data: bool) -> str:
+    said = ["only the parts that take seconds"] * quick
+    return ", ".join([*said, "with the data sets" if data else "without data sets of the user"])
