@@ -10,19 +10,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 import hplus._geometry as geometry
-from hplus._checks import (
-    Bools,
-    Floats,
-    as_points,
-    check_count,
-    check_finite,
-    check_positive,
-    shown,
-)
+from hplus._checks import Bools, Floats, as_points, check_count, check_finite, check_positive, shown
 from hplus._values import Value, value
 
 Bounds = tuple[Floats, Floats]
 """The lowest and the highest corner of a box, shape (d,) each."""
+
+SHORT_RING = 8.0
+"""How many times shorter than other axes of its unit a ring is measured by itself."""
 
 
 @value
@@ -90,10 +85,15 @@ class Window(Value, ABC):
         return tuple(unit or "0" for unit in self.axis_units)
 
     def longest_sides(self) -> Floats:
-        """For each axis the longest side of W among the axes of its group, shape (d,)."""
-        low, high = self.bounds()
-        groups = np.array(self.axis_groups())
-        return np.array([np.max((high - low)[groups == group]) for group in groups])
+        """For each axis the longest side of W among the axes of its group, shape (d,).
+
+        A short ring has a ruler of its own, as the hours of a day beside those of a year.
+        """
+        sides, groups = np.subtract(*self.bounds()[::-1]), np.array(self.axis_groups())
+        longest = np.array([np.max(sides[groups == group]) for group in groups])
+        rings = [j for j in self.closed_axes() if sides[j] < longest[j] / SHORT_RING]
+        longest[rings] = sides[rings]
+        return longest
 
     def closed_axes(self) -> tuple[int, ...]:
         """The axes whose end is their beginning, such as the hours of a week."""
@@ -193,10 +193,6 @@ class Cycle(Cuboid):
 
     def closed_axes(self) -> tuple[int, ...]:
         return (0,)
-
-    def axis_groups(self) -> tuple[str, ...]:
-        # an hour of the day is not measured with the ruler of a year in hours
-        return ("0",)
 
 
 @final

@@ -41,9 +41,6 @@ from hplus.storage import storable
 from hplus.tuning.priors import is_mixture
 from hplus.windows import Window
 
-GAP = 1e-6
-"""The relative gap that a fit promises."""
-
 DEGREES = ("deg", "degree", "degrees", "°")
 
 
@@ -137,7 +134,7 @@ class Intensity(FittedRate):
             self.n_features_in_ = self.window.dimension
             self.total_ = statistic.total
             self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
-            warn_if_loose(self, self.solution_, GAP)
+            warn_if_loose(self, self.solution_, self.rate_.promised_gap)
         return self
 
     def learn_mixture(self, X: Any, *, sample_weight: Any = None, exposure: Any = 1.0) -> Any:

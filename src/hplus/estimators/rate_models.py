@@ -17,7 +17,7 @@ from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.covariates import coefficient_covariance, poisson_regression
 from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.grid_rate import FARTHEST, GridRate, LogBand
+from hplus.solvers.grid_rate import FARTHEST, GAP, GridRate, LogBand
 from hplus.solvers.pyramid import Level
 from hplus.solvers.rates import FactorPosterior
 from hplus.solvers.result import SolverResult
@@ -58,6 +58,11 @@ class SquaresRate:
     log_evidence: float
     kernel: Kernel
     penalty: float
+
+    @property
+    def promised_gap(self) -> float:
+        """The relative gap of the objective that the fit promised."""
+        return GAP
 
     @cached_property
     def function(self) -> SumOfSquares:

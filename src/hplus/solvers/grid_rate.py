@@ -27,6 +27,19 @@ class LogBand(NamedTuple):
     above: Floats
 
 
+GAP, LARGE, CONTENT = 1e-6, 2**17, 1e-4
+"""The relative gap that is promised; nodes of a large grid, and the gap that is promised there."""
+
+
+def promised_gap(nodes: int) -> float:
+    """The relative gap that a fit on so many nodes promises.
+
+    On a large grid it is a hundred times less than the rate moves when such a grid is refined: the
+    last digits would take minutes.
+    """
+    return GAP if nodes <= LARGE else CONTENT
+
+
 @dataclass(frozen=True)
 class GridRate:
     """The rate, and on a coarser grid the distribution of log(true rate / rate).
@@ -49,6 +62,11 @@ class GridRate:
     def on_grid(self) -> GridFunction:
         """The rate at the nodes of a grid, for samples and the highest point: itself."""
         return self.function
+
+    @property
+    def promised_gap(self) -> float:
+        """The relative gap of the objective that the fit promised."""
+        return promised_gap(self.function.grid.size)
 
     @property
     def leader(self) -> Texture | Given:

@@ -18,7 +18,7 @@ from hplus._threads import one_thread_if_small
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.evidence import Posteriors, posteriors, shifts
 from hplus.solvers.fields import Field, Texture
-from hplus.solvers.grid_rate import GridRate
+from hplus.solvers.grid_rate import GridRate, promised_gap
 from hplus.solvers.lattice import certify, deviations, newton, shifted_means
 from hplus.solvers.pyramid import Level, descend
 from hplus.solvers.result import SolverResult
@@ -54,9 +54,6 @@ SETTLED = 0.01
 
 FINAL, ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
 """The relative gap to which a mode is certified, and how exactly its systems are solved for it."""
-
-GAP = 1e-6
-"""The relative gap that is promised."""
 
 
 @dataclass(frozen=True)
@@ -213,16 +210,16 @@ def _assembled(
 def _certified(level: Level, leader: Component) -> SolverResult:
     """The leading mode solved to the end, with a certificate."""
     prior, s, nu = leader.prior.prior(level.grid), level.counts, level.nu
-    tolerance = FINAL * float(s.sum())
+    tolerance, promised = FINAL * float(s.sum()), promised_gap(level.grid.size)
     z, a = leader.z.astype(float), None if leader.a is None else leader.a.astype(float)
     for accuracy in ACCURACIES:
         mode = newton(prior, s, nu, z, tolerance=tolerance, accuracy=accuracy, charges=a)
         result = certify(prior, s, nu, mode)
-        if result.relative_gap <= FINAL:
+        if result.relative_gap <= 0.5 * promised:
             break
         # a stiff system hides what charges are off from the decrement
         z, a, tolerance = mode.z, mode.a, 0.01 * tolerance
-    return result.judged(GAP)
+    return result.judged(promised)
 
 
 def _evidence(level: Level, leader: Component) -> float:
