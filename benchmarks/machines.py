@@ -135,7 +135,8 @@ def main() -> None:
                 a9a(folder)
         data = banana()
         hinge_agreement("banana, 5,300 rows", data.X, data.y, Gaussian(0.5))
-        prediction()
+        if not options.quick:
+            prediction()
     if folder is None:
         print("\nGive --data FOLDER for the rows on bike sharing and a9a.")
     finish()

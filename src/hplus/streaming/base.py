@@ -39,6 +39,12 @@ class StreamingEstimator(Estimator):
         machines = self.__dict__.get("_machines")
         if machines is None:
             self._require_learned()
+            most = len(getattr(self, "classes_", (None,)))
+            if len(self.state_) > most:
+                raise ValueError(
+                    f"state_ must hold at most {most} states, got {len(self.state_)}: load the "
+                    "model again."
+                )
             machines = self._machines = [restore(build(), kept) for kept in self.state_]
         return machines
 
