@@ -188,6 +188,7 @@ def machine(date: str | None = None) -> dict[str, str]:
         **{name: str(module.__version__) for name, module in versions.items()},
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "BLAS": "; ".join(sorted(blas)) or "unknown",
+        "load": f"{os.getloadavg()[0]:.1f} processes at work in the minute before it began",
     }
 
 
