@@ -213,7 +213,7 @@ def residual_map(data: QuadratResiduals, place: Place) -> Markup:
         if every or abs(r) > FAR:
             middle, share = middle_within(place.window, low, high)
             if share > 0.15 or abs(r) > FAR:
-                said.append(_residual(canvas, r, middle, min(0.34 * (x2 - x), 12.0)))
+                said.append(_residual(canvas, r, middle, min(0.34 * (x2 - x), 0.8 * (y2 - y), 12.0)))
     rings = _rings(canvas, place.surface)
     return canvas.svg(
         element("clipPath", element("path", d=rings, clip_rule="evenodd"), id="window-off"),
@@ -231,4 +231,6 @@ def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Markup:
     """A residual in numbers, in the middle of what its box has of the window."""
     x, y = float(canvas.px(middle[0])), float(canvas.py(middle[1])) + 0.35 * size
     words = residual_words(r)
-    return element("text", words, x=x, y=y, text_anchor="middle", class_="value", font_size=size)
+    # as a style: an attribute would yield to the style sheet
+    style = f"font-size:{size:.1f}px"
+    return element("text", words, x=x, y=y, text_anchor="middle", class_="value", style=style)

@@ -94,7 +94,9 @@ def plural(unit: str, n: float = 2.0) -> str:
 
 
 def quantity(x: float, unit: str, digits: int = 3) -> str:
-    """A number with its unit, if it has one."""
+    """A number with its unit, if it has one; millions as a word."""
+    if abs(x) >= 1e7:
+        return f"{rounded(x / 1e6, digits)}{TIED}million{TIED}{plural(unit, x)}".rstrip()
     return f"{rounded(x, digits)}{TIED}{plural(unit, x)}".rstrip()
 
 
