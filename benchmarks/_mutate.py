@@ -269,7 +269,7 @@ def _scaled(holder: Any, key: Any, document: Json, draw: Draw) -> None:
 def _repeat(holder: Any, key: Any, document: Json, draw: Draw) -> None:
     """A list many times as long."""
     lists = [h[k] for h, k in _places(document["model"]) if isinstance(h[k], list) and h[k]]
-    if lists:
+    if lists and len(lists) < 1000:  # or the file would become larger than memory
         chosen = draw.choice(lists)
         chosen.extend(_copied(chosen) * draw.choice((1, 1, 10, 500)))
 

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 SCHEMA = 1
 """The version of the document's form; a file with a later one is refused."""
 
-LARGEST_HEADER = 2**21
+LARGEST_HEADER = 2**20
 """Bytes of a file's header, where the document is, and characters of an array of text.
 
 So that a file made to do harm is read within a second and 512 MiB.
