@@ -1,0 +1,92 @@
+"""The pages are true: what they tell people to type runs, and prints what they show."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+ROOT = Path(__file__).parent.parent
+sys.path.append(str(ROOT / "docs" / "_ext"))
+
+import command_line  # noqa: E402
+import consoles  # noqa: E402
+
+from hplus.cli.commands import hplus  # noqa: E402
+from hplus.tuning import priors  # noqa: E402
+
+BUILT = ("_build", "generated", "auto_examples")
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+ALL = [ROOT / "README.md", *(page for page in DOCS if not set(BUILT) & set(page.parts))]
+PAGES = {
+    str(page.relative_to(ROOT)): page for page in ALL if list(consoles.commands(page.read_text()))
+}
+JOBS = ["crime", "earthquakes", "arrivals", "sports", "spikes", "demand", "research", "streams"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_page_tells_to_type_prints_what_it_shows(name, tmp_path, monkeypatch):
+    text = PAGES[name].read_text()
+    slow, rows = consoles.slow(text)
+    exact = not slow or "HPLUS_SLOW" in os.environ
+    if not exact:
+        monkeypatch.setattr(priors, "PLENTY", 0)
+    monkeypatch.setenv("COLUMNS", "80")
+    shell = consoles.Shell(tmp_path, None if exact else rows)
+    for command in consoles.commands(text):
+        printed = shell.run(command.line, command.refused)
+        lost = consoles.missing(command.shown, printed, exact)
+        assert not lost, f"{command.line} no longer prints {lost}"
+
+
+def test_commands_that_are_shown_and_not_run_have_options_that_exist():
+    shown = [words for page in ALL for words in consoles.shown_only(page.read_text())]
+    assert shown
+    for name, *words in shown:
+        hplus.commands[name].make_context(name, words)
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_every_job_has_a_page_that_is_linked_from_its_card(job):
+    index = (ROOT / "docs" / "jobs" / "index.md").read_text()
+    assert f"]({job}.md)" in index
+    assert f"\n{job}\n" in index
+    assert (ROOT / "docs" / "jobs" / f"{job}.md").exists()
+
+
+@pytest.mark.parametrize("name", sorted(hplus.commands))
+def test_the_reference_has_every_option_with_what_it_does(name):
+    command = hplus.commands[name]
+    rows = dict(command_line.option_rows(command))
+    typed = [p for p in command.params if isinstance(p, click.Option)]
+    assert len(rows) == len(typed)
+    assert all(said and not said.isspace() for said in rows.values())
+    assert f"hplus {name}" in command_line.examples(command)
+
+
+def test_a_line_that_is_not_printed_is_found_missing():
+    printed = "Counts for 7 days\nBronx,33.7,24.0\n"
+    assert consoles.missing(("...", "Bronx,33.7,24.0"), printed, exact=True) == []
+    assert consoles.missing(("Bronx,33.8,24.0",), printed, exact=True) == ["Bronx,33.8,24.0"]
+    assert consoles.missing(("Bronx,9,9",), printed, exact=False) == []
+    assert consoles.missing(("Queens,9,9",), printed, exact=False) == ["Queens,9,9"]
+
+
+def test_pages_are_cut_into_commands_with_their_output():
+    text = (
+        "```console\n$ hplus data coal \\\n    -o c.csv\nWrote c.csv.\n$ head -1 c.csv\ndate\n```\n"
+    )
+    first, second = consoles.commands(text)
+    assert (first.line.split(), first.shown) == (
+        ["hplus", "data", "coal", "-o", "c.csv"],
+        ("Wrote c.csv.",),
+    )
+    assert text[second.start : second.end] == "date\n"
+
+
+def test_pages_may_not_use_other_programs(tmp_path):
+    with pytest.raises(ValueError, match="pages may use"):
+        consoles.Shell(tmp_path).run("rm -rf x")
