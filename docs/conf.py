@@ -63,7 +63,17 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 # equations and wide tables need the room of a sidebar
-WIDE = ["index", "start", "which", "guide", "peers", "mathematics", "jobs/index", "papers/*/*"]
+WIDE = [
+    "index",
+    "start",
+    "which",
+    "guide",
+    "peers",
+    "mathematics",
+    "jobs/*",
+    "commands",
+    "papers/*/*",
+]
 html_theme = "pydata_sphinx_theme"
 html_title = "hplus"
 html_logo = "_static/logo.svg"
