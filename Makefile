@@ -43,7 +43,7 @@ docs: $(STAMP) ## build the site in docs/_build/html
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
 bench: setup ## run every script in benchmarks/ (long)
-	@$(call run,$(wildcard benchmarks/[a-z]*.py))
+	$(BIN)/hplus bench $(if $(DATA),--data $(DATA))
 
 papers: setup ## run every experiment in papers/ (long)
 	@$(call run,$(wildcard papers/[a-z]*.py papers/*/run.py))

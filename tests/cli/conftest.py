@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from hplus.cli.commands import hplus
+from hplus.tuning import priors
 
 
 @pytest.fixture
@@ -59,8 +60,9 @@ def kept(tmp_path_factory):
         ],
     }
     (folder / "halves.geojson").write_text(json.dumps(halves))
-    here = os.getcwd()
+    here, plenty = os.getcwd(), priors.PLENTY
     os.chdir(folder)
+    priors.PLENTY = 0  # few priors are tried
     try:
         for words in (
             "fit line.csv --columns t --window 0,10 --unit s --exposure 5trials -o line.hplus",
@@ -72,4 +74,5 @@ def kept(tmp_path_factory):
             assert result.exit_code == 0, result.output
     finally:
         os.chdir(here)
+        priors.PLENTY = plenty
     return folder

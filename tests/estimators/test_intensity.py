@@ -234,7 +234,7 @@ def test_a_saved_model_predicts_the_same(name, model, tmp_path):
     assert again.count_interval(rate.window) == rate.count_interval(rate.window)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     places=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30),
     low=st.floats(-1e6, 1e6),

@@ -23,7 +23,15 @@ from hplus.cli.doors import (
 )
 from hplus.cli.live import summary
 from hplus.cli.regress import predicted_quantities, quantity_words
-from hplus.cli.words import amount_option, count, count_row, facts, shape_option, window_words
+from hplus.cli.words import (
+    amount_option,
+    count,
+    count_row,
+    facts,
+    shape_option,
+    six_digits,
+    window_words,
+)
 from hplus.evaluation import check as check_rate
 from hplus.studies.draws import draw
 from hplus.studies.events import Events, read_events
@@ -69,14 +77,14 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
 
 
 def _predicted(study: EventStudy, table: Any, level: float) -> Iterator[dict[str, Any]]:
-    frame = study.frame
+    frame = study.frame.at_any_time()
     for chunk in table.chunks(frame.needed):
         found = frame.points(chunk)
         low, high = study.model_.predict_interval(found.X, level)
         rates = iter(zip(study.model_.predict(found.X), low, high, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
         for row, good in zip(cells, found.rows, strict=True):
-            rate, a, b = (float(v) for v in next(rates)) if good else (None, None, None)
+            rate, a, b = (six_digits(v) for v in next(rates)) if good else (None, None, None)
             named = {
                 n: c if isinstance(c, int | float | str) else str(c)
                 for n, c in zip(frame.needed, row, strict=True)
@@ -203,7 +211,7 @@ def check(model: str, events: str, as_json: bool) -> None:
     """Does the model fit the EVENTS of a file? Best asked with events that it has not seen."""
     study = load_model(model, EventStudy)
     kept = Events(study.frame, 0.0, seed=0)
-    reading = read_events(open_table(events), study.frame, kept)
+    reading = read_events(open_table(events), study.frame.at_any_time(), kept)
     found = check_rate(study.model_, kept.known.X)
     if as_json:
         print_json({
@@ -216,9 +224,9 @@ def check(model: str, events: str, as_json: bool) -> None:
     for reason, lost in reading.dropped.items():
         note(f"{count(lost)} of {count(reading.rows)} rows dropped: {reason}.")
     if Path(events).name == Path(study.reading_.file).name:
-        note(
-            "These look like the events of the fit: better check with events that it has not seen."
-        )
+        note("These look like the events of the fit, which say little about it.")
+        if study.holdout_ is not None:
+            note(f"On those held out of it: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))
 
 

@@ -20,7 +20,7 @@ from hplus.cli.doors import (
     print_pairs,
     progress_bar,
 )
-from hplus.cli.words import count, made_with, names_option, short
+from hplus.cli.words import count, made_with, names_option, short, six_digits
 from hplus.studies.quantities import QuantityStudy
 from hplus.tables.columns import read_columns
 from hplus.tables.source import Table, TableError, open_table
@@ -106,7 +106,7 @@ def quantity_words(study: QuantityStudy) -> dict[str, str]:
         "explained": f"{found['explained']:.0%} of the deviance",
         "intervals": f"{found['level']:.0%} wanted, {inside}",
         "what matters": ", ".join(shares),
-        "seconds": f"{study.made_with_['seconds']:.1f}",
+        "seconds": short(study.made_with_.get("seconds", float("nan"))),
     }
 
 
@@ -141,7 +141,7 @@ def predicted_quantities(
     for good in found.rows:
         if good:
             row = {name: _cell(next(values)) for name, values in cells.items()}
-            m, a, b = (float(v) for v in next(answers))
+            m, a, b = (six_digits(v) for v in next(answers))
             yield row | {"expected": m, "low": a, "high": b}
         else:
             yield dict.fromkeys(names) | {"expected": None, "low": None, "high": None}

@@ -57,7 +57,7 @@ def data(name: str | None, output: str | None, as_json: bool) -> None:
     """Data that come with the package, as files to try the commands on."""
     known = datasets.files() | datasets.OUTLINES
     if name is None:
-        print_json(known) if as_json else print_pairs("Data sets", known)
+        print_json(known) if as_json else print_pairs("Data sets", _described(known))
         return
     if name not in known:
         raise click.UsageError(f"There is no data set {name!r}: {', '.join(known)}.")
@@ -65,6 +65,17 @@ def data(name: str | None, output: str | None, as_json: bool) -> None:
     check_writable(target)
     datasets.copy(name, target)
     print_json({"file": target}) if as_json else note(f"Wrote {target}.")
+
+
+def _described(known: dict[str, str]) -> dict[str, str]:
+    """What each file holds, in its loader's first sentence."""
+    loaders = {load.__name__: load for load in datasets.DATASETS}
+    return {
+        name: (loaders[name].__doc__ or "").split("\n")[0]
+        if name in loaders
+        else f"outlines, {file}"
+        for name, file in known.items()
+    }
 
 
 @click.command(

@@ -14,6 +14,7 @@ from hplus import __version__
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.over_windows import rate_unit
 from hplus.estimators.separable import SeparableIntensity
+from hplus.report.words import plural
 from hplus.solvers.fields import Texture
 from hplus.studies.expect import Expected
 from hplus.studies.frames import Frame
@@ -62,6 +63,11 @@ def count(n: float) -> str:
     return f"{n:,.0f}"
 
 
+def six_digits(x: float) -> float:
+    """A number without the digits that mean nothing."""
+    return float(f"{x:.6g}")
+
+
 def short(x: float) -> str:
     """A number with three digits that mean something."""
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}"
@@ -70,9 +76,8 @@ def short(x: float) -> str:
 def place_words(window: Window) -> str:
     """How large a window is."""
     sides = np.subtract(*window.bounds()[::-1])
-    text = " x ".join(
-        f"{short(s)} {u}".strip() for s, u in zip(sides, window.axis_units, strict=True)
-    )
+    sized = zip(sides, window.axis_units, strict=True)
+    text = " x ".join(f"{short(s)} {plural(u, s)}".strip() for s, u in sized)
     box = window.box_bounds() is not None
     return text if box else f"polygons of {short(window.volume)} {window.volume_unit} in {text}"
 
@@ -165,7 +170,8 @@ def window_words(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
     else:
         table["over constant"] = gain_words(held["gain"], held["gain_error"], held["events"])
         table["over KDE"] = gain_words(held["over_kde"], held["over_kde_error"], held["events"])
-    table["seconds"] = f"{found['seconds']:.1f}"
+    if found["seconds"] is not None:
+        table["seconds"] = f"{found['seconds']:.1f}"
     return {name: said for name, said in table.items() if said}
 
 
@@ -175,9 +181,9 @@ def count_row(part: Expected) -> dict[str, Any]:
     return {
         "region": part.region.name,
         **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
-        "expected": float(f"{part.expected:.6g}"),
-        "low": part.low,
-        "high": part.high,
+        "expected": six_digits(part.expected),
+        "low": int(part.low),
+        "high": int(part.high),
     }
 
 
@@ -196,5 +202,5 @@ def made_with(command: str, began: float, seed: int) -> dict[str, Any]:
 
 def gain_words(gain: float, error: float, events: int) -> str:
     """A gain in nats in words."""
-    times = f"{np.exp(gain):.2f} times as likely" if gain < 5 else "far more likely"
-    return f"{gain:+.3f} ± {error:.3f} nats: {count(events)} held-out events are {times}"
+    times = f"{np.exp(gain):.2f} x as likely" if gain < 5 else "far more likely"
+    return f"{gain:+.3f} ± {error:.3f} nats: {count(events)} unseen events {times}"

@@ -99,10 +99,10 @@ class SeparableIntensity(FittedRate):
     is for `hplus.evaluation.check` to say.
 
     >>> import numpy as np
-    >>> from hplus import Box, Cycle, SeparableIntensity
-    >>> X = np.random.RandomState(0).beta(2, 4, size=(500, 3)) * [1.0, 1.0, 24.0]
-    >>> model = SeparableIntensity(Box((0, 0), (1, 1), unit="km") * Cycle(24, unit="h")).fit(X)
-    >>> round(model.expected_count(Box((0, 0), (1, 1)) * Cycle(24)))
+    >>> from hplus import Cycle, Interval, SeparableIntensity
+    >>> X = np.random.RandomState(0).beta(2, 4, size=(500, 2)) * [1.0, 24.0]
+    >>> model = SeparableIntensity(Interval(0, 1, unit="km") * Cycle(24, unit="h")).fit(X)
+    >>> round(model.expected_count(Interval(0, 1) * Cycle(24)))
     500
 
     Parameters

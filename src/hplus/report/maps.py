@@ -213,7 +213,8 @@ def residual_map(data: QuadratResiduals, place: Place) -> Markup:
         if every or abs(r) > FAR:
             middle, share = middle_within(place.window, low, high)
             if share > 0.15 or abs(r) > FAR:
-                said.append(_residual(canvas, r, middle, min(0.34 * (x2 - x), 0.8 * (y2 - y), 12.0)))
+                size = min(0.34 * (x2 - x), 0.8 * (y2 - y), 12.0)
+                said.append(_residual(canvas, r, middle, size))
     rings = _rings(canvas, place.surface)
     return canvas.svg(
         element("clipPath", element("path", d=rings, clip_rule="evenodd"), id="window-off"),

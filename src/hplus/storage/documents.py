@@ -59,8 +59,14 @@ PLAIN = (type(None), bool, int, float, str)
 """What JSON says as it is."""
 
 MALFORMED = (
-    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
-)  # fmt: skip
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 """What content that was tampered with can raise in `build` and in constructors."""
 
 LONGEST_REASON = 300

@@ -115,7 +115,7 @@ def time_asked(
         if not seconds > 0.0:
             raise ValueError("the time that is asked for must end after it begins.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
-        return Time(parts, f"{moment(a)} to {moment(a + seconds)}")
+        return Time(parts, _span(a, a + seconds))
     a = clock.start if start is None else a
     b = clock.end if end is None else seconds_of("--to", end)
     if lasting is not None:
@@ -127,7 +127,13 @@ def time_asked(
         )
     unit = SECONDS[clock.unit]
     part = Interval((a - clock.start) / unit, (b - clock.start) / unit)
-    return Time([(part, 1.0)], f"{moment(a)} to {moment(b)}")
+    return Time([(part, 1.0)], _span(a, b))
+
+
+def _span(a: float, b: float) -> str:
+    """A time in words, as short as it can be."""
+    ends = (moment(t).replace("T", " ").removesuffix(":00") for t in (a, b))
+    return " to ".join(ends)
 
 
 def _of_exposure(

@@ -20,6 +20,9 @@ from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 storable(EqualArea)
 
+AGES = 1e11
+"""Seconds: three thousand years."""
+
 LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
 
@@ -101,6 +104,12 @@ class Frame(Value):
     def needed(self) -> tuple[str, ...]:
         """The columns of a file that it reads."""
         return self.columns + (() if self.clock is None else (self.clock.column,))
+
+    def at_any_time(self) -> Frame:
+        """The same, of a cycle also for events before or after the time that was watched."""
+        if self.clock is None or not self.clock.cycle:
+            return self
+        return self.replace(clock=self.clock.replace(start=-AGES, end=AGES))
 
     def points(self, chunk: Chunk) -> Placed:
         """The rows of a chunk as points of the window; the rest is counted by reason."""
