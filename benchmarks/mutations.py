@@ -238,7 +238,10 @@ def work(goods: dict[str, Content], todo: range, seed: int, folder: Path, at: mm
     with open(folder / f"outcomes-{todo[0]}-{os.getpid()}", "w") as out, np.errstate(all="ignore"):
         for i in todo:
             at[:8] = i.to_bytes(8, "little")
-            kind, which, data = mutated(contents, seed, i)
+            try:
+                kind, which, data = mutated(contents, seed, i)
+            except MemoryError:
+                continue  # a change that is too large to be made, not to be read
             path.write_bytes(data)
             found = ["", ""]
 
@@ -298,8 +301,8 @@ class Worker:
         return status == 0 or self._lose(now, "crash", f"status {status}")
 
     def _lose(self, i: int, what: str, detail: str) -> bool:
-        kind, which, _ = mutated(list(self.goods.values()), self.seed, i)
-        self.lost.append(Outcome(i, kind, list(self.goods)[which], what, detail))
+        # not made again here: a worker that is forked later would inherit its memory
+        self.lost.append(Outcome(i, "unknown", "unknown", what, detail))
         self.todo = self.todo[self.todo.index(i) + 1 :]
         if self.todo:
             self._start()

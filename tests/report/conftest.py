@@ -68,10 +68,8 @@ def model_of(frame, exposure):
     if frame.region is None or frame.clock is None:
         return intensity_of(window, exposure)
     model = SeparableIntensity(window)
-    model.place_, model.time_ = intensity_of(window.left, 1.0), intensity_of(window.right, 1.0)
-    model.rate_ = SeparableRate(
-        window, model.place_.rate_, model.time_.rate_, float(EVENTS), exposure
-    )
+    model.place_, model.time_ = intensity_of(window.left, 1.0), intensity_of(window.right, exposure)
+    model.rate_ = SeparableRate(window, model.place_.rate_, model.time_.rate_, float(EVENTS))
     model.total_, model.n_features_in_ = float(EVENTS), window.dimension
     model.solution_ = model.place_.solution_
     return model

@@ -49,11 +49,12 @@ def test_the_parts_of_a_cycle_last_as_long_as_the_time_they_stand_for(cycle, hou
 
 def test_rounded_times_are_spread_over_their_hour_and_keep_their_count():
     clock = Clock("t", 0.0, 1e9, "day", spread=3600.0)
-    moved = clock.spread_out(np.full(1000, 12.0), 0)
+    rows = np.arange(1000)
+    moved = clock.spread_out(np.full(1000, 12.0), rows)
     assert moved.min() >= 11.5
     assert moved.max() <= 12.5
     np.testing.assert_allclose(np.histogram(moved, 10, (11.5, 12.5))[0], 100, atol=2)
-    np.testing.assert_array_equal(moved[400:], clock.spread_out(np.full(600, 12.0), 400))
+    np.testing.assert_array_equal(moved[400:], clock.spread_out(np.full(600, 12.0), rows[400:]))
 
 
 def test_a_sample_is_bounded_and_fair():
@@ -160,6 +161,43 @@ def test_a_map_of_the_world_goes_round(tmp_path):
     frame = plan(str(path), ("lon", "lat"), window=(-180, -90, 180, 90))
     assert isinstance(frame.window.left, Cycle)
     assert frame.window.volume == pytest.approx(4 * np.pi * 6371.0072**2)
+
+
+def test_a_region_that_sticks_out_to_the_west_is_not_turned_inside_out(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("lon,lat\n-74,40\n")
+    frame = plan(str(path), ("lon", "lat"), window=(-74, 40, -73.9, 40.1))
+    box = [np.array([[-74.05, 40], [-73.98, 40], [-73.98, 40.1], [-74.05, 40.1]])]
+    low, high = frame.window_of([tuple(box)]).bounds()
+    assert low[0] < 0 < high[0] < frame.window.bounds()[1][0]
+
+
+def test_hours_that_were_watched_more_often_are_not_busier(tmp_path):
+    stamps = np.arange(
+        "2026-01-05T00:07", "2026-01-15T00:07", 24, "datetime64[m]"
+    )  # Monday, 10 days
+    path = tmp_path / "steady.csv"
+    path.write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    frame = plan(str(path), time="when", start="2026-01-05", end="2026-01-15", cycle="week")
+    days = expect(
+        study := EventStudy(frame, holdout=0.0).fit(str(path)),
+        grid_regions(frame, (7,)),
+        time_asked(study, None),
+    )
+    np.testing.assert_allclose([day.expected for day in days], 60.0, rtol=0.1)
+
+
+def test_regular_times_are_not_taken_as_rounded_to_hours(tmp_path):
+    path = tmp_path / "quarters.csv"
+    stamps = np.arange("2026-01-05T00:00", "2026-01-08T00:00", 15, "datetime64[m]")
+    path.write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    frame = plan(str(path), time="when", start="2026-01-05", end="2026-01-08", cycle="day")
+    assert frame.clock.spread == 900.0
+
+
+def test_a_cycle_must_be_watched_once():
+    with pytest.raises(ValueError, match="at least once"):
+        Clock("t", 0.0, 86400.0, "week")
 
 
 def test_islands_are_one_window(tmp_path):

@@ -32,10 +32,21 @@ def test_any_text_is_a_number_or_missing_or_wrong_and_only_one_of_them(values):
 
 
 def test_one_wrong_cell_leaves_the_others_as_they_are():
-    cells = numbers(pa.array(["1.5", "oops", None, "2,5", " 3 ", "inf", "1_000"]))
+    cells = numbers(pa.array(["1.5", "oops", None, "2,5", " 3 ", "inf", "1_000"]), comma=True)
     np.testing.assert_array_equal(cells.values[[0, 3, 4]], [1.5, 2.5, 3.0])
     assert cells.wrong.tolist() == [False, True, False, False, False, True, True]
     assert cells.missing.tolist() == [False, False, True, False, False, False, False]
+
+
+def test_a_comma_is_decimal_only_where_commas_part_no_cells():
+    assert numbers(pa.array(["999", "1,036"])).wrong.tolist() == [False, True]
+    assert numbers(pa.array(["999", "1,036"]), comma=True).values.tolist() == [999.0, 1.036]
+
+
+def test_nulls_of_binary_files_are_missing_and_not_wrong():
+    cells = numbers(pa.array([1.5, None, float("nan"), float("inf")]))
+    assert cells.missing.tolist() == [False, True, True, False]
+    assert cells.wrong.tolist() == [False, False, False, True]
 
 
 SPELLINGS = {
@@ -53,7 +64,13 @@ def test_the_same_moment_in_every_spelling(spelling):
     found = times(pa.array([SPELLINGS[spelling], None]), "UTC")
     assert found.cells.values[0] == NOON
     assert found.cells.missing.tolist() == [False, True]
-    assert found.zone is Zone.NAIVE
+    assert found.zone is (Zone.AWARE if "seconds" in spelling else Zone.NAIVE)
+
+
+def test_seconds_since_1970_are_put_on_the_clock_of_the_zone_too():
+    found = times(pa.array([int(NOON), None]), "America/New_York").cells.values
+    assert found[0] == NOON - 5 * 3600
+    assert np.isnan(found[1])
 
 
 def test_times_with_an_offset_are_put_on_the_clock_of_the_zone():

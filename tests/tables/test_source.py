@@ -39,8 +39,8 @@ DRESSES = {
 
 
 def read(path, name):
-    parts = [numbers(chunk.columns[name]).values for chunk in open_table(str(path)).chunks([name])]
-    return np.concatenate(parts)
+    chunks = open_table(str(path)).chunks([name])
+    return np.concatenate([numbers(c.columns[name], c.comma).values for c in chunks])
 
 
 @pytest.mark.parametrize("dress", DRESSES)

@@ -65,7 +65,10 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     check_writable(output)
     study = load_model(model, EventStudy, QuantityStudy)
     answers = _predicted if isinstance(study, EventStudy) else predicted_quantities
-    rows = list(answers(study, open_table(points), level))
+    table = open_table(points)
+    rows = list(answers(study, table, level))
+    if table.broken:
+        note(f"{count(table.broken)} broken lines are left out.")
     lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
         raise TableError(f"none of the {len(rows)} rows of {points} is one that the model knows.")
@@ -86,7 +89,7 @@ def _predicted(study: EventStudy, table: Any, level: float) -> Iterator[dict[str
         for row, good in zip(cells, found.rows, strict=True):
             rate, a, b = (six_digits(v) for v in next(rates)) if good else (None, None, None)
             named = {
-                n: c if isinstance(c, int | float | str) else str(c)
+                n: c if isinstance(c, int | float | str | None) else str(c)
                 for n, c in zip(frame.needed, row, strict=True)
             }
             yield named | {"rate": rate, "low": a, "high": b}

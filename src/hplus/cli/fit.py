@@ -91,7 +91,7 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help="Share of the rows that may be unusable.",
 )
-@click.option("--jobs", type=int, default=-1, help="Cores to use; all by default.")
+@click.option("--jobs", type=click.IntRange(-1), default=-1, help="Cores to use; all by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")
 @json_option
@@ -103,6 +103,8 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     """
     began = perf_counter()
     check_writable(output)
+    if file == "-":
+        raise click.UsageError("A fit reads its file more than once: for a pipe, use hplus stream.")
     frame = plan(file, **plan_words(options))
     study = EventStudy(
         frame,

@@ -108,8 +108,8 @@ def time_words(frame: Frame) -> str | None:
     text = f"{moment(clock.start)} to {moment(clock.end)}"
     if not clock.cycle:
         return text
-    over = {0.0: "", 3600.0: "; times are rounded to hours, so each is spread over one"}
-    rounded = over.get(clock.spread, "; dates have no hours, so each is spread over its day")
+    step = {3600.0: "an hour", 86_400.0: "its day"}.get(clock.spread, f"{clock.spread / 60:g} min")
+    rounded = f"; times are rounded, so each is spread over {step}" if clock.spread else ""
     return f"{text}, as hours of the {clock.cycle}{rounded}"
 
 
@@ -170,6 +170,10 @@ def window_words(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
     else:
         table["over constant"] = gain_words(held["gain"], held["gain_error"], held["events"])
         table["over KDE"] = gain_words(held["over_kde"], held["over_kde_error"], held["events"])
+    if held is not None and held["faults"]:
+        table["does it fit?"] = (
+            f"not everywhere, say {' and '.join(held['faults'])} on unseen events"
+        )
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: said for name, said in table.items() if said}

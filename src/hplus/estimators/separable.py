@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hplus._checks import Floats, check_positive, shown
+from hplus._checks import Floats, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.fitted_rate import FittedRate
 from hplus.estimators.intensity import Intensity
@@ -20,24 +20,26 @@ from hplus.windows import Product, Window
 @storable
 @dataclass(frozen=True)
 class SeparableRate:
-    """λ(x, t) = place(x) time(t) / events: the rates of both, each of all events, and exposure."""
+    """λ(x, t) = place(x) time(t) / events: the rates of all events by place, and by time.
+
+    The rate by time is per unit of exposure, which may differ from time to time.
+    """
 
     window: Product
     place: GridRate
     time: GridRate
     events: float
-    exposure: float
 
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
         x, t = self.split(X)
-        return self.place.function(x) * self.time.function(t) / (self.events * self.exposure)
+        return self.place.function(x) * self.time.function(t) / self.events
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
         x, t = self.split(X)
         a, b = self.place.log_band(x, level), self.time.log_band(t, level)
-        center = a.center + b.center - np.log(self.events * self.exposure)
+        center = a.center + b.center - np.log(self.events)
         low = center - np.minimum(np.hypot(a.below, b.below), FARTHEST)
         high = center + np.minimum(np.hypot(a.above, b.above), FARTHEST)
         return np.exp(low), np.exp(high)
@@ -45,17 +47,16 @@ class SeparableRate:
     def integral(self, region: Window | None = None) -> float:
         """∫ of the rate over a product of a region and a time, or over all of the window."""
         if region is None:
-            return self.events / self.exposure
+            return self.time.integral()
         where, when = self.factors(region)
-        share = self.time.integral(when) / self.events
-        return self.place.integral(where) * share / self.exposure
+        return self.place.integral(where) / self.events * self.time.integral(when)
 
     def count_draws(self, region: Window) -> Floats:
         """Draws of the expected count of a product of a region and a time, shape (k,)."""
         where, when = self.factors(region)
         # how many events there are is uncertain once, not once for each factor
-        share = self.time.count_draws(when) / self.time.count_draws(self.window.right)
-        return np.multiply.outer(self.place.count_draws(where), share).ravel() / self.exposure
+        share = self.place.count_draws(where) / self.place.count_draws(self.window.left)
+        return np.multiply.outer(share, self.time.count_draws(when)).ravel()
 
     @property
     def on_grid(self) -> SeparableRate:
@@ -70,7 +71,7 @@ class SeparableRate:
     def peak(self) -> tuple[Floats, float]:
         """The point with the highest rate, and the rate there."""
         (x, top), (t, high) = self.place.on_grid.peak(), self.time.on_grid.peak()
-        return np.concatenate([x, t]), top * high / (self.events * self.exposure)
+        return np.concatenate([x, t]), top * high / self.events
 
     def split(self, X: Floats) -> tuple[Floats, Floats]:
         """Points as places and times."""
@@ -127,22 +128,26 @@ class SeparableIntensity(FittedRate):
         self.kernels = kernels
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None, *, exposure: float = 1.0) -> Self:
-        """Learn both rates from events X (n, d), or from a pair of their `Statistic`s."""
+    def fit(self, X: Any, y: None = None, *, exposure: Any = 1.0) -> Self:
+        """Learn both rates from events X (n, d), or from a pair of their `Statistic`s.
+
+        `exposure` says how long or how often the window was watched: a number, or a function of
+        the times (n, 1).
+        """
         if not isinstance(self.window, Product):
             raise TypeError(
                 f"window must be a product such as Box(...) * Cycle(24), got {shown(self.window)}."
             )
         places, times = X if isinstance(X, tuple) else self._statistics(X)
-        exposure = check_positive("exposure", exposure)
         wheres, whens = self.kernels
         seed, parts = self.random_state, (self.window.left, self.window.right)
         with whole_or_not(self):
             self.place_ = Intensity(parts[0], wheres, random_state=seed).fit(places)
-            self.time_ = Intensity(parts[1], whens, random_state=seed).fit(times)
+            when = Intensity(parts[1], whens, random_state=seed)
+            self.time_ = when.fit(times, exposure=exposure)
         self.total_, self.n_features_in_ = places.total, self.window.dimension
         rates: Any = (self.place_.rate_, self.time_.rate_)
-        self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total, exposure)
+        self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total)
         self.solution_ = self.place_.solution_
         return self
 

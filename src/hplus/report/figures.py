@@ -113,7 +113,7 @@ def rate_curve(study: Any, sums: Margins, events: Floats | None) -> Curve:
     factor, unit = scaled(float(sums.line.values.max()), axis.unit, _exposure_unit(study))
     only = sums.place is None
     if isinstance(model, SeparableIntensity):
-        found = course(model.time_, factor / study.exposure_.amount)
+        found = course(model.time_, factor)
     else:
         found = course(model, factor) if only else marginal_course(model.rate_, factor)
     seen = dots(events) if only else None

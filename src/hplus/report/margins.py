@@ -50,11 +50,11 @@ def _separable(rate: SeparableRate) -> Margins:
     """Place and time as they were learned; a place on a line and a time make one map."""
     place, time = rate.place.on_grid, rate.time.on_grid
     if place.grid.dimension == 2:
-        return Margins(place * (1.0 / rate.exposure), time * (1.0 / rate.exposure))
+        return Margins(place * (rate.integral() / rate.events), time)
     low, high = rate.window.bounds()
     grid = TensorGrid(tuple(low), tuple(high), (NODES, NODES))
     factors = (f(axis[:, None]) for f, axis in zip((place, time), grid.axes, strict=True))
-    values = np.multiply.outer(*factors) / (rate.events * rate.exposure)
+    values = np.multiply.outer(*factors) / rate.events
     return Margins(GridFunction(rate.window, grid, values), None)
 
 

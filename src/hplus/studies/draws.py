@@ -30,7 +30,7 @@ def draw(
     rng, clock = check_random_state(random_state), study.frame.clock
     paths = check_count("paths", paths)
     if clock is not None and clock.cycle:
-        begin = clock.end if start is None else seconds_of("--from", start)
+        begin = clock.end if start is None else seconds_of("--from", start, clock.zone)
         seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         return [_coming(study, begin, seconds, rng) for _ in range(paths)]
     if start is not None or (clock is not None and lasting is not None):
@@ -49,7 +49,8 @@ def _split(study: EventStudy, X: Floats) -> Pattern:
     frame = study.frame
     columns = frame.own(X)[:, : len(frame.columns)]
     if frame.clock is None:
-        return Pattern(columns, None)
+        # on a line in order, as simulators want them
+        return Pattern(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
     seconds = frame.clock.start + X[:, -1] * SECONDS[frame.clock.unit]
     order = np.argsort(seconds)
     return Pattern(columns[order], seconds[order])

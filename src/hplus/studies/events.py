@@ -121,7 +121,8 @@ def placed(table: Table, frame: Frame) -> Iterator[Placed]:
     for chunk in table.chunks(frame.needed):
         found = frame.points(chunk)
         if frame.clock is not None:
-            found.X[:, -1] = frame.clock.spread_out(found.X[:, -1], chunk.first)
+            rows = chunk.first + np.flatnonzero(found.rows)
+            found.X[:, -1] = frame.clock.spread_out(found.X[:, -1], rows)
         zones |= {found.zone} - {Zone.NEITHER}
         if len(zones) > 1:
             raise TableError(

@@ -106,10 +106,12 @@ def time_asked(
     clock = study.frame.clock
     if clock is None:
         return _of_exposure(study, lasting, start, end)
-    a = clock.end if start is None else seconds_of("--from", start)
+    if lasting is not None and end is not None:
+        raise ValueError("say how long with --for or until when with --to, not both.")
+    a = clock.end if start is None else seconds_of("--from", start, clock.zone)
     if clock.cycle:
         if end is not None:
-            seconds = seconds_of("--to", end) - a
+            seconds = seconds_of("--to", end, clock.zone) - a
         else:
             seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         if not seconds > 0.0:
@@ -117,7 +119,7 @@ def time_asked(
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Time(parts, _span(a, a + seconds))
     a = clock.start if start is None else a
-    b = clock.end if end is None else seconds_of("--to", end)
+    b = clock.end if end is None else seconds_of("--to", end, clock.zone)
     if lasting is not None:
         b = a + lasting.of(Amount(1.0, "s"))
     if not clock.start <= a < b <= clock.end:

@@ -117,7 +117,7 @@ class Frame(Value):
         n = len(chunk)
         good, raw, zone = np.ones(n, dtype=bool), [], Zone.NEITHER
         for name in self.columns:
-            cells = numbers(chunk.columns[name])
+            cells = numbers(chunk.columns[name], chunk.comma)
             good = _drop(dropped, good, cells.missing, f"no {name}")
             good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
             raw.append(cells.values)
@@ -180,15 +180,22 @@ class Frame(Value):
 
     def window_of(self, polygons: Sequence[Rings]) -> Window:
         """Polygons in the file's own coordinates as a window on this frame's map."""
-        unit = "" if self.region is None else self.region.unit
-        return polygon_window(polygons, self.place, unit)
+        assert self.region is not None
+        low, high = self.region.bounds()
+        middle = 0.0
+        if self.place is not None:
+            lon = float(self.place.backward(0.5 * (low + high)[None, :2])[0, 0])
+            middle = self.place.west + (lon - self.place.west) % 360.0
+        return polygon_window(polygons, self.place, middle, self.region.unit)
 
 
-def polygon_window(polygons: Sequence[Rings], place: EqualArea | None, unit: str) -> Window:
-    """Polygons as a window, on a map if there is one."""
+def polygon_window(
+    polygons: Sequence[Rings], place: EqualArea | None, middle: float, unit: str
+) -> Window:
+    """Polygons as a window, on a map around a middle longitude if there is one."""
     parts = []
     for rings in polygons:
-        outer, *holes = rings if place is None else [place.forward(ring) for ring in rings]
+        outer, *holes = rings if place is None else [place.ring(ring, middle) for ring in rings]
         parts.append(Polygon(outer, tuple(holes), unit=unit))
     return parts[0] if len(parts) == 1 else Polygons(tuple(parts))
 
@@ -233,11 +240,12 @@ def outlines_region(
 ) -> tuple[Window, EqualArea | None]:
     """All polygons of a file as one window, and the map that it is on."""
     polygons = [rings for outline in outlines for rings in outline.polygons]
-    place = None
+    place, middle = None, 0.0
     if lonlat:
         corners = np.concatenate([rings[0] for rings in polygons])
-        place = lonlat_map(corners.min(axis=0), corners.max(axis=0))
-    return polygon_window(polygons, place, "km" if lonlat else unit), place
+        low, high = corners.min(axis=0), corners.max(axis=0)
+        place, middle = lonlat_map(low, high), float(low[0] + high[0]) / 2.0
+    return polygon_window(polygons, place, middle, "km" if lonlat else unit), place
 
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:

@@ -27,6 +27,9 @@ from hplus.windows import Window
 DAY, HOUR = 86_400.0, 3600.0
 """In seconds."""
 
+STEPS = (DAY, HOUR, 1800.0, 900.0, 600.0)
+"""To which times are rounded, in seconds."""
+
 MOSTLY, HEAPED, FEWEST = 0.9, 0.1, 50
 """Shares of whole days and of whole hours beyond which times were rounded, and rows to tell by."""
 
@@ -85,7 +88,7 @@ def plan(
     region, place = _place(window, within, geographic, flip, unit)
     clock = None
     if time:
-        span = (seconds_of("--from", str(start)), seconds_of("--to", str(end)))
+        span = (seconds_of("--from", str(start), zone), seconds_of("--to", str(end), zone))
         clock = Clock(time, *span, cycle, zone, form)
         clock = clock.replace(spread=_heaped(table, clock) if cycle else 0.0)
     return Frame(tuple(columns), region, place, clock)
@@ -107,21 +110,21 @@ def _place(
 def _heaped(table: Table, clock: Clock) -> float:
     """Seconds over which times are to be spread: those that people round to, 0 for none.
 
-    Told by the first rows: whole days, whole hours that are far too many, or neither.
+    Told by the first rows: nearly all are whole days, hours or some minutes, or far too many are
+    whole hours.
     """
     for chunk in table.chunks([clock.column]):
         seconds = times(chunk.columns[clock.column], clock.zone, clock.form or None).cells.values
         seconds = seconds[np.isfinite(seconds)]
         if len(seconds) < FEWEST:
             return 0.0
-        if np.mean(seconds % DAY == 0.0) > MOSTLY:
-            if clock.cycle == "day":
-                raise TableError(
-                    f"column {clock.column!r} of {table.path} must have times of the day for "
-                    "--cycle day, got dates alone: use --cycle week."
-                )
-            return DAY
-        return HOUR if np.mean(seconds % HOUR == 0.0) > HEAPED else 0.0
+        step = next((s for s in STEPS if np.mean(seconds % s == 0.0) > MOSTLY), 0.0)
+        if step == DAY and clock.cycle == "day":
+            raise TableError(
+                f"column {clock.column!r} of {table.path} must have times of the day for "
+                "--cycle day, got dates alone: use --cycle week."
+            )
+        return step or (HOUR if np.mean(seconds % HOUR == 0.0) > HEAPED else 0.0)
     return 0.0
 
 
@@ -171,7 +174,7 @@ def _range_of_columns(table: Table, columns: Sequence[str], flip: bool) -> str:
     low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
     for chunk in table.chunks(columns):
         for j, name in enumerate(columns):
-            values = numbers(chunk.columns[name]).values
+            values = numbers(chunk.columns[name], chunk.comma).values
             values = values[np.isfinite(values)]
             if len(values):
                 low[j], high[j] = min(low[j], values.min()), max(high[j], values.max())

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from hplus._checks import Floats, check_nonnegative, check_number, check_positive
+from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
 from hplus.storage import storable
 from hplus.windows import Cycle, Interval, Window
@@ -115,6 +115,11 @@ class Clock(Value):
             )
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
+        if self.cycle and end - start < CYCLES[self.cycle]:
+            raise ValueError(
+                f"a cycle must be watched at least once, got less than a {self.cycle}: "
+                f"{moment(start)} to {moment(end)}."
+            )
         _check_zone(self.zone)
         self._set(start=start, end=end, spread=check_nonnegative("spread", self.spread))
 
@@ -141,20 +146,26 @@ class Clock(Value):
             return Amount(1.0)
         return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)
 
+    def times_watched(self, at: Floats) -> Floats:
+        """How often each place on a cycle was watched, shape (n,): not all as often as others."""
+        parts = phases(self, self.start, self.end - self.start)
+        at = at % (CYCLES[self.cycle] / 3600.0)  # the end is the beginning
+        return np.sum([n * ((a <= at) & (at < b)) for a, b, n in parts], axis=0)
+
     def axis(self, seconds: Floats) -> Floats:
         """Where times lie on the axis, shape (n,)."""
         if self.cycle:
             return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
         return (seconds - self.start) / SECONDS[self.unit]
 
-    def spread_out(self, at: Floats, first: int) -> Floats:
-        """Places on the axis of rows from number `first` on, spread where times were rounded.
+    def spread_out(self, at: Floats, rows: Ints) -> Floats:
+        """Places on the axis of rows with these numbers, spread where times were rounded.
 
         By a Kronecker sequence of the row's number, so that the same row is moved the same way.
         """
         if not self.spread or not self.cycle:
             return at
-        u = np.arange(first + 1, first + 1 + len(at)) * GOLDEN % 1.0
+        u = (rows + 1) * GOLDEN % 1.0
         moved = (u - (0.0 if self.spread >= SECONDS["day"] else 0.5)) * self.spread / 3600.0
         return (at + moved) % (CYCLES[self.cycle] / 3600.0)
 
@@ -190,15 +201,16 @@ def moment(seconds: float) -> str:
     return text.removesuffix("T00:00:00")[:19]
 
 
-def seconds_of(name: str, text: str) -> float:
-    """Seconds since 1970 of a date or time that a person typed."""
+def seconds_of(name: str, text: str, zone: str = "UTC") -> float:
+    """Seconds since 1970, on the clock of a zone, of a date or time that a person typed."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
             f'{name} must be a date such as 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
         ) from None
-    return found.replace(tzinfo=found.tzinfo or UTC).timestamp()
+    wall = found if found.tzinfo is None else found.astimezone(ZoneInfo(zone))
+    return wall.replace(tzinfo=UTC).timestamp()
 
 
 def phases(clock: Clock, start: float, seconds: float) -> list[tuple[float, float, float]]:

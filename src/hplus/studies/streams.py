@@ -218,7 +218,7 @@ class StreamStudy(Estimator):
         good &= ~self._drop(other, dropped, f"{clock.column} is not {self.offsets_}, as the first")
         columns = dict(chunk.columns) | {clock.column: found.stamps()}
         kept = {name: column.filter(good) for name, column in columns.items()}
-        return Chunk(kept, chunk.first), found.seconds[good]
+        return Chunk(kept, chunk.first, chunk.comma), found.seconds[good]
 
     @staticmethod
     def _drop(bad: Bools, dropped: Counter[str], reason: str) -> Bools:

@@ -20,7 +20,7 @@ from hplus.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.events import Events, Reading, read_events
 from hplus.studies.frames import Frame
-from hplus.studies.spans import Amount
+from hplus.studies.spans import Amount, Clock
 from hplus.tables.source import TableError, open_table
 
 FEWEST = 30
@@ -106,9 +106,7 @@ class EventStudy(Estimator):
         learned, everything = events.learned.parts, events.learned.joined(events.held)
         enough = events.learned.events >= FEWEST and events.held.events >= 2
         kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
-        tasks: list[Callable[[], Any]] = [
-            partial(self._learned, everything, kernels, self.exposure_.amount)
-        ]
+        tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
         if enough:
             tasks.append(partial(self._held_out, events, kernels))
         done = _at_once(tasks, self.n_jobs)
@@ -128,7 +126,8 @@ class EventStudy(Estimator):
             raise TableError(
                 f"{self.reading_.rows - self.reading_.kept} of {self.reading_.rows} rows of {path} "
                 f"cannot be used ({reasons}), which is more than --most-dropped "
-                f"{self.most_dropped:g}: mend the file or the window, or allow for more."
+                f"{self.most_dropped:g}: mend the file, or if only this part is wanted, say "
+                "--most-dropped 1."
             )
         return events
 
@@ -148,10 +147,13 @@ class EventStudy(Estimator):
         return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
 
     def _learned(
-        self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...], exposure: float = 1.0
+        self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...]
     ) -> Intensity | SeparableIntensity:
         """The rate of events under priors that are known."""
-        window, seed = self.frame.window, self.random_state
+        window, seed, clock = self.frame.window, self.random_state, self.frame.clock
+        exposure: Any = self.exposure_.amount
+        if clock is not None and clock.cycle:
+            exposure = partial(_watched, clock)
         if len(statistics) == 1:
             rate = Intensity(window, *kernels, random_state=seed)
             return rate.fit(*statistics, exposure=exposure)
@@ -186,6 +188,11 @@ def _kde_log_shapes(events: Events, X: Floats) -> Floats:
         logs += np.maximum(_log_shapes(kde, X[:, columns]), np.log(np.finfo(float).tiny))
         start = columns.stop
     return logs
+
+
+def _watched(clock: Clock, X: Floats) -> Floats:
+    """How often the hour of each point was watched, shape (n,)."""
+    return clock.times_watched(X[:, -1])
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:

@@ -49,11 +49,11 @@ class Times(NamedTuple):
     zone: Zone
 
 
-def numbers(column: Any) -> Cells:
-    """A pyarrow array as numbers; a decimal comma is read where no point stands."""
+def numbers(column: Any, comma: bool = False) -> Cells:
+    """A pyarrow array as numbers; 1,5 is one if commas are decimal, as where they part no cells."""
     pa = arrow()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        return _numbers_of_text(column)
+        return _numbers_of_text(column, comma)
     if not (
         pa.types.is_floating(column.type)
         or pa.types.is_integer(column.type)
@@ -61,24 +61,20 @@ def numbers(column: Any) -> Cells:
     ):
         return _all_wrong(column)
     values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
-    return _sorted_out(values, np.zeros(len(values), dtype=bool))
+    return Cells(values, np.isnan(values), np.isinf(values))
 
 
-def _numbers_of_text(column: Any) -> Cells:
+def _numbers_of_text(column: Any, comma: bool) -> Cells:
     pa = arrow()
+    empty = _empty(column)
     try:
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        return _sorted_out(np.array(values, dtype=float), _empty(column))
+        values = np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
+        return Cells(values, np.isnan(values), np.isinf(values))
     except pa.ArrowInvalid:
-        parsed = [_number(text) for text in column.to_pylist()]
+        parsed = [_number(text, comma) for text in column.to_pylist()]
     values = np.array([np.nan if v is None else v for v in parsed], dtype=float)
-    return _sorted_out(values, _empty(column))
-
-
-def _sorted_out(values: Floats, empty: Bools) -> Cells:
-    """A NaN is a missing number, in text and in binary files; an infinity is a wrong one."""
-    nan = np.isnan(values)
-    return Cells(values, empty, nan & ~empty | np.isinf(values))
+    unread = np.array([v is None for v in parsed], dtype=bool) & ~empty
+    return Cells(values, np.isnan(values) & ~unread, np.isinf(values) | unread)
 
 
 def _empty(column: Any) -> Bools:
@@ -90,11 +86,11 @@ def _all_wrong(column: Any) -> Cells:
     return Cells(np.full(len(column), np.nan), empty, ~empty)
 
 
-def _number(text: str | None) -> float | None:
+def _number(text: str | None, comma: bool) -> float | None:
     if text is None:
         return None
     text = text.strip().strip("\ufeff")
-    if "," in text and "." not in text and text.count(",") == 1:
+    if comma and "." not in text and text.count(",") == 1:
         text = text.replace(",", ".")
     if "_" in text:  # Python's own spelling, in no file
         return None
@@ -116,8 +112,7 @@ def times(column: Any, zone: str, form: str | None = None) -> Times:
         return Times(_seconds(column, zone if aware else None), Zone.AWARE if aware else Zone.NAIVE)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return _times_of_text(column, zone, form)
-    cells = numbers(column)
-    return Times(_epochs(cells), Zone.NAIVE)
+    return _times_of_numbers(numbers(column), zone)
 
 
 def _times_of_text(column: Any, zone: str, form: str | None) -> Times:
@@ -128,10 +123,11 @@ def _times_of_text(column: Any, zone: str, form: str | None) -> Times:
                 stamps = column.cast(kind)
             except pa.ArrowInvalid:
                 continue
+            said = said if stamps.null_count < len(stamps) else Zone.NEITHER
             return Times(_seconds(stamps, zone if said is Zone.AWARE else None), said)
     cells = numbers(column)
     if form is None and np.any(np.isfinite(cells.values)) and not np.any(cells.wrong):
-        return Times(_epochs(cells), Zone.NAIVE)
+        return _times_of_numbers(cells, zone)
     return _times_one_by_one(column, zone, form)
 
 
@@ -193,21 +189,30 @@ def _seconds(stamps: Any, zone: str | None) -> Cells:
     return Cells(np.array(values, dtype=float), empty, np.zeros(len(empty), dtype=bool))
 
 
-def _epochs(cells: Cells) -> Cells:
-    """Numbers as times: dates written 20261116, or seconds, ms, µs or ns since 1970."""
+def _times_of_numbers(cells: Cells, zone: str) -> Times:
+    """Dates written 20261116, or seconds, ms, µs or ns since 1970, put on the clock of the zone."""
     values = cells.values
     seen = np.abs(values[np.isfinite(values)])
     if len(seen) == 0:
-        return cells
+        return Times(cells, Zone.NEITHER)
     if np.all((seen >= 18_000_101) & (seen <= 21_991_231) & (seen == np.floor(seen))):
-        return _calendar(cells)
+        return Times(_calendar(cells), Zone.NAIVE)
     unit = next((u for low, high, u in EPOCHS if low <= np.median(seen) < high), None)
     if unit is None:
         raise TableError(
             f"times must be dates or seconds since 1970, got numbers such as {seen[0]:g}: name the "
             "column in --columns, as a number like any other."
         )
-    return cells._replace(values=values * unit)
+    return Times(cells._replace(values=on_clock(values * unit, zone)), Zone.AWARE)
+
+
+def on_clock(seconds: Floats, zone: str) -> Floats:
+    """Seconds since 1970 in UTC as seconds on the clock of a zone."""
+    pa = arrow()
+    known = np.isfinite(seconds)
+    stamps = pa.array(np.where(known, np.round(seconds * 1e6), 0.0).astype(np.int64))
+    shifted = _seconds(stamps.cast(pa.timestamp("us", "UTC")), zone).values
+    return np.where(known, shifted, np.nan)
 
 
 def _calendar(cells: Cells) -> Cells:

@@ -112,10 +112,11 @@ def read_lines(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chun
     """The cells of whole lines, as text, and how many lines were dropped for which reason."""
     if layout.is_json:
         return _read_slowly(data, wanted, _json_cells(wanted))
-    chunk = _read_fast(data, layout, wanted)
-    if chunk is not None:
-        return chunk, Counter()
-    return _read_slowly(data, wanted, _csv_cells(layout, wanted))
+    chunk, dropped = _read_fast(data, layout, wanted), Counter[str]()
+    if chunk is None:
+        chunk, dropped = _read_slowly(data, wanted, _csv_cells(layout, wanted))
+    chunk.comma = layout.delimiter != ","
+    return chunk, dropped
 
 
 def _read_fast(data: bytes, layout: Layout, wanted: Sequence[str]) -> Chunk | None:

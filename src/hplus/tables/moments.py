@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats
-from hplus.tables.cells import EPOCHS, Zone, numbers, times
+from hplus.tables.cells import EPOCHS, Zone, numbers, on_clock, times
 from hplus.tables.extras import arrow
 from hplus.tables.source import TableError
 
@@ -57,17 +57,19 @@ def _alike(column: Any, zone: str, form: str) -> Moments | None:
         cells, said = times(stamps, zone)
         values = np.where(cells.missing, np.nan, cells.values)
         return _made(values, cells.wrong, said is Zone.AWARE)
-    return _epochs(numbers(column).values)
+    return _epochs(numbers(column).values, zone)
 
 
-def _epochs(values: Floats) -> Moments | None:
-    """Seconds, ms, µs or ns since 1970, told apart by how large each number is."""
+def _epochs(values: Floats, zone: str) -> Moments | None:
+    """Seconds, ms, µs or ns since 1970, told apart by how large each number is, on a clock."""
     sizes = np.abs(values)
     seconds = np.full(len(values), np.nan)
     for low, high, unit in EPOCHS:
         here = (sizes >= low) & (sizes < high)
         seconds[here] = values[here] * unit
-    return None if np.isnan(seconds).any() else _made(seconds, np.isnan(seconds), False)
+    if np.isnan(seconds).any():
+        return None
+    return _made(on_clock(seconds, zone), np.isnan(seconds), True)
 
 
 def _single(column: Any, zone: str, form: str) -> Moments:

@@ -122,7 +122,7 @@ def _of_vertices(path: str) -> list[Outline]:
         )
     rings: dict[str, list[Floats]] = {}
     for chunk in table.chunks(table.names):
-        x, y = (numbers(chunk.columns[name]) for name in table.names[-2:])
+        x, y = (numbers(chunk.columns[name], chunk.comma) for name in table.names[-2:])
         if not np.isfinite(x.values + y.values).all():
             raise TableError(f"{path} must hold numbers for every vertex, got other cells.")
         labels = (

@@ -43,6 +43,15 @@ class EqualArea(Value):
         lon, lat = np.asarray(lonlat, dtype=float).T
         # the way east, so that a map may cross 180 degrees
         east = np.where(lon == self.west + 360.0, 360.0, (lon - self.west) % 360.0)
+        return self._kilometres(east, lat)
+
+    def ring(self, lonlat: Floats, middle: float) -> Floats:
+        """The same of a ring, whole, on the side of the map's seam that is nearest to `middle`."""
+        lon, lat = np.asarray(lonlat, dtype=float).T
+        turns = np.round((middle - (lon.min() + lon.max()) / 2.0) / 360.0)
+        return self._kilometres(lon + 360.0 * turns - self.west, lat)
+
+    def _kilometres(self, east: Floats, lat: Floats) -> Floats:
         north = np.sin(np.radians(lat)) - np.sin(np.radians(self.south))
         return np.column_stack(
             [RADIUS * self._scale * np.radians(east), RADIUS * north / self._scale]

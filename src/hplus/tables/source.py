@@ -41,10 +41,14 @@ class TableError(ValueError):
 
 @dataclass
 class Chunk:
-    """Some rows of a table: a pyarrow array for each column; `first` is the number of the first."""
+    """Some rows of a table: a pyarrow array for each column; `first` is the number of the first.
+
+    `comma` says that a comma in a number is decimal.
+    """
 
     columns: dict[str, Any]
     first: int
+    comma: bool = False
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -193,7 +197,8 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-        yield Chunk({name: batch.column(name) for name in wanted}, first)
+        decimal = table.delimiter != ","
+        yield Chunk({name: batch.column(name) for name in wanted}, first, decimal)
         first += batch.num_rows
 
 
