@@ -19,7 +19,7 @@ $(STAMP): pyproject.toml
 	% sys.version_info[:2])'
 	@echo "Installing hplus into .venv: a few minutes the first time, nothing to do after that."
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev,docs]'
 	@touch $@
 
 demo: setup ## learn from bundled data and write a report into the folder demo/
@@ -38,8 +38,7 @@ check: lint test ## lint and test, what CI runs; prints the five longest files
 	@echo "The five longest files:"
 	@find src tests -name '*.py' -exec wc -l {} + | grep -v ' total$$' | sort -rn | head -5
 
-docs: $(STAMP) ## build the site in docs/_build/html
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -e '.[all,dev,docs]'
+docs: setup ## build the site in docs/_build/html
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
 bench: setup ## run every script in benchmarks/ (long)

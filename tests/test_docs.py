@@ -15,6 +15,7 @@ sys.path.append(str(ROOT / "docs" / "_ext"))
 import command_line  # noqa: E402
 import consoles  # noqa: E402
 
+from hplus import statistic  # noqa: E402
 from hplus.cli.commands import hplus  # noqa: E402
 from hplus.tuning import priors  # noqa: E402
 
@@ -34,6 +35,7 @@ def test_what_a_page_tells_to_type_prints_what_it_shows(name, tmp_path, monkeypa
     exact = not slow or "HPLUS_SLOW" in os.environ
     if not exact:
         monkeypatch.setattr(priors, "PLENTY", 0)
+        monkeypatch.setitem(statistic.CELLS, 2, 32)
     monkeypatch.setenv("COLUMNS", "80")
     shell = consoles.Shell(tmp_path, None if exact else rows)
     for command in consoles.commands(text):

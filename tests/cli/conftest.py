@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from hplus import statistic
 from hplus.cli.commands import hplus
 from hplus.tuning import priors
 
@@ -60,9 +61,9 @@ def kept(tmp_path_factory):
         ],
     }
     (folder / "halves.geojson").write_text(json.dumps(halves))
-    here, plenty = os.getcwd(), priors.PLENTY
+    here, plenty, cells = os.getcwd(), priors.PLENTY, statistic.CELLS[2]
     os.chdir(folder)
-    priors.PLENTY = 0  # few priors are tried
+    priors.PLENTY, statistic.CELLS[2] = 0, 32  # few priors are tried, on a coarse grid
     try:
         for words in (
             "fit line.csv --columns t --window 0,10 --unit s --exposure 5trials -o line.hplus",
@@ -74,5 +75,5 @@ def kept(tmp_path_factory):
             assert result.exit_code == 0, result.output
     finally:
         os.chdir(here)
-        priors.PLENTY = plenty
+        priors.PLENTY, statistic.CELLS[2] = plenty, cells
     return folder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity, load, save
+from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity, load, save, statistic
 from hplus.tuning import priors
 
 PLACE, DAY = Interval(0.0, 10.0, unit="km"), Cycle(24.0, unit="h")
@@ -72,7 +72,8 @@ def test_regions_and_windows_must_be_products(model):
 
 
 def test_priors_that_another_fit_learned_give_the_same_rate_without_a_search(monkeypatch):
-    monkeypatch.setattr(priors, "PLENTY", 0)  # few priors are tried
+    monkeypatch.setattr(priors, "PLENTY", 0)  # few priors are tried, on a coarse grid
+    monkeypatch.setitem(statistic.CELLS, 2, 32)
     window = Box((0.0, 0.0), (1.0, 1.0))
     X = np.random.RandomState(0).beta(2, 3, (60, 2))
     slow = Intensity(window).fit(X)
