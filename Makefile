@@ -13,7 +13,7 @@ help: ## list the targets (the default)
 
 setup: $(STAMP) ## make .venv and install hplus in it with every extra
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	"hplus needs Python 3.11 or newer and $(PYTHON) is %d.%d: name a newer one with make PYTHON=..." \
 	% sys.version_info[:2])'
