@@ -27,7 +27,7 @@ class LogBand(NamedTuple):
     above: Floats
 
 
-GAP, LARGE, CONTENT = 1e-6, 2**17, 1e-4
+GAP, LARGE, CONTENT = 1e-6, 70_000, 1e-4
 """The relative gap that is promised; nodes of a large grid, and the gap that is promised there."""
 
 
