@@ -2,7 +2,7 @@
 
 import importlib
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+from hplus import statistic
+from hplus.tuning import priors
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("house")
@@ -86,6 +89,20 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def coarsely():
+    """`with coarsely():` fits in the plane try few priors on a coarse grid, in a second."""
+
+    @contextmanager
+    def coarsely():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(priors, "PLENTY", 0)
+            patch.setitem(statistic.CELLS, 2, 32)
+            yield
+
+    return coarsely
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from hplus import statistic
 from hplus.cli.commands import hplus
-from hplus.tuning import priors
 
 
 @pytest.fixture
@@ -34,7 +31,7 @@ def run():
 
 
 @pytest.fixture(scope="session")
-def kept(tmp_path_factory):
+def kept(tmp_path_factory, coarsely):
     """Models and files that several tests read: events on a line, in the plane, over a week."""
     folder = tmp_path_factory.mktemp("kept")
     rng = np.random.RandomState(0)
@@ -61,10 +58,8 @@ def kept(tmp_path_factory):
         ],
     }
     (folder / "halves.geojson").write_text(json.dumps(halves))
-    here, plenty, cells = os.getcwd(), priors.PLENTY, statistic.CELLS[2]
-    os.chdir(folder)
-    priors.PLENTY, statistic.CELLS[2] = 0, 32  # few priors are tried, on a coarse grid
-    try:
+    with pytest.MonkeyPatch.context() as patch, coarsely():
+        patch.chdir(folder)
         for words in (
             "fit line.csv --columns t --window 0,10 --unit s --exposure 5trials -o line.hplus",
             "fit plane.csv --columns x,y --window 0,0,1,1 --unit km --exposure 30d --holdout 0 "
@@ -73,7 +68,4 @@ def kept(tmp_path_factory):
         ):
             result = CliRunner().invoke(hplus, words.split())
             assert result.exit_code == 0, result.output
-    finally:
-        os.chdir(here)
-        priors.PLENTY, statistic.CELLS[2] = plenty, cells
     return folder

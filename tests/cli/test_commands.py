@@ -132,3 +132,36 @@ def test_data_hands_out_a_file_that_can_be_fitted(folder, run):
     )
     assert said["events"] == 191
     assert said["expected"] == pytest.approx(191, rel=1e-6)
+
+
+def test_the_tour_ends_with_three_findings_a_report_and_zones_that_add_up(folder, run, coarsely):
+    with coarsely():
+        said = json.loads(run("demo", "--json").stdout)
+    assert len(said["findings"]) == 3
+    zones = table((folder / said["zones.csv"]).read_text())
+    # 19,042 shots in 1,067 games
+    assert sum(float(zone["expected"]) for zone in zones) == pytest.approx(178.46, rel=1e-3)
+    assert "Stephen Curry" in (folder / said["report.html"]).read_text()
+    assert load(folder / said["curry.hplus"]).reading_.kept == 19_042
+
+
+def test_decimal_commas_and_text_are_read_by_regress_and_asked_for_in_predict(folder, run):
+    rng = np.random.RandomState(0)
+    hours, kinds = rng.uniform(0, 10, 120), rng.choice(["work", "rest"], 120)
+    sold = rng.poisson(np.where(kinds == "work", 2.0, 8.0) + hours)
+    rows = (
+        f"{h:.3f};{k};{n}".replace(".", ",") for h, k, n in zip(hours, kinds, sold, strict=True)
+    )
+    (folder / "sales.csv").write_text("hour;kind;sold\n" + "\n".join(rows) + "\n")
+    run(*["regress", "sales.csv", "--target", "sold", "-o", "sales.hplus"])
+    (folder / "next.csv").write_text("hour;kind\n9,5;rest\n0,5;work\n;work\n")
+    busy, quiet, unknown = table(run("predict", "sales.hplus", "next.csv").stdout)
+    assert float(busy["expected"]) > 2 * float(quiet["expected"]) > 0
+    assert 0 <= float(quiet["low"]) <= float(quiet["expected"]) <= float(quiet["high"])
+    assert unknown["expected"] == ""
+    assert "sold" in run("info", "sales.hplus").stdout
+
+
+def test_a_pattern_without_events_still_has_its_columns(kept, run):
+    words = ("sample", kept / "day.hplus", "--for", "1s", "--seed", 1)
+    assert run(*words).stdout == "path,when\n"

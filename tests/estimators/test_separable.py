@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity, load, save, statistic
-from hplus.tuning import priors
+from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity, load, save
 
 PLACE, DAY = Interval(0.0, 10.0, unit="km"), Cycle(24.0, unit="h")
 
@@ -71,16 +70,16 @@ def test_regions_and_windows_must_be_products(model):
         SeparableIntensity(PLACE).fit(pattern()[:, :1])
 
 
-def test_priors_that_another_fit_learned_give_the_same_rate_without_a_search(monkeypatch):
-    monkeypatch.setattr(priors, "PLENTY", 0)  # few priors are tried, on a coarse grid
-    monkeypatch.setitem(statistic.CELLS, 2, 32)
+def test_priors_that_another_fit_learned_give_the_same_rate_without_a_search(coarsely):
     window = Box((0.0, 0.0), (1.0, 1.0))
     X = np.random.RandomState(0).beta(2, 3, (60, 2))
-    slow = Intensity(window).fit(X)
-    quick = Intensity(window, slow.mixture_).fit(X)
+    with coarsely():
+        slow = Intensity(window).fit(X)
+        quick = Intensity(window, slow.mixture_).fit(X)
+        again = Intensity(window).learn_mixture(X)
     assert [prior for _, prior in quick.mixture_] == [prior for _, prior in slow.mixture_]
     at = window.sample(50, 0)
     np.testing.assert_allclose(quick.predict(at), slow.predict(at), rtol=0.01)
     # without the rate, priors are as those of a fit
-    assert Intensity(window).learn_mixture(X) == slow.mixture_
+    assert again == slow.mixture_
     assert Intensity(Interval(0, 1)).learn_mixture(X[:, :1]) == "auto"

@@ -28,12 +28,18 @@ def as_lines(path):
     path.write_text("\n".join(lines))
 
 
+def with_a_mark(path):
+    as_lines(path)
+    path.write_bytes(b"\xef\xbb\xbf\n" + path.read_bytes())
+
+
 DRESSES = {
     "csv": lambda path: path.write_text(TEXT),
     "gzip": lambda path: path.write_bytes(gzip.compress(TEXT.encode())),
     "bz2": lambda path: path.write_bytes(bz2.compress(TEXT.encode())),
     "semicolons": lambda path: path.write_text(TEXT.replace(",", ";").replace(".", ",")),
     "json lines": as_lines,
+    "json lines after a mark and a blank line": with_a_mark,
     "parquet": as_parquet,
 }
 

@@ -16,6 +16,7 @@ from hplus.cli.doors import (
     json_option,
     load_model,
     note,
+    note_dropped,
     print_json,
     print_pairs,
     rows_as_csv,
@@ -197,7 +198,8 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
             if pattern.seconds is not None and study.frame.clock is not None:
                 row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
             rows.append(row)
-    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
+    names = ("path", *study.frame.needed)
+    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows, names))
 
 
 @click.command(
@@ -224,8 +226,9 @@ def check(model: str, events: str, as_json: bool) -> None:
                             ("rates", "expected", "observed", "low", "high")},
         })  # fmt: skip
         return
-    for reason, lost in reading.dropped.items():
-        note(f"{count(lost)} of {count(reading.rows)} rows dropped: {reason}.")
+    note_dropped(reading.dropped, reading.rows)
+    if len(kept.known.X) < reading.kept:
+        note(f"{count(len(kept.known.X))} of them are checked, drawn at random.")
     if Path(events).name == Path(study.reading_.file).name:
         note("These look like the events of the fit, which say little about it.")
         if study.holdout_ is not None:
@@ -261,4 +264,11 @@ def _known(study: Any) -> tuple[dict[str, Any], dict[str, str]]:
     if isinstance(study, QuantityStudy):
         return study.summary_, quantity_words(study)
     found = summary(study) if isinstance(study, StreamStudy) else {"parameters": str(study)}
-    return found, {name: str(what) for name, what in found.items()}
+    return found, {name: _said(what) for name, what in found.items()}
+
+
+def _said(what: Any) -> str:
+    """A fact in words; counts by reason one after the other."""
+    if isinstance(what, dict):
+        return ", ".join(f"{count(n)} {reason}" for reason, n in what.items()) or "none"
+    return str(what)

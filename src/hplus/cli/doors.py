@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,6 +130,12 @@ def note(text: str) -> None:
     talk.print(_escaped(text))
 
 
+def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> None:
+    """How many were of no use, and why."""
+    for reason, lost in dropped.items():
+        note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--json`: one JSON document on the standard output instead of words."""
     return click.option(
@@ -187,15 +193,12 @@ def write_text(path: str | None, text: str) -> None:
         replace_file(Path(path).resolve(), [text.encode()])
 
 
-def rows_as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Rows of equal keys as CSV."""
+def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
+    """Rows of equal keys as CSV; `names` are its columns if there may be no row."""
     out = io.StringIO()
-    writer = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(out, list(row), lineterminator="\n")
-            writer.writeheader()
-        writer.writerow(row)
+    writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     return out.getvalue()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from time import perf_counter
 from typing import Any
 
@@ -14,6 +13,7 @@ from hplus.cli.doors import (
     check_writable,
     json_option,
     note,
+    note_dropped,
     print_json,
     print_pairs,
     progress_bar,
@@ -116,8 +116,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     )
     with progress_bar(as_json):
         study.fit(file)
-    command = shlex.join(["hplus", *sys.argv[1:]])
-    study.made_with_ = made_with(command, began, options["seed"])
+    study.made_with_ = made_with(began, options["seed"])
     if output:
         save(study, output)
     _tell(study, output, as_json)
@@ -141,8 +140,7 @@ def _tell(study: EventStudy, output: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found | {"model": output})
         return
-    for reason, lost in study.reading_.dropped.items():
-        note(f"{count(lost)} of {count(study.reading_.rows)} rows dropped: {reason}.")
+    note_dropped(study.reading_.dropped, study.reading_.rows)
     print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(study, found))
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to ask it later.")

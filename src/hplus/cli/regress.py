@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import warnings
 from collections.abc import Iterator
 from time import perf_counter
@@ -16,6 +15,7 @@ from hplus.cli.doors import (
     check_writable,
     json_option,
     note,
+    note_dropped,
     print_json,
     print_pairs,
     progress_bar,
@@ -73,7 +73,7 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
         warnings.simplefilter("ignore", UserWarning)  # the notes are told below
         watched = found.values[exposure] if exposure else None
         study.fit(columns, found.values[target], exposure=watched)
-    study.made_with_ = made_with(shlex.join(["hplus", *sys.argv[1:]]), began, options["seed"])
+    study.made_with_ = made_with(began, options["seed"])
     study.made_with_ |= {"file": file, "target": target, "exposure": exposure}
     if output:
         save(study, output)
@@ -114,8 +114,7 @@ def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_
     if as_json:
         print_json(quantity_facts(study) | {"dropped": dropped, "model": output})
         return
-    for reason, lost in dropped.items():
-        note(f"{count(lost)} rows dropped: {reason}.")
+    note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:
         note(f"Note: {said}")
     print_pairs(f"{study.made_with_['target']}, never below zero", quantity_words(study))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from time import monotonic, perf_counter
@@ -13,7 +11,7 @@ from typing import Any
 import click
 
 from hplus import save
-from hplus.cli.doors import Refusal, check_writable, note
+from hplus.cli.doors import Refusal, check_writable, note, note_dropped
 from hplus.cli.fit import frame_options, plan_words
 from hplus.cli.live import View, view_of
 from hplus.cli.words import amount_option, count, made_with
@@ -90,7 +88,7 @@ def stream(file: str, output: str | None, state: str | None, as_json: bool, **op
         with stop_signals() as stopped:
             run.go(stopped)
             interrupted = stopped()
-    study.made_with_ = made_with(shlex.join(["hplus", *sys.argv[1:]]), began, 0)
+    study.made_with_ = made_with(began, 0)
     _end(study, run, output)
     if interrupted:
         raise click.exceptions.Exit(130)
@@ -218,8 +216,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
 
 
 def _end(study: StreamStudy, run: Run, output: str | None) -> None:
-    for reason, lost in study.dropped_.items():
-        note(f"{count(lost)} of {count(study.lines_)} lines dropped: {reason}.")
+    note_dropped(study.dropped_, study.lines_, "lines")
     if run.lines.waiting:
         note(f"The last {count(run.lines.waiting)} bytes are a line without an end: not taken.")
     if output is not None:

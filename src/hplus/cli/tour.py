@@ -45,7 +45,7 @@ def tour(folder: str, as_json: bool) -> None:
     study = EventStudy(plan(shots, ("x", "y"), window=COURT, unit="ft"), GAMES, n_jobs=-1)
     with progress_bar(as_json):
         study.fit(shots)
-    study.made_with_ = made_with(COMMAND, began, 0)
+    study.made_with_ = made_with(began, 0, COMMAND)
     save(study, files["curry.hplus"])
     asked = named_regions(study.frame, zones)
     found = expect(study, asked, time_asked(study, Amount(10.0, "game")))

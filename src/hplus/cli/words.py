@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import platform
+import shlex
+import sys
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -191,10 +193,10 @@ def count_row(part: Expected) -> dict[str, Any]:
     }
 
 
-def made_with(command: str, began: float, seed: int) -> dict[str, Any]:
+def made_with(began: float, seed: int, command: str | None = None) -> dict[str, Any]:
     """How a model was made, for the record; `began` is a reading of perf_counter."""
     return {
-        "command": command,
+        "command": command or shlex.join(["hplus", *sys.argv[1:]]),
         "hplus": __version__,
         "numpy": np.__version__,
         "python": platform.python_version(),

@@ -119,6 +119,8 @@ class SeparableIntensity(FittedRate):
     ----------
     place_, time_ : Intensity
         The two fits, each of all events.
+    solution_ : SolverResult
+        That of the two with the wider gap.
     """
 
     def __init__(
@@ -148,7 +150,8 @@ class SeparableIntensity(FittedRate):
         self.total_, self.n_features_in_ = places.total, self.window.dimension
         rates: Any = (self.place_.rate_, self.time_.rate_)
         self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total)
-        self.solution_ = self.place_.solution_
+        both = (self.place_.solution_, self.time_.solution_)
+        self.solution_ = max(both, key=lambda solution: solution.relative_gap)
         return self
 
     def _statistics(self, X: Any) -> tuple[Statistic, Statistic]:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count
+from hplus.studies.expect import time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
 from hplus.studies.study import EventStudy
 
@@ -35,8 +36,8 @@ def draw(
         return [_coming(study, begin, seconds, rng) for _ in range(paths)]
     if start is not None or (clock is not None and lasting is not None):
         raise ValueError("a time to draw for needs a model of a cycle: fit with --cycle.")
-    times = 1.0 if lasting is None else lasting.of(Amount(1.0, study.exposure_.unit))
-    return [_split(study, _points(study, times, rng)) for _ in range(paths)]
+    exposure = 1.0 if clock is not None else time_asked(study, lasting).parts[0][1]
+    return [_split(study, _points(study, exposure, rng)) for _ in range(paths)]
 
 
 def _points(study: EventStudy, exposure: float, rng: Any) -> Floats:

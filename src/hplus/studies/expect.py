@@ -127,9 +127,10 @@ def time_asked(
             f"the model knows the rate from {moment(clock.start)} to {moment(clock.end)}, got "
             f"{moment(a)} to {moment(b)}: to look ahead, fit with --cycle day or --cycle week."
         )
-    unit = SECONDS[clock.unit]
-    part = Interval((a - clock.start) / unit, (b - clock.start) / unit)
-    return Time([(part, 1.0)], _span(a, b))
+    scale = SECONDS[clock.unit]
+    part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
+    unit = study.exposure_.unit
+    return Time([(part, 1.0)], _span(a, b) + (f", in one {unit}" if unit else ""))
 
 
 def _span(a: float, b: float) -> str:

@@ -168,9 +168,9 @@ class Frame(Value):
         """Points (n, d) of the window in the user's own columns and words."""
         X = np.atleast_2d(np.asarray(X, dtype=float))
         numbers_ = self.own(X)[:, : len(self.columns)]
-        digits = 5 if self.place is not None else 6
+        form = ".6g" if self.place is None else ".5f"  # a metre, in degrees
         found: list[dict[str, Any]] = [
-            {name: _rounded(v, digits) for name, v in zip(self.columns, row, strict=True)}
+            {name: float(f"{v:{form}}") for name, v in zip(self.columns, row, strict=True)}
             for row in numbers_
         ]
         if self.clock is not None:
@@ -261,7 +261,3 @@ def _range(rows: Floats) -> tuple[Floats, Floats]:
         d = rows.shape[1]
         return np.full(d, np.inf), np.full(d, -np.inf)
     return rows.min(axis=0), rows.max(axis=0)
-
-
-def _rounded(v: float, digits: int) -> float:
-    return float(f"{v:.{digits}f}") if digits == 5 else float(f"{v:.{digits}g}")

@@ -17,6 +17,7 @@ from hplus.streaming.layout import EXPOSURE, SEEN
 from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount
+from hplus.tables.cells import Zone
 from hplus.tables.feeds import Feed
 from hplus.tables.lines import Block, Layout, Lines, is_json, layout_of, read_lines
 from hplus.tables.moments import moments
@@ -27,8 +28,6 @@ AT_ONCE = 2000
 
 FIRST_GAP = 1e-9
 """Cycles watched before the first event, at the least."""
-
-NAIVE, AWARE = "without an offset", "with an offset"
 
 
 @storable
@@ -213,8 +212,8 @@ class StreamStudy(Estimator):
         good = ~self._drop(found.wrong, dropped, f"{clock.column} is not a time")
         known = good & ~np.isnan(found.seconds)
         if not self.offsets_ and known.any():
-            self.offsets_ = AWARE if found.aware[known][0] else NAIVE
-        other = known & (found.aware != (self.offsets_ == AWARE))
+            self.offsets_ = (Zone.AWARE if found.aware[known][0] else Zone.NAIVE).value
+        other = known & (found.aware != (self.offsets_ == Zone.AWARE.value))
         good &= ~self._drop(other, dropped, f"{clock.column} is not {self.offsets_}, as the first")
         columns = dict(chunk.columns) | {clock.column: found.stamps()}
         kept = {name: column.filter(good) for name, column in columns.items()}
@@ -268,16 +267,3 @@ class StreamStudy(Estimator):
             )
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure or forget, not both: what is forgotten was watched.")
-        if self.frame.clock is not None:
-            _check_zone(self.frame.clock.zone)
-
-
-def _check_zone(zone: str) -> None:
-    from zoneinfo import ZoneInfo
-
-    try:
-        ZoneInfo(zone)
-    except (LookupError, ValueError, OSError):
-        raise ValueError(
-            f"the time zone must be a name such as Europe/Paris, got {zone!r}."
-        ) from None

@@ -10,11 +10,12 @@ from typing import Any, Self, final
 import numpy as np
 
 from hplus._checks import Floats, check_nonnegative
+from hplus._progress import whole_or_not
 from hplus._values import Value, value
 from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
-from hplus.evaluation import Check, EdgeCorrectedKDE, check
+from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.statistic import Statistic
 from hplus.storage import storable
@@ -101,18 +102,19 @@ class EventStudy(Estimator):
 
     def fit(self, path: str, y: None = None) -> Self:
         """Read the events of a file in one pass and learn their rate."""
-        events = self._read(path)
-        self.exposure_ = self._watched()
-        learned, everything = events.learned.parts, events.learned.joined(events.held)
-        enough = events.learned.events >= FEWEST and events.held.events >= 2
-        kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
-        tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
-        if enough:
-            tasks.append(partial(self._held_out, events, kernels))
-        done = _at_once(tasks, self.n_jobs)
-        self.model_: Intensity | SeparableIntensity = done[0]
-        self.holdout_: Holdout | None = done[1] if enough else None
-        self.made_with_: dict[str, Any] = {}
+        with whole_or_not(self):
+            events = self._read(path)
+            self.exposure_ = self._watched()
+            learned, everything = events.learned.parts, events.learned.joined(events.held)
+            enough = events.learned.events >= FEWEST and events.held.events >= 2
+            kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
+            tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
+            if enough:
+                tasks.append(partial(self._held_out, events, kernels))
+            done = _at_once(tasks, self.n_jobs)
+            self.model_: Intensity | SeparableIntensity = done[0]
+            self.holdout_: Holdout | None = done[1] if enough else None
+            self.made_with_: dict[str, Any] = {}
         return self
 
     def _read(self, path: str) -> Events:
@@ -168,11 +170,9 @@ class EventStudy(Estimator):
         return Holdout(
             events.held.events,
             float(self.holdout),
-            float(ours.mean()),
-            _error(ours),
+            *paired(ours, np.zeros(len(X))),
             float(theirs.mean()),
-            float((ours - theirs).mean()),
-            _error(ours - theirs),
+            *paired(ours, theirs),
             check(model, X, random_state=self.random_state),
         )
 
@@ -212,7 +212,3 @@ def _log_shapes(rate: Any, X: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         logs = np.log(rate.predict(X))
     return logs - np.log(rate.expected_count(rate.window)) + np.log(rate.window.volume)
-
-
-def _error(values: Floats) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))

@@ -39,7 +39,7 @@ def read_columns(table: Table, names: Sequence[str]) -> Columns:
     found = {}
     for name in names:
         column = pa.chunked_array([chunk.columns[name] for chunk in chunks]).combine_chunks()
-        values, missing, wrong = _column(column)
+        values, missing, wrong = _column(column, chunks[0].comma)
         for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is not like the others")):
             lost = int(np.sum(rows & bad))
             if lost:
@@ -51,12 +51,12 @@ def read_columns(table: Table, names: Sequence[str]) -> Columns:
     return Columns({name: values[rows] for name, values in found.items()}, rows, dropped)
 
 
-def _column(column: Any) -> tuple[Any, Bools, Bools]:
+def _column(column: Any, comma: bool) -> tuple[Any, Bools, Bools]:
     """Values, which cells are missing, and which are not of the column's kind."""
     pa = arrow()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    cells = numbers(column)
+    cells = numbers(column, comma)
     filled = max(1, int(np.sum(~cells.missing)))
     if np.sum(cells.wrong) <= (1.0 - MOSTLY) * filled:
         return cells.values, cells.missing, cells.wrong

@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus.tables.extras import arrow
-from hplus.tables.source import MISSING, Chunk, Table, TableError, cell_text, csv_table
+from hplus.tables.source import BOM, MISSING, Chunk, Table, TableError, cell_text, csv_table
 
 LONGEST = 2**20
 """Bytes of a line; a longer one is dropped, and not held in memory."""
-
-BOM = b"\xef\xbb\xbf"
 
 
 class Block(NamedTuple):

@@ -13,7 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ DELIMITERS = (",", ";", "\t", "|")
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "?")
 """Cells that say that there is no value."""
+
+BOM = b"\xef\xbb\xbf"
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """The first bytes of compressed files."""
@@ -63,7 +65,6 @@ class Table:
     _chunks: Callable[[Table, list[str]], Iterator[Chunk]]
     delimiter: str = ","
     broken: int = 0
-    first_broken: list[int] = field(default_factory=list)
 
     def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
         """The rows in chunks, of these columns only."""
@@ -98,9 +99,10 @@ def open_table(path: str) -> Table:
         return _parquet_table(path)
     with reading(path), opened(path) as stream:
         start = stream.read(BLOCK)
-    if not start.strip():
+    text = start.removeprefix(BOM).lstrip()
+    if not text:
         raise TableError(f"{path} is empty: a table needs a header and rows.")
-    return _json_table(path) if start.lstrip()[:1] in (b"{", b"[") else csv_table(path, start)
+    return _json_table(path, text) if text[:1] in (b"{", b"[") else csv_table(path, start)
 
 
 def _start(path: str) -> bytes:
@@ -141,7 +143,7 @@ def csv_table(path: str, start: bytes) -> Table:
     """The table whose first bytes are these; all of it, if it is the standard input."""
     if start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in start[:1000]:
         raise TableError(f"{path} is not UTF-8 text: convert it, or save it as CSV in UTF-8.")
-    line = start.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+    line = start.removeprefix(BOM).split(b"\n", 1)[0]
     if len(line) >= BLOCK - 3:
         raise TableError(f"{path} cannot be read: its first line is longer than {len(line)} bytes.")
     header = line.decode("utf-8", "replace").rstrip("\r")
@@ -161,35 +163,8 @@ def csv_table(path: str, start: bytes) -> Table:
 
 
 def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterator[Chunk]:
-    pa = arrow()
-    from pyarrow import csv as arrow_csv
-
-    def skip(row: Any) -> str:
-        table.broken += 1
-        if row.number is not None and not table.first_broken:
-            table.first_broken.append(row.number)
-        return "skip"
-
-    # names that the header repeats would be told apart by nothing
-    names = [
-        name if table.names.count(name) == 1 else f"\0{i}" for i, name in enumerate(table.names)
-    ]
     with reading(table.path):
-        stream = opened(table.path) if given is None else io.BytesIO(given)
-        reader = arrow_csv.open_csv(
-            stream,
-            read_options=arrow_csv.ReadOptions(block_size=BLOCK, column_names=names, skip_rows=1),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=table.delimiter, newlines_in_values=False, invalid_row_handler=skip
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=wanted,
-                column_types={name: pa.string() for name in wanted},
-                strings_can_be_null=True,
-                null_values=MISSING,
-                quoted_strings_can_be_null=True,
-            ),
-        )
+        reader = _csv_reader(table, wanted, given)
     first = 0
     while True:
         with reading(table.path):
@@ -197,14 +172,42 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
                 batch = reader.read_next_batch()
             except StopIteration:
                 return
-        decimal = table.delimiter != ","
-        yield Chunk({name: batch.column(name) for name in wanted}, first, decimal)
+        columns = {name: batch.column(name) for name in wanted}
+        yield Chunk(columns, first, comma=table.delimiter != ",")
         first += batch.num_rows
 
 
-def _json_table(path: str) -> Table:
-    with reading(path), opened(path) as stream:
-        line = stream.read(BLOCK).split(b"\n", 1)[0]
+def _csv_reader(table: Table, wanted: list[str], given: bytes | None) -> Any:
+    """pyarrow's reader of some columns as text, which counts the lines that it skips."""
+    pa = arrow()
+    from pyarrow import csv as arrow_csv
+
+    def skip(_: Any) -> str:
+        table.broken += 1
+        return "skip"
+
+    # names that the header repeats would be told apart by nothing
+    names = [
+        name if table.names.count(name) == 1 else f"\0{i}" for i, name in enumerate(table.names)
+    ]
+    return arrow_csv.open_csv(
+        opened(table.path) if given is None else io.BytesIO(given),
+        read_options=arrow_csv.ReadOptions(block_size=BLOCK, column_names=names, skip_rows=1),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=table.delimiter, newlines_in_values=False, invalid_row_handler=skip
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=wanted,
+            column_types={name: pa.string() for name in wanted},
+            strings_can_be_null=True,
+            null_values=MISSING,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+
+
+def _json_table(path: str, start: bytes) -> Table:
+    line = start.split(b"\n", 1)[0]
     try:
         names = json.loads(line)
     except (ValueError, RecursionError):
@@ -220,12 +223,12 @@ def _json_table(path: str) -> Table:
 def _json_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
     first = 0
     with reading(table.path), opened(table.path) as stream:
-        lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace")
         while True:
             rows = list(islice(lines, LINES))
             if not rows:
                 return
-            kept = list(_objects(table, rows, first))
+            kept = list(_objects(table, rows))
             columns = {
                 name: arrow().array([cell_text(row.get(name)) for row in kept], arrow().string())
                 for name in wanted
@@ -234,8 +237,8 @@ def _json_chunks(table: Table, wanted: list[str]) -> Iterator[Chunk]:
             first += len(rows)
 
 
-def _objects(table: Table, lines: list[str], first: int) -> Iterator[dict[str, Any]]:
-    for number, line in enumerate(lines, start=first):
+def _objects(table: Table, lines: list[str]) -> Iterator[dict[str, Any]]:
+    for line in lines:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError):
@@ -244,7 +247,6 @@ def _objects(table: Table, lines: list[str], first: int) -> Iterator[dict[str, A
             yield row
         elif line.strip():
             table.broken += 1
-            table.first_broken = table.first_broken or [number + 1]
 
 
 def cell_text(cell: Any) -> str | None:
