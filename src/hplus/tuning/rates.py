@@ -28,7 +28,7 @@ from hplus.tuning.priors import FEW, Effort, Mixture, effort_for, judged, tuning
 from hplus.tuning.textures import Shape, Tried, log_evidence, shares, weighted
 from hplus.windows import Window
 
-SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.4, 1.6, 6.4])
+SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
 """The lattice of priors on a line: scales as shares of its length, and standard deviations."""
 
 CURVED = (2.5, 4.5)
