@@ -107,8 +107,18 @@ def test_densities_have_mass_one_and_the_moments_of_the_base_measure_are_exact(p
 
 
 def test_sums_of_squares_make_narrower_densities_than_non_negative_weights(data):
-    truth, ours, wide, narrow, *_ = (model.scores[0] for model in data["density"])
-    assert wide < narrow < -1.2 < -1.0 < ours < truth
+    score = {model.name: model.scores[0] for model in data["density"]}
+    narrow, wide = score["α ≥ 0 on k²"], score["α ≥ 0 on k"]
+    assert wide < narrow < -1.2 < -1.0 < score["sum of squares, averaged"] < score["truth"]
+
+
+def test_no_choice_of_a_penalty_beats_the_one_that_knows_the_truth(data):
+    score = {model.name: model.scores for model in data["density"]}
+    best = score["sum of squares, chosen by the truth"]
+    assert np.all(score["sum of squares, one penalty"] <= best)
+    assert np.all(best < score["truth"])
+    # -½ log 2πe σ² - log 2 of two bumps that hardly overlap
+    assert score["truth"][0] == pytest.approx(-0.5 * np.log(2 * np.pi * np.e * 0.09 * 4), abs=2e-3)
 
 
 def test_quantiles_learned_together_never_cross_and_of_counts_are_never_negative(paper, data):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
@@ -17,7 +18,7 @@ from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
-from hplus import Full, Gaussian, HeteroscedasticRegressor, SumOfSquares
+from hplus import Density, Full, Gaussian, HeteroscedasticRegressor, SumOfSquares
 from hplus.solvers.squares import feature_map, learn, likelihood
 
 Floats = NDArray[np.float64]
@@ -25,11 +26,12 @@ Sample = tuple[Floats, Floats]
 
 UNIT = np.linspace(0.0, 1.0, 401)
 LINE = np.linspace(-3.0, 3.0, 601)
+WIDE = np.linspace(-4.0, 4.0, 2001)
 
 NOISE_SETTINGS = tuple(product((0.1, 0.15, 0.2, 0.3), (1e-3, 1e-2), (3e-3, 1e-2, 3e-2)))
 """Scale of the kernel, penalty of the mean, penalties of the noise level."""
 
-DENSITY_PENALTIES = tuple(10.0 ** -np.arange(3.0, 10.0))
+DENSITY_PENALTIES = tuple(10.0 ** -np.arange(4.0, 9.0))
 
 
 def true_mean(x: Floats) -> Floats:
@@ -140,6 +142,11 @@ def true_log_density(x: Floats) -> Floats:
     return np.log(0.5 * norm.pdf(x, -1.0, 0.3) + 0.5 * norm.pdf(x, 1.0, 0.3))
 
 
+def expected_log_density(log_density: LogDensity) -> float:
+    """∫ p log q for the truth p: the mean over infinitely many fresh points."""
+    return float(np.exp(true_log_density(WIDE)) @ log_density(WIDE) * (WIDE[1] - WIDE[0]))
+
+
 def density_sample(n: int, seed: int) -> Floats:
     """n points of ½N(-1, 0.3²) + ½N(1, 0.3²), shape (n,)."""
     rng = np.random.default_rng(seed)
@@ -183,12 +190,21 @@ def bumps_density(x: Floats, variance: float) -> LogDensity:
     return lambda s: np.log(bumps(s) @ weights) + norm.logpdf(s, 0.0, BASE)
 
 
-def cross_validated_squares_density(x: Floats, penalties: Sequence[float]) -> LogDensity:
-    scores = []
-    for penalty in penalties:
-        folds = [(x[i], x[o]) for i, o in KFold(5).split(x)]
-        scores.append(sum(squares_density(a, penalty)(b).sum() for a, b in folds))
-    return squares_density(x, penalties[int(np.argmax(scores))])
+def squares_densities(x: Floats, penalties: Sequence[float]) -> dict[str, LogDensity]:
+    """One density for each way to come by a penalty."""
+    fits = [squares_density(x, penalty) for penalty in penalties]
+    folds = [(x[i], x[o]) for i, o in KFold(5).split(x)]
+    unseen = np.array([sum(squares_density(a, p)(b).sum() for a, b in folds) for p in penalties])
+    shares = softmax(unseen)[:, None]
+
+    def averaged(s: Floats) -> Floats:
+        return logsumexp([fit(s) for fit in fits], axis=0, b=shares)
+
+    return {
+        "sum of squares, averaged": averaged,
+        "sum of squares, one penalty": fits[int(np.argmax(unseen))],
+        "sum of squares, chosen by the truth": max(fits, key=expected_log_density),
+    }
 
 
 def kernel_density(x: Floats) -> LogDensity:
@@ -204,40 +220,56 @@ def mixture_density(x: Floats) -> LogDensity:
     return lambda s: mixture.score_samples(s[:, None])
 
 
+def default_density(x: Floats) -> LogDensity:
+    """The field of `Density`, with its defaults."""
+    model = Density(random_state=0).fit(x[:, None])
+    return lambda s: np.log(model.predict(s[:, None]))
+
+
 @dataclass(frozen=True)
 class DensityModel:
-    """The mean log-likelihood of fresh points, (draws,); the density of the first draw on a line.
+    """What is expected of the log density of a fresh point, (draws,); the first draw's density.
 
-    `truth` is the truth's on the same fresh points.
+    `truth` is the truth's own, `alike` (draws,) tells which draws are as lucky as the one of
+    [marteau2020].
     """
 
     name: str
     scores: Floats
     truth: float
+    alike: NDArray[np.bool_]
     first: Floats
     x: Floats
 
 
+LUCKY = -1.459
+"""What non-negative weights on k reach at least on draws like that of [marteau2020]: -1.458."""
+
+
 def density_data(
-    draws: int = 20, n: int = 80, penalties: Sequence[float] = DENSITY_PENALTIES
+    draws: int = 300, n: int = 80, penalties: Sequence[float] = DENSITY_PENALTIES
 ) -> list[DensityModel]:
-    """Every model learns from the same draws and is tested on the same 20,000 fresh points."""
-    models: dict[str, Callable[[Floats], LogDensity]] = {
-        "truth": lambda x: true_log_density,
-        "sum of squares": lambda x: cross_validated_squares_density(x, penalties),
-        "α ≥ 0 on k": lambda x: bumps_density(x, 1.0),
-        "α ≥ 0 on k²": lambda x: bumps_density(x, 0.5),
-        "kernel density": kernel_density,
-        "mixture of two normals": mixture_density,
+    """Every model learns from the same draws."""
+    samples = [density_sample(n, seed) for seed in range(draws)]
+    fits = [_all_densities(x, penalties) for x in samples]
+    scores = {
+        name: np.array([expected_log_density(models[name]) for models in fits]) for name in fits[0]
     }
-    samples, fresh = (
-        [density_sample(n, seed) for seed in range(draws)],
-        density_sample(20_000, 1000),
-    )
-    truth = float(true_log_density(fresh).mean())
-    out = []
-    for name, model in models.items():
-        fits = [model(x) for x in samples]
-        scores = np.array([fit(fresh).mean() for fit in fits])
-        out.append(DensityModel(name, scores, truth, np.exp(fits[0](LINE)), samples[0]))
-    return out
+    alike = scores["α ≥ 0 on k"] >= LUCKY
+    truth = expected_log_density(true_log_density)
+    return [
+        DensityModel(name, scores[name], truth, alike, np.exp(model(LINE)), samples[0])
+        for name, model in fits[0].items()
+    ]
+
+
+def _all_densities(x: Floats, penalties: Sequence[float]) -> dict[str, LogDensity]:
+    return {
+        "truth": true_log_density,
+        **squares_densities(x, penalties),
+        "Density()": default_density(x),
+        "mixture of two normals": mixture_density(x),
+        "kernel density": kernel_density(x),
+        "α ≥ 0 on k²": bumps_density(x, 0.5),
+        "α ≥ 0 on k": bumps_density(x, 1.0),
+    }

@@ -132,19 +132,28 @@ def draw_noise(models: list[NoiseModel], figure: Any) -> None:
     panels[0].set(ylabel="$y$", ylim=(-4.2, 8.2))
 
 
+DENSITIES = (
+    "sum of squares, averaged",
+    "Density()",
+    "mixture of two normals",
+    "kernel density",
+    "α ≥ 0 on k",
+)
+
+
 def draw_density(models: list[DensityModel], figure: Any) -> None:
     """The densities of the first draw, and what every draw lost to the truth."""
     figure.set_size_inches(11, 4.6)
     left, right = figure.subplots(1, 2)
-    shown = models[1:]
-    colours = (BLUE, RED, ORANGE, GREEN, GREY)
+    shown = [model for model in models if model.name in DENSITIES]
+    colours = (BLUE, GREEN, GREY, ORANGE, RED)
     left.fill_between(LINE, np.exp(true_log_density(LINE)), color="black", alpha=0.1, lw=0)
     left.plot(models[0].x, np.full(len(models[0].x), -0.025), "|", color="black", ms=7, alpha=0.6)
     for place, (model, colour) in enumerate(zip(shown, colours, strict=True)):
         left.plot(LINE, model.first, color=colour, lw=2.6 if place == 0 else 1.5)
         loss = model.truth - model.scores
-        spread = place + np.linspace(-0.16, 0.16, len(loss))
-        right.plot(loss, spread, "o", color=colour, ms=5, alpha=0.7)
+        spread = place + np.linspace(-0.22, 0.22, len(loss))
+        right.plot(loss, spread, "o", color=colour, ms=4, alpha=0.4, mew=0)
         right.plot(loss.mean(), place, "|", color="black", ms=26, mew=2)
     left.set(xlabel="$x$", ylabel="density", xlim=(-3, 3))
     left.set_title("one draw of 80 points; grey: the truth")

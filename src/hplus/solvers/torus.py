@@ -83,10 +83,9 @@ class Torus:
 
     def apply(self, spectrum: Any, x: Any) -> Any:
         """K x on the grid, shapes (..., *shape); in the precision of x."""
-        axes = tuple(range(-len(self.shape), 0))
-        f = scipy.fft.rfftn(self._folded(x), self.padded, axes=axes)
+        f = self._coefficients(self._folded(x))
         f *= spectrum
-        return self._unfolded(scipy.fft.irfftn(f, self.padded, axes=axes, overwrite_x=True))
+        return self._unfolded(self._values(f))
 
     def draw(self, spectrum: Floats, k: int, rng: np.random.RandomState) -> Floats:
         """k independent draws of N(0, K) on the grid, shape (k, *shape)."""
@@ -94,7 +93,24 @@ class Torus:
         white = rng.standard_normal((k, *self.padded)).astype(spectrum.dtype)
         f = scipy.fft.rfftn(white, axes=axes)
         f *= np.sqrt(spectrum)
-        return self._unfolded(scipy.fft.irfftn(f, self.padded, axes=axes, overwrite_x=True))
+        return self._unfolded(self._values(f))
+
+    def _coefficients(self, x: Any) -> Any:
+        """The Fourier coefficients on the torus of values on the grid, 0 elsewhere.
+
+        One axis after the other, the last one first: rows that hold zeros alone are left out.
+        """
+        f = scipy.fft.rfft(x, self.padded[-1])
+        for axis in range(2, len(self.shape) + 1):
+            f = scipy.fft.fft(f, self.padded[-axis], axis=-axis, overwrite_x=True)
+        return f
+
+    def _values(self, f: Any) -> Any:
+        """Values on the grid, the first axis first: rows beyond it are left out at once."""
+        for axis in range(len(self.shape), 1, -1):
+            f = scipy.fft.ifft(f, axis=-axis, overwrite_x=True)
+            f = f[(..., slice(self.shape[-axis]), *(slice(None),) * (axis - 1))]
+        return scipy.fft.irfft(f, self.padded[-1])
 
     def _folded(self, x: Any) -> Any:
         """x with the last node of every closed axis added to the first."""
