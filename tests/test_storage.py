@@ -547,8 +547,8 @@ def test_a_safetensors_file_of_someone_else_is_refused(metadata, message, tmp_pa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "not a safetensors file"),
-        (b"PK\x03\x04" * 9, "not a safetensors file"),
+        (b"", "not a file written by hplus.save"),
+        (b"PK\x03\x04" * 9, "not a file written by hplus.save"),
         ((2**40).to_bytes(8, "little") + b"{", "header must have at most 1 MiB"),
         ((2**20).to_bytes(8, "little") + b"{", "it is truncated"),
         ((2).to_bytes(8, "little") + b"{{", "truncated or damaged"),

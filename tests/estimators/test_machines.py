@@ -107,8 +107,28 @@ def test_the_poisson_loss_agrees_with_the_generalised_linear_model(rng):
     y = rng.poisson(np.exp(0.5 * X[:, 0] - 0.2))
     kernel = Polynomial(1, offset=1.0)
     ours = KernelRegressor(kernel, "poisson_log", penalty=5e-3).fit(X, y)
-    theirs = PoissonRegressor(alpha=1e-2, fit_intercept=False, tol=1e-10).fit(kernel.features(X), y)
-    np.testing.assert_allclose(ours.predict(X), theirs.predict(kernel.features(X)), rtol=1e-5)
+    phi, mean = kernel.features(X), y.mean()
+    theirs = PoissonRegressor(alpha=1e-2 / mean, fit_intercept=False, tol=1e-10).fit(phi, y / mean)
+    np.testing.assert_allclose(ours.predict(X), mean * theirs.predict(phi), rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-80, 1e-3, 1.0, 1e3])
+def test_rates_are_drawn_to_their_mean_whatever_their_unit(unit, rng):
+    x, E = np.linspace(0.0, 10.0, 100)[:, None], rng.uniform(0.5, 2.0, 100)
+    E /= E.mean()
+    y = rng.gamma(4.0, (2.0 + np.sin(x[:, 0])) / 4.0) * unit
+    model = KernelRegressor(loss="poisson_log").fit(x, y * E, exposure=E)
+    assert np.mean(model.predict(x)) == pytest.approx(y.mean(), rel=0.05)
+    mean = (y * E).sum() / E.sum()
+    np.testing.assert_allclose(model.predict([[1e6]]), mean)
+    # E times as long a watch is as much as E rows
+    heavy = clone(model).fit(x, y, sample_weight=E).predict(x)
+    np.testing.assert_allclose(model.predict(x), heavy, rtol=1e-6)
+
+
+def test_counts_of_zero_in_every_row_still_have_a_rate_above_zero():
+    model = KernelRegressor(G, "poisson_log").fit(np.arange(20.0)[:, None], np.zeros(20))
+    assert np.all((model.predict([[3.0], [9.0]]) > 0.0) & (model.predict([[3.0], [9.0]]) < 0.2))
 
 
 def test_an_exposure_is_an_offset(rng):

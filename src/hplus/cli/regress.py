@@ -9,8 +9,10 @@ from time import perf_counter
 from typing import Any
 
 import click
+import numpy as np
 
 from hplus import save
+from hplus._checks import Bools, shown
 from hplus.cli.doors import (
     check_writable,
     json_option,
@@ -21,8 +23,9 @@ from hplus.cli.doors import (
     progress_bar,
 )
 from hplus.cli.words import count, made_with, names_option, short, six_digits
+from hplus.studies.columns import CURVE_POINTS, Column
 from hplus.studies.quantities import QuantityStudy
-from hplus.tables.columns import read_columns
+from hplus.tables.columns import Columns, read_columns
 from hplus.tables.source import Table, TableError, open_table
 
 
@@ -49,6 +52,13 @@ Examples:
     help=("Column that says how long or how many each row was watched."),
 )
 @click.option("--level", default=0.9, show_default=True, help="Share that intervals should hold.")
+@click.option(
+    "--most-dropped",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="Share of the rows that may be unusable.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")
 @json_option
@@ -56,7 +66,7 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
     """Predict a quantity that cannot be negative, with intervals that cannot either.
 
     A fifth of the rows is held out to say how good the predictions are. Rows with a missing cell
-    are left out.
+    are left out; if these are many, leave out the column that is empty in them.
     """
     began = perf_counter()
     check_writable(output)
@@ -64,9 +74,7 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
     features = options["features"] or _others(table, target, exposure)
     names = [*features, target, *([exposure] if exposure else [])]
     found = read_columns(table, names)
-    if not found.rows.any():
-        reasons = ", ".join(f"{n} {why}" for why, n in found.dropped.items())
-        raise TableError(f"no row of {file} can be used ({reasons}): leave a column out.")
+    _check_dropped(file, found, options["most_dropped"])
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["seed"])
     with progress_bar(as_json), warnings.catch_warnings():
@@ -78,6 +86,21 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
     if output:
         save(study, output)
     _tell(study, dict(found.dropped), output, as_json)
+
+
+def _check_dropped(file: str, found: Columns, most: float) -> None:
+    """Refuse a table of which more rows than this share are of no use."""
+    reasons = ", ".join(f"{n} {why}" for why, n in found.dropped.items())
+    if not found.rows.any():
+        raise TableError(f"no row of {file} can be used ({reasons}): leave a column out.")
+    lost = found.dropped.total()
+    rows = lost + int(found.rows.sum())
+    if lost / rows > most:
+        raise TableError(
+            f"{lost} of {rows} rows of {file} cannot be used ({reasons}), which is more than "
+            f"--most-dropped {most:g}: mend the file, name other --features, or if only this part "
+            "is wanted, say --most-dropped 1."
+        )
 
 
 def _others(table: Table, target: str, exposure: str | None) -> list[str]:
@@ -133,6 +156,8 @@ def predicted_quantities(
     found = read_columns(table, [*names, *([exposure] if exposure else [])])
     columns = {name: found.values[name] for name in names}
     watched = found.values[exposure] if exposure else None
+    for column in study.columns_:
+        _note_unlike(column, columns[column.name])
     mean = study.predict(columns, exposure=watched)
     low, high = study.predict_interval(columns, level, exposure=watched)
     answers = iter(zip(mean, low, high, strict=True))
@@ -144,6 +169,27 @@ def predicted_quantities(
             yield row | {"expected": m, "low": a, "high": b}
         else:
             yield dict.fromkeys(names) | {"expected": None, "low": None, "high": None}
+
+
+def _note_unlike(column: Column, entries: Any) -> None:
+    """Say how many entries are unlike any that the model learned from."""
+    unlike = _unlike(column, entries)
+    if unlike.any():
+        note(
+            f"Note: {count(unlike.sum())} of {count(len(unlike))} rows have a {column.name} unlike "
+            f"any that was learned from, such as {shown(entries[unlike.argmax()])}: little is "
+            "known of them."
+        )
+
+
+def _unlike(column: Column, entries: Any) -> Bools:
+    """Texts that were not seen and, of columns with few numbers, numbers beyond them."""
+    values, seen = column.values(entries), column.grid
+    if column.kind == "text" and len(seen):
+        return values == len(column.levels)
+    if column.kind == "number" and 0 < len(seen) < CURVE_POINTS:
+        return (values < seen[0]) | (values > seen[-1])
+    return np.zeros(len(values), dtype=bool)
 
 
 def _cell(cell: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
+from hplus._checks import Floats, as_floats, check_finite, check_memory, place, shown
 from hplus._values import Value, split_params
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
@@ -77,7 +77,8 @@ def check_points(estimator: Estimator, X: Any, *, reset: bool) -> Floats:
 
 def check_targets(y: Any, X: Floats, *, several: bool) -> Floats:
     """y as finite floats, one for each row of X; with `several`, (n, outputs) as well."""
-    y = _one_for_each_row(as_floats("y", _given(y)), X, several=several)
+    _refuse_text(_given(y))
+    y = _one_for_each_row(as_floats("y", y), X, several=several)
     return check_size("y", check_finite("y", y))
 
 
@@ -209,7 +210,10 @@ def check_prediction(estimator: Estimator, values: Floats) -> Floats:
 def _as_table(X: Any) -> Floats:
     """X as floats (n, d) with at least one row and one column."""
     if issparse(X):
-        raise TypeError("Sparse data was passed for X, dense is needed: use X.toarray().")
+        raise TypeError(
+            "Sparse data was passed for X, dense is needed: use X.toarray() or, in a pipeline, "
+            "OneHotEncoder(sparse_output=False)."
+        )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: X must hold real numbers.")
     shape = tuple(getattr(X, "shape", ()))
@@ -248,6 +252,27 @@ def _given(y: Any) -> Any:
     if y is None:
         raise ValueError("fit requires y to be passed, but the target y is None: call fit(X, y).")
     return y
+
+
+def _refuse_text(y: Any) -> None:
+    """Refuse targets that are text, and name one: of words among numbers in text, the first."""
+    texts = _as_labels(y)
+    if texts.dtype.kind != "U" or texts.ndim == 0 or texts.size == 0:
+        return
+    is_word = np.vectorize(lambda text: not _reads_as_number(text), otypes=[bool])(texts)
+    at = np.unravel_index(int(np.argmax(is_word)), texts.shape)
+    raise TypeError(
+        f"y must hold real numbers only, got the text {shown(texts[at])} at {place(at)}: turn text "
+        "into numbers first."
+    )
+
+
+def _reads_as_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _one_for_each_row(y: Any, X: Floats, *, several: bool) -> Any:

@@ -78,7 +78,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     loss : str or loss, default="squared"
         A name ("squared", "absolute", "quantile", "huber", "epsilon_insensitive",
         "poisson_log"), a value such as `Quantile(0.9)`, or any object with `value(y, f)` and
-        `slope(y, f)`. "poisson_log" fits counts with mean exp(f), and predicts that mean.
+        `slope(y, f)`. "poisson_log" fits counts with mean exp(f + b), b the logarithm of the mean
+        of y, and predicts that mean: rates of any unit are drawn to their mean, not to 1.
     penalty : float, default=1e-3
         Larger is smoother. scikit-learn's `KernelRidge(alpha)` is `penalty = alpha / n`. For
         losses other than the squared one its effect depends on the unit of y: when y has values
@@ -87,16 +88,20 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         Look for f among functions on so many data points only: faster from some 2,000 rows on,
         needed from some 20,000.
 
-    There is no intercept: far from the data f is 0 (and exp(f) is 1). Where that is not wanted,
-    add a `Constant` to the kernel, such as `Gaussian(1.0) + Constant(100.0)`.
+    No intercept is learned: far from the data f is 0 (and exp(f + b) the mean of y). Where that is
+    not wanted, add a `Constant` to the kernel, such as `Gaussian(1.0) + Constant(100.0)`.
 
     Attributes
     ----------
     function_ : Function
+    intercept_ : float
+        b for "poisson_log": the logarithm of Σ w y / Σ w exposure (0 if no y is above 0). 0 for
+        other losses.
     kernel_ : Kernel
     solution_ : SolverResult
         `objective` is certified to lie at most `gap` above the smallest possible value, among
-        the functions on the landmarks if there are any.
+        the functions on the landmarks if there are any; for "poisson_log" that of targets y e^-b
+        with weights w e^b.
     """
 
     def __init__(
@@ -115,7 +120,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         """Learn from rows X (n, d) and targets y (n,), or (n, outputs) for the squared loss.
 
         `exposure`, for "poisson_log" only, is how long or how often each row was watched: the
-        mean of y is exposure·exp(f), and `predict` gives the rate exp(f).
+        mean of y is exposure·exp(f + b), and `predict` gives the rate exp(f + b).
         """
         with whole_or_not(self):
             loss = self._loss()
@@ -130,6 +135,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             watched = _check_exposure(loss, exposure, len(X))
             y = y / (watched if y.ndim == 1 else watched[:, None])
             X, y, shares = merge_repeated(X, y, watched * weights / weights.sum())
+            level = _mean_rate(loss, y, shares)
+            # e^(f + b) - y f = e^b (e^f - y e^-b f), with level = e^b
+            y, shares = y / level, shares * level
             self.kernel_ = _learned_kernel(self.kernel, X, y, shares, loss, penalty)
             basis = _basis(self.kernel_, X, landmarks)
             if isinstance(loss, Squared):
@@ -138,15 +146,16 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
                 trained = train(basis, Risk(loss, y, shares, penalty))
             self.loss_, self.solution_ = loss, trained.result
             self.function_ = basis.function(trained.coefficients)
+            self.intercept_ = float(np.log(level))
             warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
     def predict(self, X: Any) -> Floats:
-        """f(X[i]), shape (n,) or (n, outputs); exp(f), the expected count, for "poisson_log"."""
+        """f(X[i]), shape (n,) or (n, outputs); for "poisson_log" exp(f + b), the expected count."""
         check_fitted(self)
         X = check_points(self, X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            f = self.function_(X)
+            f = self.function_(X) + self.intercept_
         return check_prediction(self, self.loss_.mean(f))
 
     def _loss(self) -> Loss:
@@ -331,6 +340,12 @@ def _check_exposure(loss: Loss, exposure: Any, n: int) -> Floats:
             f"in row {watched.argmin()}: drop such rows."
         )
     return watched
+
+
+def _mean_rate(loss: Loss, y: Floats, shares: Floats) -> float:
+    """The mean of rates y (n,) watched for these shares, 1 if it is 0; 1 for all but counts."""
+    rate = float(shares @ y / shares.sum()) if isinstance(loss, PoissonLog) else 1.0
+    return rate or 1.0
 
 
 def _check_classes(y: Any) -> Any:

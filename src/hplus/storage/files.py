@@ -93,7 +93,7 @@ def _check_start(path: Path) -> None:
     with open(path, "rb") as file:
         start = file.read(9)
     if start[8:] != b"{":
-        raise ValueError("it is not a safetensors file.")
+        raise ValueError("it is not a file written by hplus.save.")
     size = int.from_bytes(start[:8], "little")
     _check_size(size)
     if 8 + size > path.stat().st_size:

@@ -1,0 +1,37 @@
+"""hplus regress: rows that are left out are counted, and what was never seen is said."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def sales(folder):
+    """100 rows of sales.csv: a shop, its code, and a price that 30 of them lack."""
+    rng = np.random.RandomState(0)
+    codes = rng.choice([3, 5, 8], 100)
+    shops = np.where(codes == 3, "north", np.where(codes == 5, "south", "west"))
+    prices = [f"{p:.2f}" for p in rng.uniform(1, 9, 70)] + [""] * 30
+    rows = zip(shops, codes, prices, rng.poisson(codes), strict=True)
+    lines = [",".join(map(str, row)) for row in rows]
+    (folder / "sales.csv").write_text("\n".join(["shop,code,price,sold", *lines]) + "\n")
+    return folder
+
+
+def test_more_than_a_fifth_of_the_rows_dropped_is_refused_unless_it_is_allowed(sales, run):
+    words = ["regress", "sales.csv", "--target", "sold", "-o", "sales.hplus"]
+    said = " ".join(run(*words, code=3).stderr.split())
+    assert "30 of 100 rows of sales.csv cannot be used (30 no price), which is more than" in said
+    assert "--most-dropped 0.2: mend the file, name other --features" in said
+    assert not (sales / "sales.hplus").exists()
+    assert "30 of 100 rows dropped: no price." in run(*words, "--most-dropped", 0.3).stderr
+    assert "dropped" not in run(*words, "--features", "shop,code").stderr
+
+
+def test_categories_and_codes_that_were_never_seen_are_said(sales, run):
+    run("regress", "sales.csv", "--target", "sold", "--features", "shop,code", "-o", "m.hplus")
+    (sales / "next.csv").write_text("shop,code\nnorth,3\nsouth,99\neast,5\neast,8\n")
+    said = " ".join(run("predict", "m.hplus", "next.csv").stderr.split())
+    assert "2 of 4 rows have a shop unlike any that was learned from, such as 'east':" in said
+    assert "1 of 4 rows have a code unlike any that was learned from, such as 99.0:" in said
+    (sales / "next.csv").write_text("shop,code\nnorth,3\nwest,6\n")
+    assert run("predict", "m.hplus", "next.csv").stderr == ""
