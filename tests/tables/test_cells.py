@@ -38,7 +38,7 @@ def test_one_wrong_cell_leaves_the_others_as_they_are():
     assert cells.missing.tolist() == [False, False, True, False, False, False, False]
 
 
-def test_a_comma_is_decimal_only_where_commas_part_no_cells():
+def test_a_comma_is_decimal_only_if_it_is_said():
     assert numbers(pa.array(["999", "1,036"])).wrong.tolist() == [False, True]
     assert numbers(pa.array(["999", "1,036"]), comma=True).values.tolist() == [999.0, 1.036]
 
@@ -65,6 +65,29 @@ def test_the_same_moment_in_every_spelling(spelling):
     assert found.cells.values[0] == NOON
     assert found.cells.missing.tolist() == [False, True]
     assert found.zone is (Zone.AWARE if "seconds" in spelling else Zone.NAIVE)
+
+
+@pytest.mark.parametrize("unit", [1, 10**3, 10**6, 10**9])
+def test_one_bad_cell_in_a_column_of_times_since_1970_costs_one_row(unit):
+    seconds = int(NOON) + 3600 * np.arange(200)
+    found = times(pa.array([*(str(s * unit) for s in seconds.tolist()), "oops", "1e300"]), "UTC")
+    np.testing.assert_array_equal(found.cells.values[:200], seconds)
+    assert np.flatnonzero(found.cells.wrong).tolist() == [200, 201]
+    assert found.zone is Zone.AWARE
+
+
+def test_one_bad_cell_in_a_column_of_dates_costs_one_row():
+    found = times(pa.array(["20261116"] * 7 + ["20261399", "oops", "7", "0", None]), "UTC").cells
+    np.testing.assert_array_equal(found.values[:7], NOON - 43200)
+    assert np.flatnonzero(found.wrong).tolist() == [7, 8, 9, 10]
+    assert np.flatnonzero(found.missing).tolist() == [11]
+
+
+def test_a_number_among_dates_is_not_one_of_the_year_1702():
+    cells = ["2026-11-16", "16.11.2026", "1702010101212", "20261116"]
+    found = times(pa.array(cells), "UTC").cells
+    assert found.wrong.tolist() == [False, False, True, False]
+    np.testing.assert_array_equal(found.values[~found.wrong], NOON - 43200)
 
 
 def test_seconds_since_1970_are_put_on_the_clock_of_the_zone_too():

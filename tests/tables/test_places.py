@@ -24,6 +24,13 @@ def test_there_and_back(west, parallel, lon, lat):
     assert back[1] == pytest.approx(lat, abs=1e-5)
 
 
+@given(st.floats(-360, 0), st.floats(0, 360))
+def test_longitudes_come_back_as_they_went_if_they_go_up_from_the_west(west, width):
+    place = EqualArea(west, -90.0, 0.0)
+    back = place.backward(place.forward(np.array([[west + width, 0.0]])))[0, 0]
+    assert back == pytest.approx(west + width, abs=1e-9)
+
+
 @given(lats, lats, st.floats(0, 359), st.floats(-70, 70))
 def test_areas_are_those_of_the_sphere(south, north, width, parallel):
     place = EqualArea(-180.0, -90.0, parallel)
@@ -44,6 +51,14 @@ def test_a_map_may_cross_the_date_line():
     place = EqualArea(170.0, -20.0, 0.0)
     x = place.forward(np.array([[175.0, 0.0], [-175.0, 0.0]]))[:, 0]
     assert x[1] - x[0] == pytest.approx(RADIUS * np.radians(10.0))
+
+
+@pytest.mark.parametrize("turn", [-360.0, 0.0, 360.0])
+def test_a_ring_is_where_its_points_are_whichever_way_its_longitudes_are_counted(turn):
+    place = EqualArea(170.0, -20.0, 0.0)
+    ring = np.array([[185.0, -10.0], [190.0, -10.0], [190.0, 5.0]])
+    found = place.ring(ring + np.array([turn, 0.0]), middle=180.0)
+    np.testing.assert_allclose(found, place.forward(ring), atol=1e-6)
 
 
 RING = [[0, 0], [2, 0], [2, 1], [0, 1], [0, 0]]
@@ -80,6 +95,17 @@ def test_a_table_of_vertices_is_an_outline_for_each_name(tmp_path):
     found = read_outlines(str(path))
     assert [outline.name for outline in found] == ["a", "b"]
     np.testing.assert_array_equal(found[1].polygons[0][0], [[5, 5], [6, 5], [6, 6]])
+
+
+def test_names_of_a_table_of_vertices_are_in_its_first_column_or_refused(tmp_path):
+    path = tmp_path / "ring.csv"
+    path.write_text("part,x,y\na,0,0\na,1,0\na,1,1\n")
+    assert read_outlines(str(path), "part")[0].name == "a"
+    with pytest.raises(TableError, match="before x and y, got 'nonsense'"):
+        read_outlines(str(path), "nonsense")
+    path.write_text("x,y\n0,0\n1,0\n1,1\n")
+    with pytest.raises(TableError, match="got 'x'"):
+        read_outlines(str(path), "x")
 
 
 def test_a_point_is_no_region(tmp_path):

@@ -13,6 +13,8 @@ from pyarrow import parquet
 
 from hplus.tables import source
 from hplus.tables.cells import numbers
+from hplus.tables.columns import read_columns
+from hplus.tables.lines import layout_of, read_lines
 from hplus.tables.source import TableError, open_table
 
 VALUES = np.random.RandomState(0).normal(size=(500, 2)).round(6)
@@ -66,6 +68,46 @@ def test_chunks_of_any_size_hold_the_same_rows(dress, tmp_path, monkeypatch):
     assert len(chunks) > 3
     assert [chunk.first for chunk in chunks] == np.cumsum([0, *map(len, chunks)])[:-1].tolist()
     np.testing.assert_array_equal(read(path, "a"), VALUES[:, 0])
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_numbers_that_may_have_decimals_or_thousands_are_refused(delimiter, tmp_path):
+    path = tmp_path / "table"
+    for cells in (["1,234", "12,345"], ["999", "1,234"], ["1,234,567", "1,234"], ["1,234.5"]):
+        path.write_text(delimiter.join("ab") + "\n" + "".join(f"{c}{delimiter}x\n" for c in cells))
+        with pytest.raises(TableError, match=r"such as .1,234.* in column .a. .* two ways"):
+            read(path, "a")
+
+
+def test_one_comma_that_can_only_be_decimal_says_that_the_others_of_its_column_are(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "table"
+    for sure in ("0,5", "1,5", "1234,567", ",250", "2,5e-3"):
+        path.write_text(f"a;b\n{sure};x\n" + "1,234;x\n" * 200 + "7;x\n")
+        for block in (2**23, 500):
+            monkeypatch.setattr(source, "BLOCK", block)
+            want = [float(sure.replace(",", ".")), *[1.234] * 200, 7.0]
+            np.testing.assert_array_equal(read(path, "a"), want)
+
+
+def test_a_column_of_text_may_hold_a_number_that_can_be_read_in_two_ways(tmp_path):
+    path = tmp_path / "table"
+    path.write_text("a;b\nred;1\nblue;2\n1,234;3\n")
+    assert read_columns(open_table(str(path)), ["a"]).values["a"].tolist() == [
+        "red",
+        "blue",
+        "1,234",
+    ]
+
+
+def test_lines_of_a_stream_are_read_alone_so_numbers_with_two_readings_are_dropped():
+    layout = layout_of("it", b"a;b\n")
+    chunk, dropped = read_lines(b"1,5;2,25\n0,500;x\n1,234;1\n7;\n", layout, ["a", "b"])
+    assert chunk.columns["a"].to_pylist() == ["1.5", "0.500", "7"]
+    assert chunk.columns["b"].to_pylist() == ["2.25", "x", None]
+    assert dropped == {"a number such as 1,234 can be read in two ways": 1}
+    assert not chunk.comma
 
 
 def test_broken_lines_are_skipped_and_counted(tmp_path):

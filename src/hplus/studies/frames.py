@@ -12,16 +12,13 @@ from hplus._checks import Bools, Floats
 from hplus._values import Value, value
 from hplus.storage import storable
 from hplus.studies.spans import Clock
-from hplus.tables.cells import Zone, numbers, times
+from hplus.tables.cells import AGES, Zone, numbers, times
 from hplus.tables.outlines import Outline, Rings
 from hplus.tables.places import EqualArea
 from hplus.tables.source import Chunk, TableError
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 storable(EqualArea)
-
-AGES = 1e11
-"""Seconds: three thousand years."""
 
 LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
@@ -184,8 +181,7 @@ class Frame(Value):
         low, high = self.region.bounds()
         middle = 0.0
         if self.place is not None:
-            lon = float(self.place.backward(0.5 * (low + high)[None, :2])[0, 0])
-            middle = self.place.west + (lon - self.place.west) % 360.0
+            middle = float(self.place.backward(0.5 * (low + high)[None, :2])[0, 0])
         return polygon_window(polygons, self.place, middle, self.region.unit)
 
 
@@ -225,7 +221,7 @@ def lonlat_map(low: Floats, high: Floats) -> EqualArea:
 def box_region(low: Floats, high: Floats, place: EqualArea | None, unit: str) -> Window:
     """A box in the file's own coordinates as a window; a map around the world is a ring."""
     if place is not None:
-        (low, high), unit = place.forward(np.array([low, high])), "km"
+        (low, high), unit = place.forward(np.array([low, high])), _map_unit(unit)
         if high[0] == place.forward(np.array([[place.west + 360.0, 0.0]]))[0, 0]:
             return Cycle(float(high[0]), unit=unit) * Interval(
                 float(low[1]), float(high[1]), unit=unit
@@ -245,7 +241,17 @@ def outlines_region(
         corners = np.concatenate([rings[0] for rings in polygons])
         low, high = corners.min(axis=0), corners.max(axis=0)
         place, middle = lonlat_map(low, high), float(low[0] + high[0]) / 2.0
-    return polygon_window(polygons, place, middle, "km" if lonlat else unit), place
+    return polygon_window(polygons, place, middle, _map_unit(unit) if lonlat else unit), place
+
+
+def _map_unit(unit: str) -> str:
+    """Kilometres, refused if another unit is asked for."""
+    if unit not in ("", "km"):
+        raise ValueError(
+            f"unit must be left out with a longitude and a latitude, which are put on a map in km, "
+            f"got {unit!r}."
+        )
+    return "km"
 
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:

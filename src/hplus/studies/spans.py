@@ -69,7 +69,7 @@ class Amount(Value):
             raise ValueError(f"an amount must begin with a number, got {text!r}.") from None
         word = found[2]
         known = SPELLINGS.get(word.lower()) or SPELLINGS.get(word.lower().removesuffix("s"))
-        return cls(number, known or word.removesuffix("s"))
+        return cls(number, known or _singular(word))
 
     def of(self, other: Amount) -> float:
         """How many of `other`'s units this is, refused unless one can be turned into the other."""
@@ -83,9 +83,14 @@ class Amount(Value):
         )
 
     def __str__(self) -> str:
-        return (
-            f"{self.amount:g} {self.unit}{'s' * (self.amount != 1 and len(self.unit) > 3)}".strip()
-        )
+        counted = self.unit == "day" or len(self.unit) > 3  # min
+        many = self.amount != 1.0 and counted and not self.unit.endswith("s")
+        return f"{self.amount:g} {self.unit}{'s' * many}".strip()
+
+
+def _singular(word: str) -> str:
+    """A word without the s of its plural: "game" of "games", but "bus" and "class" as they are."""
+    return word if word.endswith(("ss", "us", "is")) else word.removesuffix("s")
 
 
 @storable

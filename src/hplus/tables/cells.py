@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
@@ -15,6 +16,12 @@ from hplus.tables.source import MISSING, TableError
 
 EPOCHS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e-3), (1e14, 1e17, 1e-6), (1e17, 1e20, 1e-9))
 """Numbers that are times since 1970: from, to, and seconds in one of them."""
+
+AGES = 1e11
+"""Seconds, three thousand years: what is farther from 1970 is no time."""
+
+DATES = (18_000_101, 21_991_231)
+"""Numbers that are dates, such as 20261116: the first and the last."""
 
 FORMATS = (
     "%Y/%m/%d %H:%M:%S", "%Y/%m/%d %H:%M", "%Y/%m/%d",
@@ -50,7 +57,7 @@ class Times(NamedTuple):
 
 
 def numbers(column: Any, comma: bool = False) -> Cells:
-    """A pyarrow array as numbers; 1,5 is one if commas are decimal, as where they part no cells."""
+    """A pyarrow array as numbers; 1,5 is one if commas are decimal."""
     pa = arrow()
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         return _numbers_of_text(column, comma)
@@ -126,7 +133,7 @@ def _times_of_text(column: Any, zone: str, form: str | None) -> Times:
             said = said if stamps.null_count < len(stamps) else Zone.NEITHER
             return Times(_seconds(stamps, zone if said is Zone.AWARE else None), said)
     cells = numbers(column)
-    if form is None and np.any(np.isfinite(cells.values)) and not np.any(cells.wrong):
+    if form is None and _most(np.isfinite(cells.values[~cells.missing])):
         return _times_of_numbers(cells, zone)
     return _times_one_by_one(column, zone, form)
 
@@ -162,6 +169,8 @@ def _moment(text: str, form: str | None) -> datetime | None:
             f"times such as {text[:30]!r} can be read in two ways: say which with --time-format, "
             'for example "%m/%d/%Y" or "%d/%m/%Y %H:%M".'
         )
+    if len(text) != 8 and _number(text, comma=False) is not None:
+        return None  # ISO 8601 would take its digits as a date, a sign between and a time
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -190,20 +199,42 @@ def _seconds(stamps: Any, zone: str | None) -> Cells:
 
 
 def _times_of_numbers(cells: Cells, zone: str) -> Times:
-    """Dates written 20261116, or seconds, ms, µs or ns since 1970, put on the clock of the zone."""
+    """Dates written 20261116, or seconds, ms, µs or ns since 1970, put on the clock of the zone.
+
+    What most cells are is what the column holds, and the others are wrong.
+    """
     values = cells.values
-    seen = np.abs(values[np.isfinite(values)])
+    seen = values[np.isfinite(values)]
     if len(seen) == 0:
         return Times(cells, Zone.NEITHER)
-    if np.all((seen >= 18_000_101) & (seen <= 21_991_231) & (seen == np.floor(seen))):
+    if _most(_are_dates(seen)):
         return Times(_calendar(cells), Zone.NAIVE)
-    unit = next((u for low, high, u in EPOCHS if low <= np.median(seen) < high), None)
-    if unit is None:
+    seconds = since_1970(values, np.full(len(values), np.median(np.abs(seen))))
+    if np.isnan(seconds).all():
         raise TableError(
-            f"times must be dates or seconds since 1970, got numbers such as {seen[0]:g}: name the "
-            "column in --columns, as a number like any other."
+            f"times must be dates or seconds since 1970, got numbers such as {seen[0]:g}: name "
+            "the column in --columns, as a number like any other."
         )
-    return Times(cells._replace(values=on_clock(values * unit, zone)), Zone.AWARE)
+    far = np.abs(seconds) > AGES
+    seconds[far] = np.nan
+    return Times(Cells(on_clock(seconds, zone), cells.missing, cells.wrong | far), Zone.AWARE)
+
+
+def since_1970(values: Floats, sizes: Floats) -> Floats:
+    """Numbers (n,) as seconds since 1970, in units told by `sizes` (n,), NaN where in none."""
+    seconds = np.full(len(values), np.nan)
+    for low, high, unit in EPOCHS:
+        here = (sizes >= low) & (sizes < high)
+        seconds[here] = values[here] * unit
+    return seconds
+
+
+def _most(kind: Bools) -> bool:
+    return bool(2 * np.sum(kind) > len(kind))
+
+
+def _are_dates(values: Floats) -> Bools:
+    return (values >= DATES[0]) & (values <= DATES[1]) & (values == np.floor(values))
 
 
 def on_clock(seconds: Floats, zone: str) -> Floats:
@@ -216,16 +247,13 @@ def on_clock(seconds: Floats, zone: str) -> Floats:
 
 
 def _calendar(cells: Cells) -> Cells:
-    whole = np.where(np.isfinite(cells.values), cells.values, 0.0).astype(np.int64)
-    text = [f"{d // 10000:04d}-{d // 100 % 100:02d}-{d % 100:02d}" for d in whole.tolist()]
-    days, wrong = np.full(len(text), np.nan), cells.wrong.copy()
-    for i, day in enumerate(text):
-        if whole[i]:
-            try:
-                days[i] = np.datetime64(day, "s").astype(np.int64)
-            except ValueError:
-                wrong[i] = True
-    return Cells(days, cells.missing, wrong)
+    days = np.full(len(cells.values), np.nan)
+    for i in np.flatnonzero(_are_dates(cells.values)):
+        d = int(cells.values[i])
+        with suppress(ValueError):
+            day = np.datetime64(f"{d // 10000}-{d // 100 % 100:02d}-{d % 100:02d}", "s")
+            days[i] = day.astype(np.int64)
+    return Cells(days, cells.missing, np.isnan(days) & ~cells.missing)
 
 
 def texts(column: Any) -> list[str | None]:

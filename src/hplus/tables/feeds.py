@@ -46,11 +46,6 @@ class Feed:
             )
 
     @property
-    def is_live(self) -> bool:
-        """May bytes be late?"""
-        return self.is_pipe or self.follow
-
-    @property
     def _is_plain(self) -> bool:
         """Is it a file in which one can go anywhere?"""
         return not self.is_pipe and hasattr(self._file, "peek")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hplus.tables.commas import in_doubt, with_points
 from hplus.tables.extras import arrow
 from hplus.tables.source import BOM, MISSING, Chunk, Table, TableError, cell_text, csv_table
 
@@ -113,8 +114,19 @@ def read_lines(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chun
     chunk, dropped = _read_fast(data, layout, wanted), Counter[str]()
     if chunk is None:
         chunk, dropped = _read_slowly(data, wanted, _csv_cells(layout, wanted))
-    chunk.comma = layout.delimiter != ","
+    if layout.delimiter != "," and b"," in data:
+        chunk = _without_commas(chunk, dropped)
     return chunk, dropped
+
+
+def _without_commas(chunk: Chunk, dropped: Counter[str]) -> Chunk:
+    """Cells with points for decimal commas, without the lines that have a number such as 1,234."""
+    doubts = [in_doubt(column).fill_null(False) for column in chunk.columns.values()]
+    clear = ~np.any([doubt.to_numpy(zero_copy_only=False) for doubt in doubts], axis=0)
+    if not clear.all():
+        dropped["a number such as 1,234 can be read in two ways"] += int(np.sum(~clear))
+    columns = {name: with_points(column).filter(clear) for name, column in chunk.columns.items()}
+    return Chunk(columns, chunk.first)
 
 
 def _read_fast(data: bytes, layout: Layout, wanted: Sequence[str]) -> Chunk | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats
-from hplus.tables.cells import EPOCHS, Zone, numbers, on_clock, times
+from hplus.tables.cells import Zone, numbers, on_clock, since_1970, times
 from hplus.tables.extras import arrow
 from hplus.tables.source import TableError
 
@@ -62,11 +62,7 @@ def _alike(column: Any, zone: str, form: str) -> Moments | None:
 
 def _epochs(values: Floats, zone: str) -> Moments | None:
     """Seconds, ms, µs or ns since 1970, told apart by how large each number is, on a clock."""
-    sizes = np.abs(values)
-    seconds = np.full(len(values), np.nan)
-    for low, high, unit in EPOCHS:
-        here = (sizes >= low) & (sizes < high)
-        seconds[here] = values[here] * unit
+    seconds = since_1970(values, np.abs(values))
     if np.isnan(seconds).any():
         return None
     return _made(on_clock(seconds, zone), np.isnan(seconds), True)

@@ -30,7 +30,8 @@ class Outline(NamedTuple):
 def read_outlines(path: str, field: str | None = None) -> list[Outline]:
     """The polygons of a GeoJSON file or of a CSV file of vertices, at least one.
 
-    `field` is the property with the names; otherwise it is looked for among the usual ones.
+    `field` is the property, or the first column of three, with the names; otherwise it is looked
+    for among the usual ones.
     """
     if not Path(path).is_file():
         raise TableError(f"{path} is not a file: name a GeoJSON file with polygons.")
@@ -39,7 +40,7 @@ def read_outlines(path: str, field: str | None = None) -> list[Outline]:
     except PermissionError as error:
         raise TableError(f"{path} may not be read: you have no permission.") from error
     if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] not in (b"{", b"["):
-        return _of_vertices(path)
+        return _of_vertices(path, field)
     try:
         found = list(_features(path, json.loads(start.decode("utf-8-sig")), field))
     except (ValueError, RecursionError) as error:
@@ -112,12 +113,17 @@ def _name(path: str, i: int, properties: Any, field: str | None) -> str:
     return str(i) if known is None else str(properties[known])
 
 
-def _of_vertices(path: str) -> list[Outline]:
+def _of_vertices(path: str, field: str | None) -> list[Outline]:
     """Rings from rows x, y, or polygon, x, y; a polygon's rows are one ring."""
     table = open_table(path)
     if len(table.names) not in (2, 3):
         raise TableError(
             f"{path} must be GeoJSON, or have columns x, y or polygon, x, y, got "
+            f"{', '.join(table.names)}."
+        )
+    if field is not None and field not in table.names[:-2]:
+        raise TableError(
+            f"names in {path} must be in the column before x and y, got {field!r} and columns "
             f"{', '.join(table.names)}."
         )
     rings: dict[str, list[Floats]] = {}

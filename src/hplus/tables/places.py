@@ -12,7 +12,7 @@ from hplus._values import Value, value
 RADIUS = 6371.0072
 """Kilometres: of the sphere with the area of the Earth."""
 
-FARTHEST = 70.0
+HIGHEST_PARALLEL = 70.0
 """Degrees: beyond this latitude a map that is true there stretches what is around it."""
 
 
@@ -34,7 +34,9 @@ class EqualArea(Value):
     parallel: float
 
     def __post_init__(self) -> None:
-        parallel = float(np.clip(check_number("parallel", self.parallel), -FARTHEST, FARTHEST))
+        parallel = float(
+            np.clip(check_number("parallel", self.parallel), -HIGHEST_PARALLEL, HIGHEST_PARALLEL)
+        )
         west, south = check_number("west", self.west), check_number("south", self.south)
         self._set(west=west, south=south, parallel=parallel)
 
@@ -58,11 +60,14 @@ class EqualArea(Value):
         )
 
     def backward(self, X: Floats) -> Floats:
-        """Longitudes and latitudes (n, 2) of kilometres east and north (n, 2)."""
+        """Longitudes and latitudes (n, 2) of kilometres east and north (n, 2).
+
+        Longitudes go up from `west`, also beyond 180: what is 0 to 360 in a file stays so, and a
+        cell across 180 degrees does not turn into one around the world.
+        """
         x, y = np.asarray(X, dtype=float).T
         lon = self.west + np.degrees(x / (RADIUS * self._scale))
         sine = np.clip(y * self._scale / RADIUS + np.sin(np.radians(self.south)), -1.0, 1.0)
-        lon = np.where(lon > 180.0, lon - 360.0, lon)
         return np.column_stack([lon, np.degrees(np.arcsin(sine))])
 
     @property

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from hplus.tables.commas import are_decimal, doubtful
 from hplus.tables.extras import arrow
 
 BLOCK = 2**23
@@ -45,7 +46,7 @@ class TableError(ValueError):
 class Chunk:
     """Some rows of a table: a pyarrow array for each column; `first` is the number of the first.
 
-    `comma` says that a comma in a number is decimal.
+    `comma` says that a comma in a number is decimal, as where it parts no cells.
     """
 
     columns: dict[str, Any]
@@ -165,7 +166,8 @@ def csv_table(path: str, start: bytes) -> Table:
 def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterator[Chunk]:
     with reading(table.path):
         reader = _csv_reader(table, wanted, given)
-    first = 0
+    first, comma = 0, table.delimiter != ","
+    unsettled = wanted if comma else []
     while True:
         with reading(table.path):
             try:
@@ -173,8 +175,21 @@ def _csv_chunks(table: Table, wanted: list[str], given: bytes | None) -> Iterato
             except StopIteration:
                 return
         columns = {name: batch.column(name) for name in wanted}
-        yield Chunk(columns, first, comma=table.delimiter != ",")
+        unsettled = [name for name in unsettled if not are_decimal(columns[name]).true_count]
+        for name in unsettled:
+            _check_commas(table.path, name, columns[name])
+        yield Chunk(columns, first, comma)
         first += batch.num_rows
+
+
+def _check_commas(path: str, name: str, column: Any) -> None:
+    """Refuse a column of numbers such as 1,234 in which no comma can only be decimal."""
+    number = doubtful(column)
+    if number is not None:
+        raise TableError(
+            f"numbers such as {number.strip()!r} in column {name!r} of {path} can be read in two "
+            "ways: write thousands without commas, or decimals with a point."
+        )
 
 
 def _csv_reader(table: Table, wanted: list[str], given: bytes | None) -> Any:
