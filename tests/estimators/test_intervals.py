@@ -138,6 +138,16 @@ def test_an_interval_is_made_of_the_quantiles_at_its_ends():
     np.testing.assert_array_equal(np.stack([low, high], 1), model.predict(X)[:, [0, 2]])
     with pytest.raises(ValueError, match=r"level 0.8 needs the quantiles 0.1 and 0.9, got levels"):
         model.predict_interval(X, 0.8)
+    np.testing.assert_array_equal(model.predict_interval(X), (low, high))
+
+
+def test_an_interval_goes_from_the_lowest_quantile_to_the_highest_unless_a_level_is_named():
+    X, y, _, _ = noisy(40)
+    model = QuantilesRegressor((0.1, 0.8), kernel=K, cone="full").fit(X, y)
+    np.testing.assert_array_equal(np.stack(model.predict_interval(X), 1), model.predict(X))
+    single = QuantilesRegressor((0.5,), kernel=K, cone="full").fit(X, y)
+    with pytest.raises(ValueError, match=r"two quantiles, got levels \(0.5,\): fit two"):
+        single.predict_interval(X)
 
 
 @pytest.mark.parametrize("level", [0.1, 7.0, 1e6])

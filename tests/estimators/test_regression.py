@@ -47,6 +47,7 @@ def counts(n=60, seed=0):
     return X, rng.poisson(1.5 + 1.5 * np.sin(2 * X[:, 0])).astype(float)
 
 
+@pytest.mark.filterwarnings("ignore:y is .* on average")
 @parametrize_with_checks(
     [
         SoSRegressor(G),
@@ -379,14 +380,17 @@ def test_targets_of_one_point_are_averaged_in_the_papers_cone():
 
 def test_a_kernel_that_is_zero_is_learned_from():
     X = np.zeros((5, 1))
-    model = SoSRegressor(k.Linear(), cone="auto").fit(X, -np.ones(5))
+    model = SoSRegressor(k.Linear(), cone="auto").fit(X, [1.0, -1.0, 1.0, -1.0, 0.0])
     assert np.all(model.predict(X) == 0.0)
 
 
-def test_targets_may_be_negative_though_predictions_are_not(rng):
+def test_targets_may_be_negative_though_predictions_are_not_but_with_a_word_if_most_are(rng):
     X = rng.normal(size=(30, 1))
-    model = SoSRegressor(G).fit(X, -np.abs(X[:, 0]))
+    with pytest.warns(UserWarning, match=r"y is -0\.\d+ on average .* at least 0: use KernelReg"):
+        model = SoSRegressor(G).fit(X, -np.abs(X[:, 0]))
     assert np.all(model.predict(X) == 0.0)
+    # rows of negative targets that weigh little are no reason to warn
+    SoSRegressor(G).fit(X, X[:, 0], sample_weight=np.where(X[:, 0] > 0.0, 1.0, 1e-6))
 
 
 def test_quantiles_of_a_positive_quantity_split_it(rng):

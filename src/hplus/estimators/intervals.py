@@ -269,21 +269,15 @@ class QuantilesRegressor(_Several):
             quantiles = self.center_ + self.spread_ * np.cumsum(steps, axis=0).T
         return check_prediction(self, quantiles)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """(low, high), the quantiles between which a share `level` of targets is expected."""
+    def predict_interval(self, X: Any, level: float | None = None) -> tuple[Floats, Floats]:
+        """(low, high), the quantiles between which a share `level` of targets is expected.
+
+        None takes the lowest and the highest of `levels_`.
+        """
         check_fitted(self)
-        level, levels = check_fraction("level", level), self.levels_
-        ends = [
-            next((k for k, at in enumerate(levels) if abs(at - end) < 1e-9), None)
-            for end in (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-        ]
-        if None in ends:
-            raise ValueError(
-                f"level {level} needs the quantiles {0.5 - 0.5 * level:.6g} and "
-                f"{0.5 + 0.5 * level:.6g}, got levels {levels}: fit with these levels."
-            )
+        low, high = self._ends(level)
         quantiles = self.predict(X)
-        return quantiles[:, ends[0]], quantiles[:, ends[1]]
+        return quantiles[:, low], quantiles[:, high]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Minus the quantile loss, averaged over rows and levels: higher is better."""
@@ -294,6 +288,22 @@ class QuantilesRegressor(_Several):
             Quantile(level).value(y, q) for level, q in zip(self.levels_, quantiles.T, strict=True)
         ]
         return -float(np.average(np.mean(losses, axis=0), weights=weights))
+
+    def _ends(self, level: float | None) -> tuple[int, int]:
+        """Which quantiles an interval goes between."""
+        levels = self.levels_
+        if level is None:
+            if len(levels) < 2:
+                raise ValueError(f"an interval needs two quantiles, got levels {levels}: fit two.")
+            return 0, len(levels) - 1
+        tail = 0.5 - 0.5 * check_fraction("level", level)
+        ends = [k for k, at in enumerate(levels) if min(abs(at - tail), abs(1 - tail - at)) < 1e-9]
+        if len(ends) < 2:
+            raise ValueError(
+                f"level {level} needs the quantiles {tail:.6g} and {1.0 - tail:.6g}, got levels "
+                f"{levels}: fit with these levels."
+            )
+        return ends[0], ends[1]
 
     def _positive(self) -> bool:
         if not isinstance(self.positive, bool | np.bool_):

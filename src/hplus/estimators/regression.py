@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self, final
 
 import numpy as np
@@ -99,6 +100,7 @@ class SoSRegressor(RegressorMixin, Estimator):
             landmarks = as_landmarks(self.landmarks)
             X, y, shares = training_data(self, X, y, sample_weight)
             loss.require(y)
+            _warn_if_negative(float(shares @ y))
             self.kernel_, self.cone_ = cross_validated_squares(
                 X, y, shares, loss, self.kernel, cone
             )
@@ -169,3 +171,13 @@ class SoSRegressor(RegressorMixin, Estimator):
         tags.regressor_tags.poor_score = True  # where targets are negative, as in its checks
         tags.target_tags.positive_only = self.loss == "poisson" or isinstance(self.loss, Poisson)
         return tags
+
+
+def _warn_if_negative(mean: float) -> None:
+    if mean < 0.0:
+        warnings.warn(
+            f"y is {mean:.3g} on average and SoSRegressor predicts at least 0: use "
+            "KernelRegressor, or fit -y if it is the negative that cannot be below zero.",
+            UserWarning,
+            stacklevel=3,
+        )
