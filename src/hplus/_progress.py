@@ -59,8 +59,14 @@ def each(stage: str, items: Iterable[T]) -> Iterator[T]:
 
 @contextmanager
 def whole_or_not(estimator: Any) -> Iterator[None]:
-    """A fit that is stopped half-way, by a hook or an error, leaves the estimator as it was."""
+    """A fit that is stopped half-way, by a hook or an error, leaves the estimator as it was.
+
+    One that is not leaves nothing of an earlier fit.
+    """
     before = dict(vars(estimator))
+    for name in before:
+        if name.endswith("_") and not name.startswith("_"):
+            delattr(estimator, name)
     try:
         yield
     except BaseException:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -71,7 +71,7 @@ class Density(Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None, *, sample_weight: Any = None) -> Self:
-        """Learn the density of values X (n, d)."""
+        """Learn the density of values X (n, d); a weight says how many such values were seen."""
         with whole_or_not(self):
             X = check_points(self, X, reset=True)
             if self.window is None:
@@ -105,7 +105,7 @@ class Density(Estimator):
     def probability(self, regions: Window | Sequence[Window]) -> Any:
         """The probability of a region, or of each of several."""
         check_fitted(self)
-        if isinstance(regions, Window):
+        if not isinstance(regions, Iterable):
             return self.intensity_.expected_count(self._region(regions)) / self._total
         counts = self.intensity_.expected_count([self._region(region) for region in regions])
         return counts / self._total
@@ -113,7 +113,9 @@ class Density(Estimator):
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log p over values: higher is better."""
         with np.errstate(divide="ignore"):
-            return float(np.average(np.log(self.predict(X)), weights=sample_weight))
+            logs = np.log(self.predict(X))
+        weights = check_weights("sample_weight", sample_weight, len(logs))
+        return float(np.average(logs, weights=weights))
 
     def log_likelihood(self, X: Any) -> float:
         """Σ log p(x_i)."""
@@ -187,7 +189,7 @@ class Density(Estimator):
         t = (X - self.center_) / self.scale_
         return np.prod(norm.pdf(t) / self.scale_, axis=1) / self._total
 
-    def _region(self, region: Any) -> Window:
+    def _region(self, region: Any) -> Any:
         if self.window is not None:
             return region
         bounds = region.box_bounds() if isinstance(region, Window) else None

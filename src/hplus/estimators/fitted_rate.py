@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
-from hplus.estimators.base import Estimator, check_fitted
+from hplus.estimators.base import Estimator, check_fitted, check_weights
 from hplus.estimators.over_windows import over_regions, rate_unit
 from hplus.solvers.grid_rate import mixed_poisson_quantile
 from hplus.windows import Window
@@ -27,7 +27,8 @@ class FittedRate(Estimator):
 
     def predict(self, X: Any) -> Floats:
         """The rate at each point of the window, per unit of `unit_`, shape (n,)."""
-        return self.rate_.function(self._points(X))
+        X = self._points(X)
+        return self.rate_.function(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
         """Bounds (low, high) that hold the rate at each point with probability `level`."""
@@ -59,7 +60,9 @@ class FittedRate(Estimator):
         X = self._points(X)
         with np.errstate(divide="ignore"):
             logs = np.log(self.rate_.function(X)) - np.log(self.rate_.integral())
-        return float(np.average(logs, weights=sample_weight))
+        return float(
+            np.average(logs, weights=check_weights("sample_weight", sample_weight, len(X)))
+        )
 
     def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
         """Σ log(E λ(x_i)) - E∫λ of events seen during an exposure E."""

@@ -6,6 +6,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hplus._checks import (
     Floats,
@@ -20,13 +21,14 @@ from hplus.estimators.fitted_rate import FittedRate
 from hplus.estimators.over_windows import (
     check_window,
     covariates_at_nodes,
-    exposure_at_nodes,
+    watched_events,
 )
 from hplus.estimators.rate_models import (
     CRITERIA,
     MODELS,
     SquaresRate,
     Wanted,
+    explained,
     learn_exp,
     learn_mixture,
     learn_squares,
@@ -40,6 +42,9 @@ from hplus.statistic import Statistic
 from hplus.storage import storable
 from hplus.tuning.priors import is_mixture
 from hplus.windows import Window
+
+UNSETTLED = 0.3
+"""Share of the events by which the rate may move at the last refinement without a warning."""
 
 DEGREES = ("deg", "degree", "degrees", "°")
 
@@ -71,8 +76,8 @@ class Intensity(FittedRate):
     penalty : "auto", "evidence", "thinning" or float
         How strongly variation is held down: the kernel is divided by it. Otherwise it is learned,
         together with what "auto" leaves open, by the evidence or by how well events are predicted
-        that were held out by random thinning; "auto" takes the evidence on a line and for less
-        than 50 events, thinning elsewhere.
+        that were held out by random thinning; "auto" takes the evidence for less than 50 events
+        and, where the kernel is learned too, for smooth rates on a line, thinning elsewhere.
     model : "exp", "sos" or "square"
     covariates : function, array, or dict of them by name, optional
         What log rates depend on linearly (model "exp"). A function takes points (n, d); an array
@@ -135,6 +140,7 @@ class Intensity(FittedRate):
             self.total_ = statistic.total
             self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
             warn_if_loose(self, self.solution_, self.rate_.promised_gap)
+            self._warn_if_unsettled()
         return self
 
     def learn_mixture(self, X: Any, *, sample_weight: Any = None, exposure: Any = 1.0) -> Any:
@@ -147,7 +153,10 @@ class Intensity(FittedRate):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        watched = exposure_at_nodes(exposure, statistic)
+        statistic, watched = watched_events(exposure, statistic)
+        if self.covariates is not None:
+            given = covariates_at_nodes(self.covariates, statistic, watched)
+            watched = watched * explained(statistic, watched, given.columns).factor
         return learn_mixture(statistic, watched, self._wanted().criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
@@ -165,13 +174,16 @@ class Intensity(FittedRate):
 
     def gradient(self, X: Any) -> Floats:
         """∇λ at each point, shape (n, d)."""
-        return self.rate_.function.gradient(self._points(X))
+        X = self._points(X)
+        return self.rate_.function.gradient(X)
 
     def _check_parameters(self) -> None:
         check_window(self.window)
-        if not is_mixture(self.kernel):
-            check_kernel(self.kernel)
         check_choice("model", self.model, MODELS)
+        if is_mixture(self.kernel):
+            self._check_mixture()
+        else:
+            check_kernel(self.kernel)
         if isinstance(self.penalty, str):
             check_choice("penalty", self.penalty, CRITERIA if self.model == "exp" else ("auto",))
         else:
@@ -179,6 +191,32 @@ class Intensity(FittedRate):
         if self.covariates is not None and self.model != "exp":
             raise ValueError(f'covariates need model="exp", got model={self.model!r}.')
         warn_of_degrees(self.window)
+
+    def _warn_if_unsettled(self) -> None:
+        """The finest grid is too coarse where events crowd, or are heaps of equal ones."""
+        error = getattr(self, "quadrature_error_", 0.0)
+        if error > UNSETTLED:
+            warnings.warn(
+                f"The rate still moves by {error:.0%} of the events from one grid to the next "
+                "finer one: they crowd too closely for this window. Take a smaller window; if "
+                "their coordinates are rounded, spread them evenly over the step of the rounding.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_mixture(self) -> None:
+        """What another fit has learned leaves nothing open, and is of its own model and axes."""
+        if self.model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
+            raise ValueError(
+                'kernel may be the mixture_ of another fit with model="exp" and penalty="auto" '
+                f"alone, got model={self.model!r} and penalty={self.penalty!r}."
+            )
+        axes = {prior.dimension for _, prior in self.kernel} - {None, self.window.dimension}
+        if axes:
+            raise ValueError(
+                f"kernel must be the mixture_ of a fit with {self.window.dimension} axes, got one "
+                f"of {axes.pop()}."
+            )
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
         """The statistic of the events, and for models that need them the events themselves."""
@@ -203,7 +241,8 @@ class Intensity(FittedRate):
         return statistic, points, weights
 
     def _fit_exp(self, statistic: Statistic, exposure: Any) -> None:
-        watched, wanted, seed = exposure_at_nodes(exposure, statistic), self._wanted(), self._seed
+        statistic, watched = watched_events(exposure, statistic)
+        wanted, seed = self._wanted(), self._seed
         if self.covariates is None:
             rate = learn_exp(statistic, watched, wanted, seed)
         else:
@@ -225,10 +264,8 @@ class Intensity(FittedRate):
         if isinstance(self.kernel, Kernel):
             penalty = float("nan") if learned else float(self.penalty)
             return Wanted(Given(self.kernel, penalty), self.penalty if learned else "auto")
-        if learned and is_mixture(self.kernel):
-            return Wanted(self.kernel, self.penalty)
         if learned:
-            return Wanted(None, self.penalty)
+            return Wanted(self.kernel if is_mixture(self.kernel) else None, self.penalty)
         raise ValueError(
             f'penalty must be "auto", "evidence" or "thinning" with kernel="auto", got '
             f"{self.penalty}: give a kernel too."

@@ -130,6 +130,20 @@ def _binned(statistic: Statistic, exposure: Floats) -> Level:
     return Level(grid, statistic.counts, grid.integrals(statistic.window) * exposure)
 
 
+class Explained(NamedTuple):
+    """What covariates explain: their regression, and the factor e^{βᵀc} at each node."""
+
+    found: Any
+    factor: Floats
+
+
+def explained(statistic: Statistic, exposure: Floats, columns: Floats) -> Explained:
+    """The Poisson regression of events on covariates (p, *nodes)."""
+    mass = statistic.grid.integrals(statistic.window) * exposure
+    found = poisson_regression(columns, statistic.counts.sum(axis=0), mass)
+    return Explained(found, np.exp(found.linear).reshape(statistic.grid.shape))
+
+
 def learn_with_covariates(
     statistic: Statistic, exposure: Floats, columns: Floats, wanted: Wanted, seed: Any
 ) -> tuple[GridRate, Floats, Floats]:
@@ -139,10 +153,9 @@ def learn_with_covariates(
     """
     grid, mass = statistic.grid, statistic.grid.integrals(statistic.window) * exposure
     counts = statistic.counts.sum(axis=0)
-    found = poisson_regression(columns, counts, mass)
-    factor = np.exp(found.linear).reshape(grid.shape)
+    found, factor = explained(statistic, exposure, columns)
     rate = learn_exp(statistic, exposure * factor, wanted, seed)
-    values = rate.function.values * _every(factor, rate.function.grid)
+    values = rate.function.values * _onto(rate.function.grid, factor, grid)
     whole = replace(rate, function=rate.function.replace(values=values))
     W = mass * factor * (counts.sum() / np.sum(mass * factor))
     # how much the field varies over the window, as it was found
@@ -150,21 +163,16 @@ def learn_with_covariates(
     mass = rate.function.grid.integrals(statistic.window)
     mean = np.average(field, weights=mass)
     variance = float(np.average((field - mean) ** 2, weights=mass))
-    while grid.shape != rate.coarse.shape:
-        grid, W = grid.coarser(), grid.restrict(W)
-    C = np.stack([_every(column, grid) for column in columns])
-    errors = coefficient_covariance(C, W, rate.leader.prior(grid), variance)
+    coarse = rate.coarse
+    C = np.stack([_onto(coarse, column, grid) for column in columns])
+    W = coarse.bin(grid.nodes(), W.ravel())
+    errors = coefficient_covariance(C, W, rate.leader.prior(coarse), variance)
     return whole, found.coefficients, errors
 
 
-def _every(values: Floats, grid: TensorGrid) -> Floats:
-    """Values at the nodes of a fine grid, at those of a coarser one."""
-    return values[
-        tuple(
-            slice(None, None, (n - 1) // (m - 1))
-            for n, m in zip(values.shape, grid.shape, strict=True)
-        )
-    ]
+def _onto(coarse: TensorGrid, values: Floats, grid: TensorGrid) -> Floats:
+    """Values at the nodes of a grid, at those of a coarser one."""
+    return grid.interpolate(values, coarse.nodes()).reshape(coarse.shape)
 
 
 def learn_squares(

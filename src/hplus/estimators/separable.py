@@ -136,25 +136,40 @@ class SeparableIntensity(FittedRate):
         `exposure` says how long or how often the window was watched: a number, or a function of
         the times (n, 1).
         """
+        with whole_or_not(self):
+            self._check_parameters()
+            places, times = self._statistics(X)
+            wheres, whens = self.kernels
+            seed, parts = self.random_state, (self.window.left, self.window.right)
+            self.place_ = Intensity(parts[0], wheres, random_state=seed).fit(places)
+            when = Intensity(parts[1], whens, random_state=seed)
+            self.time_ = when.fit(times, exposure=exposure)
+            self.total_, self.n_features_in_ = places.total, self.window.dimension
+            rates: Any = (self.place_.rate_, self.time_.rate_)
+            self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total)
+            both = (self.place_.solution_, self.time_.solution_)
+            self.solution_ = max(both, key=lambda solution: solution.relative_gap)
+        return self
+
+    def _check_parameters(self) -> None:
         if not isinstance(self.window, Product):
             raise TypeError(
                 f"window must be a product such as Box(...) * Cycle(24), got {shown(self.window)}."
             )
-        places, times = X if isinstance(X, tuple) else self._statistics(X)
-        wheres, whens = self.kernels
-        seed, parts = self.random_state, (self.window.left, self.window.right)
-        with whole_or_not(self):
-            self.place_ = Intensity(parts[0], wheres, random_state=seed).fit(places)
-            when = Intensity(parts[1], whens, random_state=seed)
-            self.time_ = when.fit(times, exposure=exposure)
-        self.total_, self.n_features_in_ = places.total, self.window.dimension
-        rates: Any = (self.place_.rate_, self.time_.rate_)
-        self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total)
-        both = (self.place_.solution_, self.time_.solution_)
-        self.solution_ = max(both, key=lambda solution: solution.relative_gap)
-        return self
+        if not isinstance(self.kernels, tuple | list) or len(self.kernels) != 2:
+            raise TypeError(
+                f'kernels must be a pair, of places and of times, such as ("auto", "auto"), got '
+                f"{shown(self.kernels)}."
+            )
 
     def _statistics(self, X: Any) -> tuple[Statistic, Statistic]:
+        if isinstance(X, tuple):
+            if [type(part) for part in X] != [Statistic] * 2 or X[0].events != X[1].events:
+                raise ValueError(
+                    "X must be events or a pair of Statistics of the same events, by place and by "
+                    f"time, got {shown(X)}."
+                )
+            return X
         X = self.window.require("X", X)
         d, seed = self.window.left.dimension, 0 if self.random_state is None else self.random_state
         left = Statistic.of(self.window.left, X[:, :d], random_state=seed)

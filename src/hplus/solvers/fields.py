@@ -19,8 +19,8 @@ from hplus.solvers.torus import (
     matern_spectrum,
 )
 
-MOST_NODES = 2500
-"""Nodes of a grid on which a kernel that is not stationary may be used."""
+MOST_NODES = {1: 1025, 2: 2500, 3: 2500}
+"""Nodes of a grid on which a kernel that is not stationary may be used, by dimension."""
 
 
 @final
@@ -61,6 +61,11 @@ class Texture(Value):
         """Smoothness of the finest field, and is it a product over axes?"""
         return self.fields[-1].smoothness, self.fields[-1].product
 
+    @property
+    def dimension(self) -> int:
+        """How many axes it is for."""
+        return len(self.fields[-1].scales)
+
 
 @final
 @value
@@ -79,6 +84,11 @@ class Given(Value):
     def kind(self) -> tuple[float, bool]:
         """Of a user's kernel nothing is said."""
         return np.nan, False
+
+    @property
+    def dimension(self) -> None:
+        """A kernel may be for any number of axes."""
+        return None
 
     def is_matrix(self, grid: TensorGrid) -> bool:
         """Must the covariance be a matrix, so that the grid must have few nodes?"""

@@ -10,6 +10,7 @@ import numpy as np
 from hplus._checks import Bools, Floats
 from hplus.grids import TensorGrid
 from hplus.solvers.torus import Torus
+from hplus.windows import Window
 
 START, LEAST = 0.05, 0.05
 """Blur of the first guess, as a share of the sides, and its least rate as a share of the mean."""
@@ -46,6 +47,17 @@ class Level:
         """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""
         folds = np.stack([self.grid.restrict(fold) for fold in self.folds])
         return Level(self.grid.coarser(), folds, self.grid.restrict(self.measure))
+
+    def on_about(self, most: int, window: Window) -> Level:
+        """The same events on a grid of at most `most` nodes, with cells of the same shape."""
+        ratio = (most / self.grid.size) ** (1.0 / self.grid.dimension)
+        shape = np.maximum((ratio * np.array(self.grid.shape)).astype(int), 2)
+        grid, nodes = self.grid.replace(shape=tuple(shape.tolist())), self.grid.nodes()
+        folds = np.stack([grid.bin(nodes, fold.ravel()) for fold in self.folds])
+        areas = self.grid.integrals(window)
+        watched, seen = (grid.bin(nodes, m.ravel()) for m in (self.measure, areas))
+        exposure = np.divide(watched, seen, out=np.zeros_like(seen), where=seen > 0.0)
+        return Level(grid, folds, grid.integrals(window) * exposure)
 
     def start(self) -> Floats:
         """A first guess of the log rate: blurred counts over blurred exposure, (1, *grid)."""

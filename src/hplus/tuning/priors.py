@@ -60,20 +60,24 @@ LIGHT = Effort(trials=6, again=False, kept=1, draws=16, spared=1)
 
 def is_mixture(prior: Any) -> bool:
     """Is it what a fit has learned: priors, each with a weight above 0?"""
-    return isinstance(prior, tuple) and all(
-        isinstance(part, tuple)
-        and len(part) == 2
-        and isinstance(part[0], float)
-        and part[0] > 0.0
-        and isinstance(part[1], Texture | Given)
-        for part in prior
+    return (
+        isinstance(prior, tuple)
+        and len(prior) > 0
+        and all(
+            isinstance(part, tuple)
+            and len(part) == 2
+            and isinstance(part[0], float)
+            and part[0] > 0.0
+            and isinstance(part[1], Texture | Given)
+            for part in prior
+        )
     )
 
 
 def learn_priors(window: Window, finest: Level, criterion: str) -> Mixture:
     """Priors that suit binned events, with their weights, and not the rate under them."""
     effort = effort_for(finest)
-    levels = tuning_levels(descend(finest, DOUBLINGS[window.dimension]), None, effort)
+    levels = tuning_levels(window, descend(finest, DOUBLINGS[window.dimension]), None, effort)
     tried = judged(window, levels, None, criterion, effort)
     return tuple((weight, trial.prior) for weight, trial in weighted(tried, effort.kept))
 
@@ -98,14 +102,12 @@ def judged(
 
 
 def tuning_levels(
-    levels: list[Level], prior: Shape | Mixture | None, effort: Effort
+    window: Window, levels: list[Level], prior: Shape | Mixture | None, effort: Effort
 ) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
-    if isinstance(prior, Given) and _is_matrix(prior, levels):
-        while levels[-1].grid.size > MOST_NODES:
-            levels = [*levels, levels[-1].coarser()]
-        return levels[-1:]
     d = levels[0].grid.dimension
+    if isinstance(prior, Given) and _is_matrix(prior, levels):
+        return [levels[0].on_about(MOST_NODES[d], window)]
     # on a line the coarsest grids were tried with dense matrices
     return levels[effort.spared * (d == 2) : len(levels) - 3 * (d == 1)]
 

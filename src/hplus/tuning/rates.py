@@ -24,7 +24,7 @@ from hplus.solvers.pyramid import Level, descend
 from hplus.solvers.result import SolverResult
 from hplus.solvers.torus import stacked
 from hplus.statistic import DOUBLINGS
-from hplus.tuning.priors import FEW, Effort, Mixture, effort_for, judged, tuning_levels
+from hplus.tuning.priors import FEW, Mixture, effort_for, judged, tuning_levels
 from hplus.tuning.textures import Shape, Tried, log_evidence, shares, weighted
 from hplus.windows import Window
 
@@ -39,6 +39,9 @@ TEMPER = 0.9
 
 NEGLIGIBLE = 3e-3
 """Weight of a prior, as a share of the largest, below which it is left out."""
+
+CROWD = 15.0
+"""Nodes of the coarsest grid over which events must be spread, as if evenly, to be seen on it."""
 
 ROUGHEST = 0.5
 """Weight of the smallest scale beyond which a line needs a finer grid."""
@@ -85,28 +88,38 @@ def learn_rate(
     """
     d = window.dimension
     levels = descend(finest, DOUBLINGS[d])
-    if prior is None and d == 1 and criterion != "thinning":
-        found = _by_dense_evidence(levels[-1], window.longest_sides())
+    if prior is None and d == 1 and criterion != "thinning" and not _crowded(levels[-1]):
+        found = _by_dense_evidence(levels[-1], window.longest_sides(), seed)
         if found is not None:
             return _assembled(window, levels, *found)
     effort = effort_for(finest)
-    levels = tuning_levels(levels, prior, effort)
+    levels = tuning_levels(window, levels, prior, effort)
     tried = judged(window, levels, prior, criterion, effort)
-    return _assembled(window, levels, *_averaged(levels[-1], tried, effort, seed))
+    if isinstance(prior, tuple):
+        parts = [(weight, trial) for (weight, _), trial in zip(prior, tried, strict=True)]
+    else:
+        parts = weighted(tried, effort.kept)
+    return _assembled(window, levels, *_averaged(levels[-1], parts, effort.draws, seed))
+
+
+def _crowded(level: Level) -> bool:
+    """Are there enough events to learn from parts of them, and most of them at a few nodes?"""
+    counts = level.counts
+    return bool(counts.sum() >= FEW and counts.sum() ** 2 < CROWD * np.sum(counts**2))
 
 
 def _averaged(
-    level: Level, tried: list[Tried], effort: Effort, seed: Any
+    level: Level, parts: list[tuple[float, Tried]], draws: int, seed: Any
 ) -> tuple[list[Component], Uncertainty]:
-    """The modes under the best priors on one level, and draws around them."""
+    """The modes under priors with their weights on one level, and draws around them."""
     s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
     rng = np.random.RandomState(seed)
     components, matrices, clouds = [], [], []
-    for weight, trial in each("averaging priors", weighted(tried, effort.kept)):
+    for weight, trial in each("averaging priors", parts):
         matrix = trial.prior.prior(level.grid).single()
         mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=level.tolerance)
         components.append(Component(weight, trial.prior, mode.z, mode.a))
-        count = max(round(effort.draws * weight), 1)
+        count = max(round(draws * weight), 1)
         clouds.append(deviations(matrix, nu * np.exp(mode.z), count, rng))
         matrices.append(matrix)
     # few draws of each: they share one variance
@@ -117,9 +130,9 @@ def _averaged(
         shift = shifted_means(matrix, nu * np.exp(part.z), variance)
         # an expansion: beyond a few deviations it says nothing
         means.append(part.z + np.clip(shift, -reach, reach))
-    draws = np.concatenate([mean + cloud for mean, cloud in zip(means, clouds, strict=True)])
+    drawn = np.concatenate([mean + cloud for mean, cloud in zip(means, clouds, strict=True)])
     weights = np.array([part.weight for part in components])
-    return components, _mixed(weights, np.concatenate(means).astype(float), variance, draws)
+    return components, _mixed(weights, np.concatenate(means).astype(float), variance, drawn)
 
 
 def _mixed(weights: Floats, means: Floats, variances: Floats, draws: Any) -> Uncertainty:
@@ -129,7 +142,9 @@ def _mixed(weights: Floats, means: Floats, variances: Floats, draws: Any) -> Unc
     return Uncertainty(center, spread, draws)
 
 
-def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Uncertainty] | None:
+def _by_dense_evidence(
+    level: Level, sides: Floats, seed: Any
+) -> tuple[list[Component], Uncertainty] | None:
     """All priors of the lattice on a line; None if the events ask for smaller scales.
 
     The rate is averaged with the evidence as weights. Those of bands are evidence^TEMPER times
@@ -157,7 +172,7 @@ def _by_dense_evidence(level: Level, sides: Floats) -> tuple[list[Component], Un
             for i in np.flatnonzero(weights)
         ]
         kept = np.flatnonzero(wide)
-        return components, _dense_uncertainty(found.chosen(kept), wide[kept], level)
+        return components, _dense_uncertainty(found.chosen(kept), wide[kept], level, seed)
 
 
 def _dense(priors: list[Texture], level: Level) -> Floats:
@@ -168,10 +183,10 @@ def _dense(priors: list[Texture], level: Level) -> Floats:
     return first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
 
 
-def _dense_uncertainty(found: Posteriors, weights: Floats, level: Level) -> Uncertainty:
+def _dense_uncertainty(found: Posteriors, weights: Floats, level: Level, seed: Any) -> Uncertainty:
     """Means, deviations and draws of a mixture."""
     means = found.z + shifts(found, level.measure)
-    rng = np.random.RandomState(0)
+    rng = np.random.RandomState(seed)
     draws = []
     for w, mean, C in zip(weights, means, found.covariance, strict=True):
         values, vectors = np.linalg.eigh(C)
