@@ -12,7 +12,7 @@ from hplus.solvers.fields import Field, Given, Texture
 from hplus.solvers.grid_rate import mixed_poisson_quantile
 from hplus.solvers.lattice import newton
 from hplus.solvers.pyramid import Level
-from hplus.tuning.rates import learn_rate
+from hplus.tuning.rates import Component, _prolonged, learn_rate
 from hplus.tuning.textures import (
     PRODUCT_ODDS,
     SMOOTHNESS,
@@ -256,3 +256,16 @@ def test_hard_events_give_finite_rates_without_a_warning(what, X, weights, crite
     np.testing.assert_allclose(rate.function.integral(), weights.sum(), rtol=1e-9)
     assert np.isfinite(rate.count_draws(LINE)).all()
     assert np.isfinite(rate.interval(X, 0.9)).all()
+
+
+def test_priors_behind_the_leader_are_corrected_by_what_a_finer_grid_gave_it(rng):
+    fine = Level(TensorGrid((0.0,), (1.0,), (257,)), rng.poisson(2.0, (1, 257)) * 1.0, np.ones(257))
+    prior = Texture((Field(2.5, scales=(0.03,), deviation=1.0),))
+    coarse = fine.coarser()
+    mode = newton(
+        prior.prior(coarse.grid), coarse.counts, coarse.nu, coarse.start(), tolerance=1e-9
+    )
+    alike = [Component(weight, prior, mode.z, mode.a) for weight in (0.6, 0.4)]
+    leader, other = _prolonged(alike, fine)
+    assert np.abs(leader.z - fine.grid.prolong(mode.z[0])).max() > 1e-3
+    np.testing.assert_allclose(other.z, leader.z, rtol=1e-12)

@@ -147,7 +147,7 @@ class TensorGrid(Value):
 
         A coarse hat is a sum of fine ones: φ_{i-1}/2 + φ_i + φ_{i+1}/2 on each axis.
         """
-        return self._along_halved(_restrict, self._values(values))
+        return self._along_halved(restricted, self._values(values))
 
     def prolong(self, values: Any) -> Floats:
         """Values at the nodes of `coarser()`, interpolated to the nodes of this grid."""
@@ -285,10 +285,13 @@ def _coarser(nodes: int) -> int:
     return (nodes + 1) // 2 if nodes % 2 == 1 and nodes > 3 else nodes
 
 
-def _restrict(fine: Floats) -> Floats:
-    coarse = fine[::2].copy()
-    coarse[:-1] += 0.5 * fine[1::2]
-    coarse[1:] += 0.5 * fine[1::2]
+def restricted(fine: Floats, ratio: int = 2) -> Floats:
+    """Weights at nodes as they would be binned on every `ratio`-th node of the first axis."""
+    coarse = fine[::ratio].copy()
+    for offset in range(1, ratio):
+        between, share = fine[offset::ratio], offset / ratio
+        coarse[:-1] += (1.0 - share) * between
+        coarse[1:] += share * between
     return coarse
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri, pdtr
 
 from hplus._checks import Floats
-from hplus.grids import TensorGrid, integrals_near
+from hplus.grids import TensorGrid, integrals_near, restricted
 from hplus.positivity.exp import GridFunction
 from hplus.solvers.fields import Given, Texture
 from hplus.solvers.result import SolverResult
@@ -27,7 +27,7 @@ class LogBand(NamedTuple):
     above: Floats
 
 
-GAP, LARGE, CONTENT = 1e-6, 70_000, 1e-4
+GAP, LARGE, LARGE_GAP = 1e-6, 70_000, 1e-4
 """The relative gap that is promised; nodes of a large grid, and the gap that is promised there."""
 
 
@@ -37,7 +37,7 @@ def promised_gap(nodes: int) -> float:
     On a large grid it is a hundred times less than the rate moves when such a grid is refined: the
     last digits would take minutes.
     """
-    return GAP if nodes <= LARGE else CONTENT
+    return GAP if nodes <= LARGE else LARGE_GAP
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,7 @@ class GridRate:
 
     def integral(self, region: Window | None = None) -> float:
         """∫ of the rate over the part of a region in the window, or over all of it."""
-        if region is None:
-            return self.function.integral()
-        where, hats = self._near(region, (1,) * self.coarse.dimension)
-        return float(np.sum(hats * self.function.values[where]))
+        return self.function.integral(region)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
@@ -100,28 +97,15 @@ class GridRate:
         """Draws of the expected count of a region, shape (k,)."""
         fine, coarse = self.function.grid.shape, self.coarse.shape
         ratios = tuple((n - 1) // (m - 1) for n, m in zip(fine, coarse, strict=True))
-        where, hats = self._near(region, ratios)
+        where, hats = integrals_near(self.function.grid, region, self.function.window, ratios)
         mass = hats * self.function.values[where]
         for axis, ratio in enumerate(ratios):
-            mass = np.moveaxis(_restricted(np.moveaxis(mass, axis, 0), ratio), 0, axis)
+            mass = np.moveaxis(restricted(np.moveaxis(mass, axis, 0), ratio), 0, axis)
         near = (
             slice(s.start // r, (s.stop - 1) // r + 1) for s, r in zip(where, ratios, strict=True)
         )
         draws = np.clip(self.draws[:, *near].astype(float), -FARTHEST, FARTHEST)
         return np.exp(draws).reshape(len(draws), -1) @ mass.ravel()
-
-    def _near(self, region: Window, blocks: tuple[int, ...]) -> tuple[tuple[slice, ...], Floats]:
-        return integrals_near(self.function.grid, region, self.function.window, blocks)
-
-
-def _restricted(fine: Floats, ratio: int) -> Floats:
-    """Weights at nodes as they would be binned on every `ratio`-th node of the first axis."""
-    coarse = fine[::ratio].copy()
-    for offset in range(1, ratio):
-        between, share = fine[offset::ratio], offset / ratio
-        coarse[:-1] += (1.0 - share) * between
-        coarse[1:] += share * between
-    return coarse
 
 
 def mixed_poisson_quantile(means: Floats, p: float) -> Floats:

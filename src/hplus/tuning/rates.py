@@ -46,7 +46,7 @@ CROWD = 15.0
 ROUGHEST = 0.5
 """Weight of the smallest scale beyond which a line needs a finer grid."""
 
-FARTHEST = 2.0
+LONGEST_SHIFT = 2.0
 """Standard deviations that the mean of a log rate may lie from its mode."""
 
 DENSE_DRAWS = 128
@@ -124,7 +124,7 @@ def _averaged(
         matrices.append(matrix)
     # few draws of each: they share one variance
     variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
-    reach = FARTHEST * np.sqrt(variance)
+    reach = LONGEST_SHIFT * np.sqrt(variance)
     means = []
     for part, matrix in zip(components, matrices, strict=True):
         shift = shifted_means(matrix, nu * np.exp(part.z), variance)

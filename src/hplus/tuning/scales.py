@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dtrtri
 from scipy.optimize import minimize_scalar
 
 from hplus._checks import Floats, Ints
-from hplus._progress import each
+from hplus._progress import each, step
 from hplus._threads import one_thread_if_small
 from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
@@ -149,7 +149,9 @@ def cross_validated_squares(
         return {(factor, c): value for c, value in zip(cones, losses, strict=True)}
 
     if isinstance(kernel, Kernel):
-        (losses,) = (compare(factor) for factor in each("learning penalties", [1.0]))
+        step("learning penalties", 0, 1)
+        losses = compare(1.0)
+        step("learning penalties", 1, 1)
         return kernel, _for_more_rows(min(losses, key=losses.__getitem__)[1], share)
     ladder = each("learning the scale", LADDER.tolist())
     losses = {key: value for f in ladder for key, value in compare(f).items()}
