@@ -6,11 +6,12 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 
 import hplus.plotting
-from hplus import simulate
+from hplus import Density, simulate
 from hplus.datasets import curry
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.plotting import (
@@ -37,6 +38,7 @@ TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], holes=[[[0.5, 0.5], [1, 0.5], [0.5,
 ISLANDS = Polygons(
     (Polygon([[3, 3], [3, 1], [2, 3]]), TRIANGLE, Polygon([[0.6, 0.6], [0.8, 0.6], [0.6, 0.8]]))
 )
+PM = np.array([-1.0, 1.0])
 YEAR = Interval(0, 365, unit="day")
 MIXED = Interval(0, 10, unit="km") * Interval(0, 24, unit="h")
 PLANES = {"box": BOX, "polygon": TRIANGLE, "islands": ISLANDS, "mixed": MIXED}
@@ -129,6 +131,39 @@ def test_a_curve_without_events_says_how_many_are_expected():
     drawn = IntensityCurveDisplay.from_estimator(Linear(Interval(0, 3)))
     assert drawn.ax_.get_title(loc="left") == "12 events expected, mean rate 4"
     assert drawn.ax_.get_ylabel() == "events per unit of length"
+
+
+@pytest.mark.parametrize("window", [Interval(0, 20, unit="cm"), None], ids=["window", "anywhere"])
+def test_a_density_is_drawn_with_its_band_and_a_stroke_for_each_value(window, rng):
+    X = pd.DataFrame({"length": rng.gamma(9.0, 1.0, 80)})
+    model = Density(window).fit(X)
+    drawn = IntensityCurveDisplay.from_estimator(model, X)
+    band, rug = drawn.ax_.collections
+    assert (drawn.ax_.get_ylabel(), drawn.ax_.get_title(loc="left")) == ("density", "80 values")
+    assert [text.get_text() for text in drawn.ax_.get_legend().texts][1] == "density"
+    assert len(rug.get_segments()) == 80
+    data = drawn.data
+    np.testing.assert_allclose(data.rate, model.predict(pd.DataFrame({"length": data.x})))
+    assert np.all((data.low <= data.rate) & (data.rate <= data.high))
+    assert np.trapezoid(data.rate, data.x) == pytest.approx(data.expected, abs=1e-3)
+    assert 0.95 < data.expected < 1.0 + 1e-9
+    if window is None:
+        margin = 0.1 * np.ptp(X["length"])
+        ends = [X["length"].min() - margin, X["length"].max() + margin]
+        np.testing.assert_allclose(data.x[[0, -1]], ends)
+
+
+def test_a_density_anywhere_is_drawn_without_values_and_in_the_plane_too(rng, coarsely):
+    X = rng.normal(size=(60, 2)) * [1.0, 2.0]
+    line = IntensityCurveDisplay.from_estimator(Density().fit(X[:, :1]))
+    assert line.ax_.get_title(loc="left") == "density"
+    np.testing.assert_allclose(line.data.x[[0, -1]], X[:, 0].mean() + 3 * X[:, 0].std() * PM)
+    with coarsely():
+        drawn = IntensityMapDisplay.from_estimator(Density().fit(X), X, cells=16)
+    assert drawn.ax_.get_title(loc="left") == "60 values"
+    assert drawn.figure_.axes[1].get_ylabel().startswith("density")
+    with pytest.raises(TypeError, match="model must be a rate here, got Density.*draw densities"):
+        ResidualDisplay.from_estimator(Density(BOX), X)
 
 
 # map

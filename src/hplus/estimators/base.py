@@ -260,7 +260,7 @@ def _refuse_text(y: Any) -> None:
     if texts.dtype.kind != "U" or texts.ndim == 0 or texts.size == 0:
         return
     is_word = np.vectorize(lambda text: not _reads_as_number(text), otypes=[bool])(texts)
-    at = np.unravel_index(int(np.argmax(is_word)), texts.shape)
+    at = tuple(np.argwhere(is_word == is_word.any())[0].tolist())
     raise TypeError(
         f"y must hold real numbers only, got the text {shown(texts[at])} at {place(at)}: turn text "
         "into numbers first."

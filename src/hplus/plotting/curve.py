@@ -1,4 +1,4 @@
-"""A rate on a line: the curve, its band, and a rug of events."""
+"""A rate or a density on a line: the curve, its band, and a rug of events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
 from hplus._values import value
+from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
 from hplus.plotting.display import (
     BLUE,
@@ -16,14 +17,16 @@ from hplus.plotting.display import (
     Display,
     PlotData,
     check_events,
-    check_model,
+    drawn_window,
     legend,
+    nameless,
+    noun_and_total,
     opacity,
     open_frame,
     thinned,
     tidy,
 )
-from hplus.plotting.words import axis_label, events_words, number, rate_label
+from hplus.plotting.words import axis_label, events_words, height_label, number
 from hplus.windows import Window
 
 
@@ -32,6 +35,7 @@ from hplus.windows import Window
 class CurveData(PlotData):
     """A rate λ at places x of a line, shape (p,) each; `expected` is its integral.
 
+    `noun` is "rate", or "density" if λ is one.
     `low` and `high`, shape (p,), bound it with probability `level`; all three are None without a
     band.
     """
@@ -43,19 +47,25 @@ class CurveData(PlotData):
     low: Floats | None = None
     high: Floats | None = None
     level: float | None = None
+    noun: str = "rate"
 
 
-def curve_data(model: Rate, level: float | None = 0.9, points: int = 512) -> CurveData:
+def curve_data(
+    model: Rate | Density, level: float | None = 0.9, points: int = 512, X: Any = None
+) -> CurveData:
     """λ(x) and its band at equally spaced places, both ends of the window included.
 
-    `level=None` leaves the band out, for a model without `predict_interval`.
+    `level=None` leaves the band out, for a model without `predict_interval`. A density without a
+    window is shown around X (n, 1) or, without X, three standard deviations around its mean.
     """
-    window = check_model(model, (1,))
+    window = drawn_window(model, X, (1,))
     (start,), (end,) = window.bounds()
     x = np.linspace(start, end, check_count("points", points, least=2))
-    low, high = (None, None) if level is None else _interval(model, x[:, None], level)
-    expected = float(model.expected_count(window))
-    return CurveData(window, x, model.predict(x[:, None]), expected, low, high, level)
+    with nameless():
+        low, high = (None, None) if level is None else _interval(model, x[:, None], level)
+        rate = model.predict(x[:, None])
+    noun, expected = noun_and_total(model, window)
+    return CurveData(window, x, rate, expected, low, high, level, noun)
 
 
 def _interval(model: Any, X: Floats, level: float) -> tuple[Floats, Floats]:
@@ -70,7 +80,7 @@ def _interval(model: Any, X: Floats, level: float) -> tuple[Floats, Floats]:
 
 @final
 class IntensityCurveDisplay(Display):
-    """The curve of a rate on a line with its band, and a rug of events X (n, 1) if given."""
+    """The curve of a rate or a density with its band, and a rug of events X (n, 1) if given."""
 
     def __init__(self, data: CurveData, X: Any = None) -> None:
         self.data = data
@@ -79,33 +89,36 @@ class IntensityCurveDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Rate,
+        model: Rate | Density,
         X: Any = None,
         *,
         level: float | None = 0.9,
         points: int = 512,
         ax: Any = None,
     ) -> Self:
-        """Draw the rate of a fitted model, as `curve_data` computes it."""
-        return cls(curve_data(model, level, points), X).plot(ax)
+        """Draw the rate, or the density, of a fitted model, as `curve_data` computes it."""
+        return cls(curve_data(model, level, points, X), X).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 7.5, 3.6
 
     def _title(self) -> str:
         window, expected = self.data.window, self.data.expected
+        title = events_words(self.data.noun, self.events, expected)
+        if self.data.noun == "density":
+            return title
         mean = number(expected / window.volume, 3) + f" per {window.unit}" * bool(window.unit)
-        return f"{events_words(self.events, expected)}, mean rate {mean}"
+        return f"{title}, mean rate {mean}"
 
     def _draw(self, ax: Any) -> None:
         data = self.data
         if data.level is not None:
             label = f"{100.0 * data.level:g} % interval"
             ax.fill_between(data.x, data.low, data.high, color=LIGHT_BLUE, lw=0, label=label)
-        ax.plot(data.x, data.rate, color=BLUE, lw=1.8, label="rate", solid_capstyle="round")
+        ax.plot(data.x, data.rate, color=BLUE, lw=1.8, label=data.noun, solid_capstyle="round")
         if self.events is not None:
             self._draw_rug(ax, thinned(self.events)[:, 0])
-        xlabel, ylabel = axis_label(data.window, 0), rate_label(data.window)
+        xlabel, ylabel = axis_label(data.window, 0), height_label(data.noun, data.window)
         tidy(ax, title=self._title(), xlabel=xlabel, ylabel=ylabel)
         open_frame(ax)
         ax.margins(x=0.0)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 
-from hplus._checks import Floats, shown
+from hplus._checks import Floats, as_points, check_finite, shown
 from hplus._values import Value, value
-from hplus.windows import Window
+from hplus.estimators.base import check_fitted
+from hplus.estimators.density import Density
+from hplus.windows import Box, Interval, Window
 
 INK, GREY, PALE = "#222222", "#8a8f98", "#e4e7ec"
 BLUE, LIGHT_BLUE, RED = "#1f5a93", "#c3d6ea", "#b3322c"
@@ -75,8 +80,53 @@ def new_axes(width: float, height: float) -> Any:
 def check_model(model: Any, dimensions: tuple[int, ...]) -> Window:
     """The window of a fitted rate, refused unless it has one of these numbers of axes."""
     window = getattr(model, "window", None)
+    if isinstance(model, Density):
+        raise TypeError(
+            f"model must be a rate here, got {shown(model)}: IntensityCurveDisplay and "
+            "IntensityMapDisplay draw densities too."
+        )
     if not isinstance(window, Window):
         raise TypeError(f"model must be a rate fitted on a window, got {shown(model)}.")
+    return check_axes(window, dimensions)
+
+
+def drawn_window(model: Any, X: Any, dimensions: tuple[int, ...]) -> Window:
+    """The window of a fitted rate or density; of a density on whole space, a box around X."""
+    if not isinstance(model, Density):
+        return check_model(model, dimensions)
+    check_fitted(model)
+    return check_axes(_around(model, X) if model.window is None else model.window, dimensions)
+
+
+def _around(model: Density, X: Any) -> Window:
+    """X and a tenth of their range around them or, without X, the mean ± 3 standard deviations."""
+    low, high = model.center_ - model.scale_, model.center_ + model.scale_
+    if X is not None:
+        X = check_finite("X", as_points("X", X, len(low)))
+        margin = np.maximum(0.1 * np.ptp(X, axis=0), 1e-3 * model.scale_)
+        low, high = X.min(axis=0) - margin, X.max(axis=0) + margin
+    if len(low) == 1:
+        return Interval(float(low[0]), float(high[0]))
+    return Box(tuple(low.tolist()), tuple(high.tolist()))
+
+
+def noun_and_total(model: Any, window: Window) -> tuple[str, float]:
+    """What is drawn, "rate" or "density", and its integral over the window."""
+    if isinstance(model, Density):
+        return "density", float(model.probability(window))
+    return "rate", float(model.expected_count(window))
+
+
+@contextmanager
+def nameless() -> Iterator[None]:
+    """The points of a picture have no column names: a model that has some need not say so."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
+def check_axes(window: Window, dimensions: tuple[int, ...]) -> Window:
+    """The window, refused unless it has one of these numbers of axes."""
     if window.dimension not in dimensions:
         rule = " or ".join(str(d) for d in dimensions)
         axes = "axis" if rule == "1" else "axes"

@@ -1,4 +1,4 @@
-"""A rate in the plane: an image with units, the window's outline, and a dot for each event."""
+"""A rate or a density in the plane: an image with units, the window's outline, and a dot for each event."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from hplus._checks import Floats, check_count, check_memory, check_number, shown
 from hplus._geometry import Rings
 from hplus._values import value
+from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
 from hplus.plotting.display import (
     INK,
@@ -16,13 +17,22 @@ from hplus.plotting.display import (
     Display,
     PlotData,
     check_events,
-    check_model,
     colour_bar,
+    drawn_window,
+    nameless,
+    noun_and_total,
     opacity,
     thinned,
     tidy,
 )
-from hplus.plotting.words import AXES, axis_label, events_words, quantity, rate_label, window_words
+from hplus.plotting.words import (
+    AXES,
+    axis_label,
+    events_words,
+    height_label,
+    quantity,
+    window_words,
+)
 from hplus.windows import Interval, Planar, Product, Window
 
 SLICES = 64
@@ -42,7 +52,8 @@ class MapData(PlotData):
 
     The edges of the cells are `x`, shape (columns + 1,), and `y`, shape (rows + 1,). A rate on
     three axes is that `at` a place of the last, or its mean over it if `at` is None. `place` is
-    the window of the first two axes, `expected` the rate's integral over the whole window.
+    the window of the first two axes, `expected` the rate's integral over the whole window, `noun`
+    is "rate", or "density" if it is one.
     """
 
     window: Window
@@ -52,11 +63,18 @@ class MapData(PlotData):
     rate: Floats
     expected: float
     at: float | None = None
+    noun: str = "rate"
 
 
-def map_data(model: Rate, cells: int = 256, at: float | None = None) -> MapData:
-    """λ at the centres of `cells` cells on the longest side; cells are square in one unit."""
-    window = check_model(model, (2, 3))
+def map_data(
+    model: Rate | Density, cells: int = 256, at: float | None = None, X: Any = None
+) -> MapData:
+    """λ at the centres of `cells` cells on the longest side; cells are square in one unit.
+
+    A density without a window is shown around X (n, d) or, without X, three standard deviations
+    around its mean.
+    """
+    window = drawn_window(model, X, (2, 3))
     place, levels = place_of(window), _levels(window, at)
     x, y = _edges(place, check_count("cells", cells))
     centres = np.stack(np.meshgrid(_middles(x), _middles(y)), axis=-1)
@@ -64,8 +82,10 @@ def map_data(model: Rate, cells: int = 256, at: float | None = None) -> MapData:
     if not inside.any():
         raise ValueError(f"cells must be more, so that a centre is in the window, got {cells}.")
     rate = np.full(inside.shape, np.nan)
-    rate[inside] = _mean_rate(model, centres[inside], levels)
-    return MapData(window, place, x, y, rate, float(model.expected_count(window)), at)
+    with nameless():
+        rate[inside] = _mean_rate(model, centres[inside], levels)
+    noun, expected = noun_and_total(model, window)
+    return MapData(window, place, x, y, rate, expected, at, noun)
 
 
 def place_of(window: Window) -> Window:
@@ -123,7 +143,7 @@ def _middles(edges: Floats) -> Floats:
     return 0.5 * (edges[1:] + edges[:-1])
 
 
-def _mean_rate(model: Rate, X: Floats, levels: Floats) -> Floats:
+def _mean_rate(model: Rate | Density, X: Floats, levels: Floats) -> Floats:
     """The mean of λ(X[i], levels[k]) over the places k on the last axis, shape (n,)."""
     total = np.zeros(len(X))
     # one level at a time: memory stays that of a single map
@@ -134,7 +154,7 @@ def _mean_rate(model: Rate, X: Floats, levels: Floats) -> Floats:
 
 @final
 class IntensityMapDisplay(Display):
-    """A rate as an image, with the window's outline and a dot for each event X (n, d) if given.
+    """A rate or a density as an image, with the window's outline and a dot for each event X (n, d).
 
     Colours follow the rate or, where its largest value is far above its median, the square root.
     """
@@ -146,28 +166,30 @@ class IntensityMapDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        model: Rate,
+        model: Rate | Density,
         X: Any = None,
         *,
         cells: int = 256,
         at: float | None = None,
         ax: Any = None,
     ) -> Self:
-        """Draw the rate of a fitted model, as `map_data` computes it."""
-        return cls(map_data(model, cells, at), X).plot(ax)
+        """Draw the rate, or the density, of a fitted model, as `map_data` computes it."""
+        return cls(map_data(model, cells, at, X), X).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return plane_size(self.data.place)
 
     def _title(self) -> str:
         data = self.data
-        title = f"{events_words(self.events, data.expected)}, {window_words(data.place)}"
+        title = events_words(data.noun, self.events, data.expected)
+        if data.noun == "rate":
+            title = f"{title}, {window_words(data.place)}"
         if data.window.dimension == 2:
             return title
         unit, (low, high) = data.window.axis_units[2], np.array(data.window.bounds())[:, 2]
         if data.at is None:
-            return f"{title}\nrate averaged over {quantity(high - low, unit)}"
-        return f"{title}\nrate at {AXES[2]} = {quantity(data.at, unit)}"
+            return f"{title}\n{data.noun} averaged over {quantity(high - low, unit)}"
+        return f"{title}\n{data.noun} at {AXES[2]} = {quantity(data.at, unit)}"
 
     def _draw(self, ax: Any) -> None:
         from matplotlib.colors import PowerNorm
@@ -183,7 +205,8 @@ class IntensityMapDisplay(Display):
         if self.events is not None:
             draw_dots(ax, thinned(self.events)[:, :2])
         draw_plane(ax, data.place)
-        colour_bar(ax, image, rate_label(data.window) + ", square-root colours" * steep)
+        label = height_label(data.noun, data.window)
+        colour_bar(ax, image, label + ", square-root colours" * steep)
         xlabel, ylabel = axis_label(data.window, 0), axis_label(data.window, 1)
         tidy(ax, title=self._title(), xlabel=xlabel, ylabel=ylabel)
 

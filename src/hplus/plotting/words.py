@@ -23,6 +23,11 @@ def rate_label(window: Window | None) -> str:
     return f"events per {window.volume_unit or f'unit of {size}'}"
 
 
+def height_label(noun: str, window: Window) -> str:
+    """What a curve or a colour says: the rate in its unit, or "density"."""
+    return rate_label(window) if noun == "rate" else noun
+
+
 def number(x: float, digits: int = 4) -> str:
     """x to so many digits, but with its whole part in full, by thousands from 10,000 on."""
     digits = max(digits, len(f"{abs(x):.0f}"))
@@ -46,11 +51,11 @@ def count_words(n: int, noun: str = "event") -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def events_words(events: Floats | None, expected: float) -> str:
+def events_words(noun: str, events: Floats | None, expected: float) -> str:
     """How many events are shown or, if none were given, how many the rate expects."""
     if events is None:
-        return f"{number(expected, 3)} events expected"
-    return count_words(len(events))
+        return f"{number(expected, 3)} events expected" if noun == "rate" else noun
+    return count_words(len(events), "event" if noun == "rate" else "value")
 
 
 def window_words(window: Window) -> str:
