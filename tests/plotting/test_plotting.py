@@ -138,7 +138,7 @@ def test_a_density_is_drawn_with_its_band_and_a_stroke_for_each_value(window, rn
     X = pd.DataFrame({"length": rng.gamma(9.0, 1.0, 80)})
     model = Density(window).fit(X)
     drawn = IntensityCurveDisplay.from_estimator(model, X)
-    band, rug = drawn.ax_.collections
+    _, rug = drawn.ax_.collections
     assert (drawn.ax_.get_ylabel(), drawn.ax_.get_title(loc="left")) == ("density", "80 values")
     assert [text.get_text() for text in drawn.ax_.get_legend().texts][1] == "density"
     assert len(rug.get_segments()) == 80
@@ -162,7 +162,7 @@ def test_a_density_anywhere_is_drawn_without_values_and_in_the_plane_too(rng, co
         drawn = IntensityMapDisplay.from_estimator(Density().fit(X), X, cells=16)
     assert drawn.ax_.get_title(loc="left") == "60 values"
     assert drawn.figure_.axes[1].get_ylabel().startswith("density")
-    with pytest.raises(TypeError, match="model must be a rate here, got Density.*draw densities"):
+    with pytest.raises(TypeError, match=r"model must be a rate here, got Density.*draw densities"):
         ResidualDisplay.from_estimator(Density(BOX), X)
 
 

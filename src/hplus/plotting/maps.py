@@ -1,4 +1,4 @@
-"""A rate or a density in the plane: an image with units, the window's outline, and a dot for each event."""
+"""A rate or density in the plane: an image with units, the outline, a dot for each event."""
 
 from __future__ import annotations
 
