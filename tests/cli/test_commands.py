@@ -107,6 +107,19 @@ def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):
     assert words.startswith("The rate fits") == found["fits"]
 
 
+def test_a_week_watched_in_part_fits_its_own_events_and_those_of_whole_weeks(folder, run):
+    rng, monday = np.random.RandomState(0), np.datetime64("2026-01-05T00:00:00")
+    for name, days in (("part", 10.5), ("whole", 28.0)):
+        stamps = monday + (86_400 * days * rng.uniform(size=2000)).astype("timedelta64[s]")
+        (folder / f"{name}.csv").write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    words = ["--time", "when", "--from", "2026-01-05", "--to", "2026-01-15 12:00"]
+    run("fit", "part.csv", *words, "--cycle", "week", "--holdout", 0, "-o", "part.hplus")
+    for name, said in (("part", False), ("whole", True)):
+        found = run("check", "part.hplus", f"{name}.csv")
+        assert found.stdout.startswith("The rate fits")
+        assert ("not from the time of the fit" in found.stderr) == said
+
+
 def test_the_same_file_and_seed_give_the_same_model(kept, folder, run):
     words = f"fit {kept}/line.csv --columns t --window 0,10 --json"
     first, second = (json.loads(run(*words.split()).stdout) for _ in range(2))

@@ -17,9 +17,11 @@ from click.testing import CliRunner
 from hplus import Box, Interval, load
 from hplus.cli.commands import hplus
 from hplus.cli.live import BARS, SHADES, Picture, bars, picture
+from hplus.cli.stream import NO_END
 from hplus.storage import files
 from hplus.storage.documents import pack
 from hplus.studies.frames import Frame
+from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
 from hplus.studies.spans import Amount, Clock
@@ -320,6 +322,26 @@ def test_quiet_lines_become_safe_and_a_file_can_be_followed(tmp_path, monkeypatc
     assert hplus.main(words, standalone_mode=False) == 130
     told = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [line["offset"] for line in told] == [data[:205].rindex(b"\n") + 1, len(data)]
+
+
+def test_times_that_look_rounded_at_the_start_are_taken_as_they_are(tmp_path):
+    path, state, whole = tmp_path / "a.csv", tmp_path / "state", tmp_path / "whole.hplus"
+    stamps = np.datetime64("2026-01-05T00:00:00") + np.arange(800).astype("timedelta64[h]")
+    stamps[60:] += np.timedelta64(7, "m")
+    rows = [f"{t}\n" for t in stamps]
+    words = ["stream", str(path), "--time", "at", "--from", "2026-01-05", "--cycle", "day"]
+    words += ["--state", str(state), "-o", str(whole), "--json"]
+    frames = []
+    for seen in (60, 800):
+        path.write_text("at\n" + "".join(rows[:seen]))
+        found = CliRunner().invoke(hplus, words)
+        assert found.exit_code == 0, found.output
+        frames.append(plan(str(path), time="at", start="2026-01-05", end=NO_END, cycle="day"))
+    assert [frame.clock.spread for frame in frames] == [3600.0, 0.0]
+    study = StreamStudy(frames[0]).fit(str(path))
+    assert study.settings() == load(whole).settings()
+    Z = np.linspace(0.0, 24.0, 50)[:, None]
+    np.testing.assert_array_equal(study.model_.predict(Z), load(whole).model_.predict(Z))
 
 
 def test_a_header_without_the_columns_is_refused():

@@ -131,6 +131,60 @@ def test_the_same_random_state_thins_alike():
     assert not np.array_equal(a, c)
 
 
+# exposure
+
+
+@every_window
+@pytest.mark.parametrize("seen", [lambda X: 1.0 + X[:, 0], "array"], ids=["function", "array"])
+def test_a_flat_rate_watched_longer_to_the_right_is_checked_as_one_that_rises_there(
+    window, seen, monkeypatch
+):
+    """λE of a flat λ and E = 1 + x₁ is a slope."""
+    monkeypatch.setattr(residuals, "LATTICE", 2**15)
+    rising, constant = Slope(window, 40.0, 40.0), Slope(window, 40.0, 0.0)
+    X = events(rising, 12)
+    if seen == "array":
+        seen = np.ones((2,) * window.dimension)
+        seen[1] = 4.0
+    told, want = check(constant, X, exposure=seen), check(rising, X)
+    for name in ("observed", "expected"):
+        np.testing.assert_allclose(getattr(told.quadrats, name), getattr(want.quadrats, name))
+    np.testing.assert_array_equal(told.thinned.points, want.thinned.points)
+    if want.rescaling is not None:
+        np.testing.assert_allclose(told.rescaling.times, want.rescaling.times, atol=1e-6)
+        np.testing.assert_allclose(told.rescaling.gaps, want.rescaling.gaps, atol=1e-3)
+    assert not told.faults
+    assert check(constant, X).faults
+
+
+def test_rates_of_a_calibration_are_free_of_exposure():
+    class Steps(Slope):
+        def predict(self, X):
+            return np.where(X[:, 0] > 1.0, 4.0, 2.0)
+
+    X = [[0.5], [1.2], [2.0], [2.5]]
+    told = check(Steps(Interval(0, 3), 1.0, 0.0), X, exposure=lambda X: 3.0 + 3.0 * (X[:, 0] > 2.0))
+    np.testing.assert_allclose(told.calibration.rates, [2.0, 4.0])
+    np.testing.assert_allclose(told.calibration.expected, [4 / 7, 24 / 7], rtol=1e-4)
+    np.testing.assert_array_equal(told.calibration.observed, [1.0, 3.0])
+
+
+def test_tenths_of_the_events_that_are_seen_are_expected_in_each_bin():
+    model = right(Interval(0, 3))
+    X = events(model, 14)
+    bins = check(model, X, exposure=lambda X: np.exp(2.0 * X[:, 0])).calibration
+    np.testing.assert_allclose(bins.expected, len(X) / 10, rtol=1e-3)
+
+
+@pytest.mark.parametrize("exposure", [7.0, lambda X: np.full(len(X), 0.3)])
+@every_window
+def test_an_even_exposure_changes_nothing_bit_for_bit(window, exposure, monkeypatch):
+    monkeypatch.setattr(residuals, "LATTICE", 2**15)
+    model = right(window)
+    X = events(model, 13)
+    assert check(model, X, exposure=exposure) == check(model, X)
+
+
 # time rescaling
 
 
@@ -267,6 +321,11 @@ def test_a_rate_of_few_values_has_as_few_bins():
         (flat(TRIANGLE), np.empty((0, 2)), {}, "X must hold at least one event, got none"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": (1, 2, 3)}, "quadrats must be one number or 2"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": 0}, "quadrats must be a whole number"),
+        (flat(TRIANGLE), [[1.0, 1.0]], {"exposure": 0}, "exposure must be a positive"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: -X[:, 0]}, "exposure must be at least 0"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X}, "exposure must give one number for"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": [1.0, 2.0]}, "exposure must be an array with 2"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 where events"),
         (Slope(TRIANGLE, 0.0, 0.0), [[1.0, 1.0]], {}, "a rate above 0 somewhere, got 0 every"),
         (Slope(TRIANGLE, -1.0, 0.0), [[1.0, 1.0]], {}, "rate must be at least 0, got -1"),
         (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must hold finite numbers"),

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hplus import load, progress, save
+from hplus.studies import quantities
 from hplus.studies.columns import Part, learned_column
 from hplus.studies.leaks import leaks
 from hplus.studies.quantities import QuantityStudy, poisson_deviance
@@ -268,6 +269,27 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
         study.predict(columns | {"shop": columns["hour"]})
     with pytest.raises(ValueError, match="name must be one of"):
         study.effect("colour")
+
+
+def test_a_fifth_with_all_that_is_above_zero_is_not_the_one_held_out(monkeypatch):
+    monkeypatch.setattr(quantities, "HELD_OUT", 10)  # a single fifth
+    y = np.zeros(50)
+    y[np.random.RandomState(3).permutation(50)[:2]] = 1.0
+    study = QuantityStudy(random_state=3).fit({"x": np.arange(50.0)}, y)
+    assert study.summary_["held_out"] == 10
+    assert study.summary_["plain_mean"]["mean_absolute_error"] == pytest.approx(2 / 40)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan"), np.datetime64("NaT")])
+def test_missing_text_is_refused_as_a_missing_number_is(study, nothing):
+    row = one_row(6.0, nothing, 2.0, np.datetime64("2024-01-05"))
+    row = {name: np.concatenate([entries, entries]) for name, entries in row.items()}
+    row["shop"][0] = "nan"
+    said = "column 'shop' must hold finite values, got 1 missing or infinite, the first in row 1"
+    with pytest.raises(ValueError, match=said):
+        study.predict(row)
+    with pytest.raises(ValueError, match=said):
+        learned_column("shop", row["shop"])
 
 
 def test_the_deviance_is_zero_at_the_truth_only():

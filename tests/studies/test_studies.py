@@ -11,6 +11,7 @@ from hplus.studies.expect import expect, grid_regions, time_asked, whole
 from hplus.studies.plans import plan
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
 from hplus.tables import source
+from hplus.tables.source import TableError
 from hplus.windows import Cycle, Polygons
 
 
@@ -153,6 +154,52 @@ def test_longitude_and_latitude_become_kilometres_in_either_order(tmp_path):
     assert first.describe(first.window.bounds()[0])[0] == {"lon": -74.2, "lat": 40.5}
     plain = plan(str(path), ("lon", "lat"), window=(-74.2, 40.5, -73.7, 40.9), lonlat=False)
     assert plain.window.volume == pytest.approx(0.2)
+
+
+def test_a_window_may_be_an_array(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("x,y\n0.5,0.5\n")
+    frame = plan(str(path), ("x", "y"), window=np.array([0.0, 0.0, 1.0, 2.0]))
+    assert frame == plan(str(path), ("x", "y"), window=(0, 0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    "words", [{"zone": "Nowhere/Land"}, {"form": "%Y"}, {"cycle": "day"}, {"end": "2026-01-01"}]
+)
+def test_words_about_times_need_a_column_of_times(calls, words):
+    with pytest.raises(ValueError, match="--timezone and --time-format need a column of times"):
+        plan(str(calls), ("x",), window=(0, 1), **words)
+
+
+def test_events_outside_the_time_watched_are_told_with_the_time_that_holds_them(calls):
+    late = plan(str(calls), time="when", start="2027-01-01", end="2027-02-01")
+    with pytest.raises(TableError, match="range is --from 2026-01-01 --to 2026-01-31"):
+        EventStudy(late).fit(str(calls))
+
+
+@pytest.mark.parametrize(
+    ("exposure", "expected", "words"),
+    [
+        (None, 600.0, "the time watched"),
+        (Amount.parse("5"), 120.0, "one unit of exposure"),
+        (Amount.parse("5 games"), 120.0, "one game"),
+    ],
+)
+def test_counts_are_for_the_exposure_that_is_said(calls, exposure, expected, words):
+    frame = plan(str(calls), ("x",), window=(0, 1))
+    study = EventStudy(frame, exposure, holdout=0.0).fit(str(calls))
+    time = time_asked(study, None)
+    assert time.words == words
+    assert expect(study, [whole(frame)], time)[0].expected == pytest.approx(expected, rel=1e-6)
+
+
+def test_counts_of_a_time_say_for_which_exposure_they_are(calls):
+    frame = plan(str(calls), time="when", start="2026-01-01", end="2026-01-31")
+    study = EventStudy(frame, Amount(5.0), holdout=0.0).fit(str(calls))
+    time = time_asked(study, None, "2026-01-02", "2026-01-03")
+    assert time.words == "2026-01-02 to 2026-01-03, in one unit of exposure"
+    ((part, _),) = time.parts
+    assert part == Interval(1.0, 2.0)
 
 
 def test_a_map_of_the_world_goes_round(tmp_path):

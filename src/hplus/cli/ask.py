@@ -35,7 +35,7 @@ from hplus.cli.words import (
 )
 from hplus.evaluation import check as check_rate
 from hplus.studies.draws import draw
-from hplus.studies.events import Events, read_events
+from hplus.studies.events import Events, placed, read_events
 from hplus.studies.expect import Expected, grid_regions, named_regions, time_asked, whole
 from hplus.studies.expect import expect as expected_counts
 from hplus.studies.quantities import QuantityStudy
@@ -217,7 +217,7 @@ def check(model: str, events: str, as_json: bool) -> None:
     study = load_model(model, EventStudy)
     kept = Events(study.frame, 0.0, seed=0)
     reading = read_events(open_table(events), study.frame.at_any_time(), kept)
-    found = check_rate(study.model_, kept.known.X)
+    found = check_rate(study.model_, kept.known.X, exposure=_exposure(study, events))
     if as_json:
         print_json({
             "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
@@ -234,6 +234,20 @@ def check(model: str, events: str, as_json: bool) -> None:
         if study.holdout_ is not None:
             note(f"On those held out of it: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))
+
+
+def _exposure(study: EventStudy, events: str) -> Any:
+    """How often each hour of a cycle was watched: as for the fit, if events are of that time."""
+    clock = study.frame.clock
+    if clock is not None and clock.cycle:
+        parts = placed(open_table(events), study.frame)
+        if any(part.dropped["outside the time watched"] for part in parts):
+            note(
+                f"Some events are not from the time of the fit: every hour of the {clock.cycle} is "
+                "taken to have been watched equally often."
+            )
+            return 1.0
+    return study.exposure_over_window
 
 
 @click.command(

@@ -104,9 +104,6 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
     frame = plan(_table(feed, kept if options["live"] else None), **words)
-    if frame.clock is not None:
-        # what is there at the start must not decide
-        frame = frame.replace(clock=frame.clock.replace(spread=0.0))
     asked = StreamStudy(
         frame, options["method"], options["budget"], options["forget"], options["exposure"]
     ).begin()

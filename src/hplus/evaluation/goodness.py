@@ -7,7 +7,14 @@ from typing import Any, final
 import numpy as np
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_floats, check_count, check_finite, shown
+from hplus._checks import (
+    Floats,
+    as_floats,
+    check_count,
+    check_finite,
+    check_positive,
+    shown,
+)
 from hplus._values import Value, value
 from hplus.evaluation.residuals import (
     Calibration,
@@ -23,7 +30,8 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
-from hplus.windows import Interval
+from hplus.grids import TensorGrid
+from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05
 """Chance that some check finds fault with a rate that is right, at most."""
@@ -34,7 +42,8 @@ SIGNIFICANCE = 0.05
 class Check(Value):
     """What the checks of a rate found; `print` it for a table in words.
 
-    `count` events were seen and `expected` were expected; the checks scale the rate to the count.
+    `count` events were seen and `expected` were expected in one unit of exposure; the checks scale
+    the rate to the count.
     `rescaling` is None unless the window is one of time, or any other line.
     """
 
@@ -88,11 +97,13 @@ class Check(Value):
         return [f"{'where rate is':<16}{'expected':>10}{'observed':>10}   90 % of counts", *rows]
 
 
-def check(model: Rate, X: Any, *, quadrats: Any = None, random_state: Any = 0) -> Check:
+def check(
+    model: Rate, X: Any, *, exposure: Any = 1.0, quadrats: Any = None, random_state: Any = 0
+) -> Check:
     """Does a fitted rate fit the events X (n, d)? Four checks on a line, three in space.
 
-    Time rescaling: ∫λ up to an event is uniform. Quadrats: events and expected events in boxes.
-    Thinning: kept with probability level/λ(x), events are uniform where λ >= level. Calibration:
+    Time rescaling: ∫λE up to an event is uniform. Quadrats: events and expected events in boxes.
+    Thinning: kept with probability level/λE, events are uniform where λE >= level. Calibration:
     events and expected events where the rate is low, and so on to where it is high.
 
     The p-values are right for events that were not used in the fit. Of those that were, they are
@@ -104,6 +115,9 @@ def check(model: Rate, X: Any, *, quadrats: Any = None, random_state: Any = 0) -
         Fitted, with `window`, `predict` and `expected_count`.
     X : array (n, d)
         Events in the model's window.
+    exposure : float, function or array, default=1.0
+        E, how long or how often the window was watched when X were seen: a number, which changes
+        nothing, a function of points, or an array over the window's bounding box.
     quadrats : int or tuple of int, default=None
         Boxes on each axis; None makes 2√n of them or, for fewer than 100 events, n/5.
     random_state : int, RandomState or None, default=0
@@ -114,23 +128,63 @@ def check(model: Rate, X: Any, *, quadrats: Any = None, random_state: Any = 0) -
     if len(X) == 0:
         raise ValueError("X must hold at least one event, got none.")
     cells = Cells(window, _shape(quadrats, len(X), window.dimension))
-    seen = _predicted(model, X, lattice(window, cells.shape))
+    seen = _predicted(model, X, lattice(window, cells.shape), exposure)
     return Check(
         count=len(X),
         expected=float(model.expected_count(window)),
-        quadrats=cells.quadrats(X, seen.nodes, seen.node_rates),
+        quadrats=cells.quadrats(X, seen.nodes, seen.node_intensities),
         thinned=_thinned(cells, seen, quadrats, rng),
         calibration=calibration(seen),
-        rescaling=_rescaling(model, X) if window.dimension == 1 else None,
+        rescaling=_rescaling(model, seen) if window.dimension == 1 else None,
     )
 
 
-def _predicted(model: Rate, X: Floats, nodes: Floats) -> Predicted:
-    """The rate at events and nodes, refused unless it is above 0 at some node."""
-    seen = Predicted(X, _rates(model, X), nodes, _rates(model, nodes))
-    if not np.any(seen.node_rates > 0.0):
+def _predicted(model: Rate, X: Floats, nodes: Floats, exposure: Any) -> Predicted:
+    """Rate and exposure at events and nodes, refused unless both are above 0 at some node."""
+    at_events, at_nodes = _exposures(exposure, model.window, X, nodes)
+    seen = Predicted(X, _rates(model, X), at_events, nodes, _rates(model, nodes), at_nodes)
+    if not np.any(seen.node_intensities > 0.0):
         raise ValueError("model must predict a rate above 0 somewhere, got 0 everywhere.")
     return seen
+
+
+def _exposures(exposure: Any, window: Window, X: Floats, nodes: Floats) -> tuple[Floats, Floats]:
+    """How long events and nodes were watched, as shares of the longest, shapes (n,) and (q,)."""
+    if np.ndim(exposure) == 0 and not callable(exposure):
+        check_positive("exposure", exposure)
+        return np.ones(len(X)), np.ones(len(nodes))
+    at_events, at_nodes = (_watched(exposure, window, points) for points in (X, nodes))
+    if at_nodes.min() < 0.0 or not at_nodes.max() > 0.0:
+        raise ValueError(
+            "exposure must be at least 0 everywhere and above 0 somewhere, got values from "
+            f"{at_nodes.min():.6g} to {at_nodes.max():.6g}."
+        )
+    if not at_events.min() > 0.0:
+        raise ValueError(
+            f"exposure must be above 0 where events were seen, got {at_events.min():.6g} at one: "
+            "correct the exposure or drop such events."
+        )
+    return at_events / at_nodes.max(), at_nodes / at_nodes.max()
+
+
+def _watched(exposure: Any, window: Window, points: Floats) -> Floats:
+    """A function, or an array of values on a regular grid over the box, at points (n,)."""
+    if callable(exposure):
+        values = check_finite("exposure", as_floats("exposure", exposure(points)))
+        if values.shape != (len(points),):
+            raise ValueError(
+                f"exposure must give one number for each of the {len(points)} points it is called "
+                f"with, got shape {values.shape}."
+            )
+        return values
+    values = check_finite("exposure", as_floats("exposure", exposure))
+    if values.ndim != window.dimension or min(values.shape) < 2:
+        raise ValueError(
+            f"exposure must be an array with {window.dimension} axes of at least 2 values, the "
+            f"first and last on the edges of the window, got shape {values.shape}."
+        )
+    low, high = window.bounds()
+    return TensorGrid(tuple(low), tuple(high), values.shape).interpolate(values, points)
 
 
 def _shape(quadrats: Any, count: float, dimension: int) -> tuple[int, ...]:
@@ -157,14 +211,25 @@ def _rates(model: Rate, X: Floats) -> Floats:
 def _thinned(cells: Cells, seen: Predicted, quadrats: Any, rng: Any) -> Thinned:
     """The events that thinning keeps, in quadrats: fewer of them for fewer events, if not given."""
     points, level, high = thin_to_level(seen, rng)
-    expected = len(seen.X) * level * high.sum() / seen.node_rates.sum()
+    expected = len(seen.X) * level * high.sum() / seen.node_intensities.sum()
     coarser = cells.replace(shape=_shape(quadrats, expected, len(cells.shape)))
     uniform = coarser.quadrats(points, seen.nodes[high], np.ones(high.sum()))
     return Thinned(points, level, uniform)
 
 
-def _rescaling(model: Rate, X: Floats) -> Rescaling:
-    """Time rescaling of events on a line, by ∫λ over the intervals between them."""
+def _rescaling(model: Rate, seen: Predicted) -> Rescaling:
+    """Time rescaling of events on a line, by ∫λE over the intervals between them."""
+    if np.all(seen.node_exposures == 1.0):
+        return rescale_time(_between(model, seen.X))
+    low, high = model.window.bounds()
+    edges = np.linspace(low[0], high[0], len(seen.nodes) + 1)
+    total = np.append(0.0, np.cumsum(seen.node_intensities))
+    before = np.interp(np.sort(seen.X[:, 0]), edges, total)
+    return rescale_time(np.diff(before, prepend=0.0, append=total[-1]))
+
+
+def _between(model: Rate, X: Floats) -> Floats:
+    """∫λ up to, between and after n events on a line, shape (n + 1,)."""
     times, inverse = np.unique(X[:, 0], return_inverse=True)
     low, high = model.window.bounds()
     edges = np.concatenate([low, times, high])
@@ -176,4 +241,4 @@ def _rescaling(model: Rate, X: Floats) -> Rescaling:
     before = np.concatenate([np.flatnonzero(np.diff(np.sort(inverse), prepend=-1)), [len(X)]])
     increments = np.zeros(len(X) + 1)
     increments[before] = integrals
-    return rescale_time(increments)
+    return increments

@@ -34,12 +34,27 @@ ROUNDING = 1e-9
 @final
 @value
 class Predicted(Value):
-    """Events X (n, d) and nodes (q, d) that stand for equal volumes, with the rate at each."""
+    """Events X (n, d) and nodes (q, d) for equal volumes, with rate λ and exposure E at each.
+
+    Events are seen at the intensity λE.
+    """
 
     X: Floats
     rates: Floats
+    exposures: Floats
     nodes: Floats
     node_rates: Floats
+    node_exposures: Floats
+
+    @property
+    def intensities(self) -> Floats:
+        """λE at each event, shape (n,)."""
+        return self.rates * self.exposures
+
+    @property
+    def node_intensities(self) -> Floats:
+        """λE at each node, shape (q,)."""
+        return self.node_rates * self.node_exposures
 
 
 @value
@@ -86,7 +101,10 @@ class Quadrats(Counts):
 @final
 @value
 class Thinned(Value):
-    """Events kept so that their rate is `level` wherever it was more; uniform there if it fits."""
+    """Events kept so that their rate is `level` wherever it was more; uniform there if it fits.
+
+    Where exposure is uneven, rates are those where it is largest.
+    """
 
     points: Floats
     level: float
@@ -217,15 +235,17 @@ def _inside(n: int, d: int) -> Any:
 
 
 def thin_to_level(seen: Predicted, rng: Any) -> tuple[Floats, float, Bools]:
-    """Events kept with probability level/λ(x) where λ >= level: their rate is level there.
+    """Events kept with probability level/λE where λE >= level: they are seen at level there.
 
-    The level is the rate below which 5 % of the events are expected: at the lowest rate of all
+    The level is the intensity below which 5 % of the events are expected: at the lowest of all
     hardly any would be left. It depends on the rate alone, not on the events. Returns the events
-    (m, d), the level, and whether each node lies where λ >= level, (q,).
+    (m, d), the level, and whether each node lies where λE >= level, (q,).
     """
-    level = float(_levels(seen.node_rates, np.array([THINNED_SHARE]))[0]) * (1.0 - ROUNDING)
-    kept = rng.random_sample(len(seen.X)) * seen.rates < level
-    return seen.X[kept & (seen.rates >= level)], level, seen.node_rates >= level
+    at_events, at_nodes = seen.intensities, seen.node_intensities
+    share = np.array([THINNED_SHARE])
+    level = float(_levels(at_nodes, at_nodes, share)[0]) * (1.0 - ROUNDING)
+    kept = rng.random_sample(len(seen.X)) * at_events < level
+    return seen.X[kept & (at_events >= level)], level, at_nodes >= level
 
 
 def calibration(seen: Predicted, bins: int = 10) -> Calibration:
@@ -233,27 +253,29 @@ def calibration(seen: Predicted, bins: int = 10) -> Calibration:
 
     Bins between which the rate does not differ are joined.
     """
-    cuts = _cuts(seen.node_rates, bins)
+    cuts = _cuts(seen.node_rates, seen.node_intensities, bins)
     cell, size = np.searchsorted(cuts, seen.node_rates), len(cuts) + 1
-    nodes, mass = np.bincount(cell, minlength=size), np.bincount(cell, seen.node_rates, size)
+    watched, mass = (
+        np.bincount(cell, weights, size) for weights in (seen.node_exposures, seen.node_intensities)
+    )
     expected = len(seen.X) * mass / mass.sum()
     observed = np.bincount(np.searchsorted(cuts, seen.rates), minlength=size).astype(float)
     low, high = poisson.interval(LEVEL, expected)
-    return Calibration(observed, expected, rates=mass / nodes, low=low, high=high)
+    return Calibration(observed, expected, rates=mass / watched, low=low, high=high)
 
 
-def _cuts(node_rates: Floats, bins: int) -> Floats:
+def _cuts(node_rates: Floats, masses: Floats, bins: int) -> Floats:
     """Rates between bins of equal expected count, a little above those of nodes, (bins - 1,).
 
     Fewer where the rate has plateaus, so that no bin is empty.
     """
-    cuts = _levels(node_rates, np.arange(1, bins) / bins) * (1.0 + ROUNDING)
+    cuts = _levels(node_rates, masses, np.arange(1, bins) / bins) * (1.0 + ROUNDING)
     cuts = cuts[cuts < node_rates.max()]
     return cuts[cuts > np.append(0.0, cuts[:-1]) * (1.0 + 2.0 * ROUNDING)]
 
 
-def _levels(node_rates: Floats, shares: Floats) -> Floats:
-    """The rates below which these shares of the expected events lie, shape (k,)."""
-    ordered = np.sort(node_rates)
-    mass = np.cumsum(ordered)
-    return ordered[np.searchsorted(mass, shares * mass[-1])]
+def _levels(node_rates: Floats, masses: Floats, shares: Floats) -> Floats:
+    """The rates below which these shares of the masses at the nodes lie, shape (k,)."""
+    order = np.argsort(node_rates, kind="stable")
+    mass = np.cumsum(masses[order])
+    return node_rates[order][np.searchsorted(mass, shares * mass[-1])]

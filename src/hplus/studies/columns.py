@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from hplus._checks import Floats, as_floats, frozen_array, shown
+from hplus._checks import Bools, Floats, as_floats, frozen_array, shown
 from hplus._values import Value, value
 from hplus.estimators.base import check_size
 from hplus.kernels import Finite, Gaussian, Kernel, Periodic
@@ -24,6 +24,9 @@ YEAR, WEEK, DAY = 365.25, 7.0, 1.0
 
 APART = 1e6
 """The squared distance of different labels: kernels are 0 there, on any scale."""
+
+MISSING = ("None", "nan", "NaT", "<NA>")
+"""How entries that stand for none are written, if they are not text."""
 
 MOST_SHOWN = 1000
 """Values at most at which an effect is shown."""
@@ -208,6 +211,8 @@ def _texts(name: str, entries: Any) -> list[str]:
     array = np.asarray(entries)
     if array.ndim != 1 or (array.size and _kind(array) != "text"):
         raise TypeError(f"column {name!r} must hold text as in fit, got {shown(entries)}.")
+    missing = [not isinstance(entry, str) and str(entry) in MISSING for entry in array]
+    _check_known(name, np.array(missing, dtype=bool))
     return [str(entry) for entry in array]
 
 
@@ -223,13 +228,17 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
         x = as_floats(f"column {name!r}", entries)
     if x.ndim != 1:
         raise ValueError(f"column {name!r} must be one number a row, got shape {x.shape}.")
-    bad = np.flatnonzero(~np.isfinite(x))
-    if len(bad):
-        raise ValueError(
-            f"column {name!r} must hold finite values, got {len(bad)} missing or infinite, the "
-            f"first in row {bad[0]}: drop or fill those rows first."
-        )
+    _check_known(name, ~np.isfinite(x))
     return x
+
+
+def _check_known(name: str, bad: Bools) -> None:
+    rows = np.flatnonzero(bad)
+    if len(rows):
+        raise ValueError(
+            f"column {name!r} must hold finite values, got {len(rows)} missing or infinite, the "
+            f"first in row {rows[0]}: drop or fill those rows first."
+        )
 
 
 def _cycle(distinct: Floats) -> float:

@@ -13,7 +13,7 @@ from hplus._values import Value, value
 from hplus.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.frames import Frame, Placed
-from hplus.studies.spans import moment
+from hplus.studies.spans import SECONDS, moment
 from hplus.tables.cells import Zone
 from hplus.tables.source import Table, TableError, open_table
 from hplus.windows import Window
@@ -158,11 +158,11 @@ def _nothing(
         return f"{table.path} has a header but no rows: there is nothing to learn from."
     reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common(3))
     advice = "check the names of the columns"
-    if "outside the window" in dropped:
+    if "outside the window" in dropped or "outside the time watched" in dropped:
         advice = f"the data's range is {range_option(frame, low, high)}"
-        if _swapped(frame, low, high):
-            a, b = frame.columns
-            advice = f"longitude and latitude look swapped, try --lonlat {b},{a}"
+    if "outside the window" in dropped and _swapped(frame, low, high):
+        a, b = frame.columns
+        advice = f"longitude and latitude look swapped, try --lonlat {b},{a}"
     return f"none of the {rows} rows of {table.path} can be used ({reasons}): {advice}."
 
 
@@ -183,8 +183,16 @@ def range_option(frame: Frame, low: Floats, high: Floats) -> str:
     if d:
         parts.append(window_option(low[:d], high[:d]))
     if frame.clock is not None:
-        parts.append(f"--from {moment(float(low[-1]))} --to {moment(float(high[-1]))}")
+        parts.append(times_option(float(low[-1]), float(high[-1])))
     return " ".join(parts)
+
+
+def times_option(low: float, high: float) -> str:
+    """A time around data as options to paste: whole days or, of a short time, whole seconds."""
+    step = SECONDS["day"] if high - low > 2 * SECONDS["day"] else 1.0
+    # what comes at the very end is not in a time
+    first, last = np.floor(low / step) * step, np.ceil((high + 1e-3) / step) * step
+    return f"--from {moment(float(first))} --to {moment(float(last))}"
 
 
 def window_option(low: Floats, high: Floats) -> str:

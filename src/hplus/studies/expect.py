@@ -108,7 +108,8 @@ def time_asked(
         return _of_exposure(study, lasting, start, end)
     if lasting is not None and end is not None:
         raise ValueError("say how long with --for or until when with --to, not both.")
-    a = clock.end if start is None else seconds_of("--from", start, clock.zone)
+    begins = clock.end if clock.cycle else clock.start
+    a = begins if start is None else seconds_of("--from", start, clock.zone)
     if clock.cycle:
         if end is not None:
             seconds = seconds_of("--to", end, clock.zone) - a
@@ -118,7 +119,6 @@ def time_asked(
             raise ValueError("the time that is asked for must end after it begins.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Time(parts, _span(a, a + seconds))
-    a = clock.start if start is None else a
     b = clock.end if end is None else seconds_of("--to", end, clock.zone)
     if lasting is not None:
         b = a + lasting.of(Amount(1.0, "s"))
@@ -129,8 +129,15 @@ def time_asked(
         )
     scale = SECONDS[clock.unit]
     part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
-    unit = study.exposure_.unit
-    return Time([(part, 1.0)], _span(a, b) + (f", in one {unit}" if unit else ""))
+    once = _one(study.exposure_)
+    return Time([(part, 1.0)], _span(a, b) + (f", in {once}" if once else ""))
+
+
+def _one(exposure: Amount) -> str:
+    """One unit of an exposure in words; "" if the exposure is all there is."""
+    if not exposure.unit and exposure.amount == 1.0:
+        return ""
+    return f"one {exposure.unit or 'unit of exposure'}"
 
 
 def _span(a: float, b: float) -> str:
@@ -146,7 +153,7 @@ def _of_exposure(
     if start or end:
         raise ValueError("--from and --to need a model with a time: fit with --time and --cycle.")
     if lasting is None:
-        return Time([(None, 1.0)], f"one {unit}" if unit else "the time watched")
+        return Time([(None, 1.0)], _one(study.exposure_) or "the time watched")
     if not unit and lasting.unit:
         raise ValueError(
             f"the model does not know how long was watched, got {lasting}: fit it with --exposure, "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.studies.events import window_option
+from hplus.studies.events import times_option, window_option
 from hplus.studies.frames import (
     LONGITUDES,
     Frame,
@@ -17,7 +17,7 @@ from hplus.studies.frames import (
     lonlat_map,
     outlines_region,
 )
-from hplus.studies.spans import Clock, moment, seconds_of
+from hplus.studies.spans import Clock, seconds_of
 from hplus.tables.cells import numbers, times
 from hplus.tables.outlines import read_outlines
 from hplus.tables.places import EqualArea
@@ -74,10 +74,12 @@ def plan(
     table = path if isinstance(path, Table) else open_table(path)
     for name in (*columns, *([time] if time else [])):
         table.require(name)
-    _check_words(columns, window, within, time, start, end, cycle)
+    _check_words(columns, window, within, time, start, end, cycle, zone, form)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
-    missing = [] if window or within or not columns else [_range_of_columns(table, columns, flip)]
+    missing = []
+    if columns and window is None and within is None:
+        missing.append(_range_of_columns(table, columns, flip))
     if time and not (start and end):
         missing.append(_range_of_times(table, time, zone, form))
     if missing:
@@ -136,6 +138,8 @@ def _check_words(
     start: str | None,
     end: str | None,
     cycle: str,
+    zone: str,
+    form: str,
 ) -> None:
     """What goes with what."""
     if not columns and not time:
@@ -151,8 +155,11 @@ def _check_words(
         raise ValueError("a window is for --columns: with --time alone, give --from and --to.")
     if within is not None and len(columns) != 2:
         raise ValueError(f"polygons need two columns, got {len(columns)}.")
-    if not time and (start or end or cycle):
-        raise ValueError("--from, --to and --cycle need a column of times: name it with --time.")
+    if not time and (start or end or cycle or form or zone != "UTC"):
+        raise ValueError(
+            "--from, --to, --cycle, --timezone and --time-format need a column of times: name it "
+            "with --time."
+        )
 
 
 def _ordered(
@@ -193,8 +200,4 @@ def _range_of_times(table: Table, time: str, zone: str, form: str) -> str:
             low, high = min(low, values.min()), max(high, values.max())
     if not np.isfinite(low):
         raise TableError(f"column {time!r} of {table.path} holds no time: name another one.")
-    if high - low > 2 * DAY:
-        low, high = np.floor(low / DAY) * DAY, np.ceil((high + 1e-3) / DAY) * DAY
-    else:
-        low, high = np.floor(low), np.ceil(high + 1e-3)
-    return f"--from {moment(float(low))} --to {moment(float(high))}"
+    return times_option(low, high)

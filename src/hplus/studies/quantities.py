@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -220,10 +219,8 @@ def _held_out(
     And the first of these models, with the rows that it did not see.
     """
     found, first = [], None
-    for inside, outside in each("checking on rows held out", _parts(len(rows.y), rng)):
+    for inside, outside in each("checking on rows held out", _parts(rows.y, rng)):
         known, tested = rows.take(inside), rows.take(outside)
-        if not known.y.any():
-            continue
         machine, unit = model = _learned(columns, known, rng)
         m = unit * machine.predict(encoded_table(columns, tested.values)) * tested.exposure
         found.append(np.stack([tested.y, m, unit * tested.exposure]))
@@ -233,12 +230,12 @@ def _held_out(
     return y, m, plain, *first
 
 
-def _parts(n: int, rng: np.random.RandomState) -> Iterator[tuple[Ints, Ints]]:
-    """Rows to learn from and rows held out: fifths, until enough rows were held out."""
-    fifths = np.array_split(rng.permutation(n), PARTS)
-    count = min(PARTS, int(np.ceil(HELD_OUT * PARTS / n)))
-    for k in range(count):
-        yield np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]
+def _parts(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
+    """Rows to learn from, some with y > 0, and rows held out: fifths, until these are enough."""
+    fifths = np.array_split(rng.permutation(len(y)), PARTS)
+    count = int(np.ceil(HELD_OUT * PARTS / len(y)))
+    parts = [(np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]) for k in range(PARTS)]
+    return [(inside, outside) for inside, outside in parts if y[inside].any()][:count]
 
 
 def _importance(

@@ -41,7 +41,8 @@ class StreamStudy(Estimator):
     Parameters
     ----------
     frame : Frame
-        Which columns are the axes of which window; `plan` makes one.
+        Which columns are the axes of which window; `plan` makes one. Times are taken as they are,
+        never spread: what is there at the start must not decide.
     method : str or method, default="spppot"
         Of `StreamingIntensity`.
     budget : int, optional
@@ -166,8 +167,9 @@ class StreamStudy(Estimator):
     def settings(self) -> dict[str, str]:
         """What has to stay the same while a stream goes on, in words."""
         frame = self.frame
+        clock = None if frame.clock is None else frame.clock.replace(spread=0.0)
         parts = {"columns": frame.columns, "window": frame.region, "map": frame.place,
-                 "time": frame.clock, "method": self.method, "budget": self.budget,
+                 "time": clock, "method": self.method, "budget": self.budget,
                  "forget": self.forget}  # fmt: skip
         return {name: "none" if part in (None, ()) else str(part) for name, part in parts.items()}
 

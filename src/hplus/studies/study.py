@@ -9,7 +9,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from hplus._checks import Floats, check_nonnegative
+from hplus._checks import Floats, check_count, check_number
 from hplus._progress import whole_or_not
 from hplus._values import Value, value
 from hplus.estimators.base import Estimator
@@ -21,11 +21,15 @@ from hplus.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.events import Events, Reading, read_events
 from hplus.studies.frames import Frame
-from hplus.studies.spans import Amount, Clock
+from hplus.studies.spans import Amount, Clock, phases
 from hplus.tables.source import TableError, open_table
+from hplus.windows import Interval
 
 FEWEST = 30
 """Events below which none are held out: they would say nothing."""
+
+MOST_HELD = 0.9
+"""Share of the events that may be held out."""
 
 for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
     storable(_part)
@@ -37,7 +41,8 @@ for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
 class Holdout(Value):
     """How well a rate learned from some events predicts others, held out at random.
 
-    `gain` and `kde_gain` are mean log(λ(x)|W|/∫λ) in nats per event: 0 for a constant rate.
+    `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
+    constant rate.
     `over_kde` is the mean difference, with its standard error. `check` holds the goodness of fit of
     the rate learned from the others, on the events held out.
     """
@@ -64,7 +69,8 @@ class EventStudy(Estimator):
     exposure : Amount, default=None
         How long or how often the window was watched; None asks the frame's clock.
     holdout : float, default=0.2
-        Share of the events that are held out to see how well others are predicted; 0 for none.
+        Share of the events, up to 0.9, that are held out to see how well others are predicted; 0
+        for none.
     most_dropped : float, default=0.2
         Share of the rows that may be unusable.
     random_state : int, default=0
@@ -100,9 +106,22 @@ class EventStudy(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
+    @property
+    def exposure_over_window(self) -> Any:
+        """How long or how often the window was watched: a number or, with a cycle, a function.
+
+        Of points (n, d), as `Intensity.fit` and `hplus.evaluation.check` take it: of a week that
+        was watched in part, some days count more often.
+        """
+        clock = self.frame.clock
+        if clock is not None and clock.cycle:
+            return partial(_watched, clock)
+        return self.exposure_.amount
+
     def fit(self, path: str, y: None = None) -> Self:
         """Read the events of a file in one pass and learn their rate."""
         with whole_or_not(self):
+            self._check_parameters()
             events = self._read(path)
             self.exposure_ = self._watched()
             learned, everything = events.learned.parts, events.learned.joined(events.held)
@@ -117,11 +136,20 @@ class EventStudy(Estimator):
             self.made_with_: dict[str, Any] = {}
         return self
 
-    def _read(self, path: str) -> Events:
+    def _check_parameters(self) -> None:
         if not isinstance(self.frame, Frame):
             raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
+        if not 0.0 <= check_number("holdout", self.holdout) <= MOST_HELD:
+            raise ValueError(
+                f"holdout must be a share from 0 to {MOST_HELD}, got {self.holdout}: the rest is "
+                "learned from."
+            )
+        if self.n_jobs not in (None, -1):
+            check_count("n_jobs", self.n_jobs)
+
+    def _read(self, path: str) -> Events:
         table = open_table(path)
-        events = Events(self.frame, check_nonnegative("holdout", self.holdout), self.random_state)
+        events = Events(self.frame, float(self.holdout), self.random_state)
         self.reading_: Reading = read_events(table, self.frame, events)
         if self.reading_.share_dropped > self.most_dropped:
             reasons = ", ".join(f"{n} {why}" for why, n in self.reading_.dropped.items())
@@ -152,10 +180,7 @@ class EventStudy(Estimator):
         self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...]
     ) -> Intensity | SeparableIntensity:
         """The rate of events under priors that are known."""
-        window, seed, clock = self.frame.window, self.random_state, self.frame.clock
-        exposure: Any = self.exposure_.amount
-        if clock is not None and clock.cycle:
-            exposure = partial(_watched, clock)
+        window, seed, exposure = self.frame.window, self.random_state, self.exposure_over_window
         if len(statistics) == 1:
             rate = Intensity(window, *kernels, random_state=seed)
             return rate.fit(*statistics, exposure=exposure)
@@ -166,15 +191,33 @@ class EventStudy(Estimator):
         """How well the events that are learned from predict the others."""
         model = self._learned(events.learned.parts, kernels)
         X = events.unseen.X
-        ours, theirs = _log_shapes(model, X), _kde_log_shapes(events, X)
+        # beside a constant rate, of which more is seen where it was watched more often
+        ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
+        theirs = _kde_log_shapes(events, X) - np.log(self._exposures(X))
         return Holdout(
             events.held.events,
             float(self.holdout),
             *paired(ours, np.zeros(len(X))),
             float(theirs.mean()),
             *paired(ours, theirs),
-            check(model, X, random_state=self.random_state),
+            check(model, X, exposure=self.exposure_over_window, random_state=self.random_state),
         )
+
+    def _exposures(self, X: Floats) -> Any:
+        """E(x)|W|/∫E at each event, (n,): how often it was watched beside the average."""
+        exposure = self.exposure_over_window
+        return exposure(X) / self.exposure_.amount if callable(exposure) else 1.0
+
+    def _mean_exposure(self, model: Intensity | SeparableIntensity) -> float:
+        """∫λE|W|/(∫λ∫E): the same for the events of a rate, on average."""
+        frame, clock = self.frame, self.frame.clock
+        if clock is None or not clock.cycle:
+            return 1.0
+        (_, _, whole), *rest = phases(clock, clock.start, clock.end - clock.start)
+        times = [Interval(low, high) for low, high, _ in rest]
+        parts = times if frame.region is None else [frame.region * time for time in times]
+        seen = whole + sum(model.expected_count(parts)) / model.expected_count(model.window)
+        return float(seen / self.exposure_.amount)
 
 
 def _kde_log_shapes(events: Events, X: Floats) -> Floats:

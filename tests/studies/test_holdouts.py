@@ -1,0 +1,108 @@
+"""Events held out of a study: scores computed anew, and a week that was watched in part."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus import EventStudy, Intensity, SeparableIntensity
+from hplus.evaluation import EdgeCorrectedKDE
+from hplus.studies.events import Events, read_events
+from hplus.studies.plans import plan
+from hplus.tables.source import open_table
+
+MONDAY, TWICE = np.datetime64("2026-01-05T00:00:00", "ms"), 84.0
+"""Of 10.5 days from a Monday on, the first 84 hours of the week are watched twice."""
+
+
+def written(path, n, wave):
+    """Events of 10.5 days, busier by a wave in the mornings, more of them on the left."""
+    rng = np.random.RandomState(1)
+    days = 10.5 * rng.uniform(size=n)
+    days = days[rng.uniform(size=n) < 1.0 + wave * (np.sin(2.0 * np.pi * days) - 1.0) / 2.0]
+    stamps = MONDAY + (86_400e3 * days).astype("timedelta64[ms]")
+    rows = (f"{t},{x:.4f}" for t, x in zip(stamps, rng.beta(1, 2, len(days)), strict=True))
+    path.write_text("when,x\n" + "\n".join(rows) + "\n")
+    return str(path)
+
+
+def planned(path, columns=()):
+    times = {"time": "when", "start": "2026-01-05", "end": "2026-01-15 12:00", "cycle": "week"}
+    return plan(path, columns, window=(0, 1) if columns else None, **times)
+
+
+def often(X):
+    """How often the hour of each point was watched in 10.5 days."""
+    return np.where(X[:, -1] < TWICE, 2.0, 1.0)
+
+
+def midpoints(window):
+    """Points that stand for equal volumes, none of them at the end of what was watched twice."""
+    low, high = window.bounds()
+    shape = (40, 1680) if window.dimension == 2 else (1680,)
+    index = np.indices(shape).reshape(len(shape), -1).T
+    return low + (index + 0.5) / shape * (high - low)
+
+
+def gained(values, nodes, X):
+    """Mean log of the density of events beside that of a constant rate, by sums over nodes."""
+    ours = values(X) / values(nodes).mean()
+    return np.mean(np.log(ours / (often(X) / often(nodes).mean())))
+
+
+@pytest.fixture(scope="module", params=[(), ("x",)], ids=["times", "places and times"])
+def partly(request, tmp_path_factory):
+    """A study of 10.5 days, and its file."""
+    path = written(tmp_path_factory.mktemp("partly") / "events.csv", 3000, wave=1.0)
+    return EventStudy(planned(path, request.param)).fit(path), path
+
+
+def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly):
+    study, path = partly
+    window, held, events = study.frame.window, study.holdout_, Events(study.frame, 0.2, 0)
+    read_events(open_table(path), study.frame, events)
+    X, nodes, parts = events.unseen.X, midpoints(window), events.learned.parts
+    if len(parts) == 1:
+        rate = Intensity(window, random_state=0).fit(*parts, exposure=often)
+    else:
+        rate = SeparableIntensity(window, random_state=0).fit(parts, exposure=often)
+    ours = gained(lambda Z: rate.predict(Z) * often(Z), nodes, X)
+    kdes = [
+        EdgeCorrectedKDE(part.window).fit(events.known.X[:, [i]]) for i, part in enumerate(parts)
+    ]
+    theirs = gained(
+        lambda Z: np.prod([kde.predict(Z[:, [i]]) for i, kde in enumerate(kdes)], axis=0), nodes, X
+    )
+    found = [held.gain, held.kde_gain, held.over_kde]
+    np.testing.assert_allclose(found, [ours, theirs, ours - theirs], rtol=0, atol=1e-3)
+    assert min(ours, theirs) > 0.05
+    assert held.events == len(X)
+
+
+def test_a_week_watched_in_part_is_not_held_against_the_rate(partly):
+    held = partly[0].holdout_
+    assert not held.check.faults
+    assert min(held.check.p_values.values()) > 1e-3
+    assert held.over_kde > -3.0 * held.over_kde_error
+
+
+def test_a_steady_rate_gains_nothing_however_it_was_watched(tmp_path):
+    path = written(tmp_path / "events.csv", 4000, wave=0.0)
+    held = EventStudy(planned(path)).fit(path).holdout_
+    assert abs(held.gain) < 4.0 * held.gain_error < 0.01
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"holdout": 1.0}, "holdout must be a share from 0 to 0.9, got 1.0"),
+        ({"holdout": 7}, "holdout must be a share from 0 to 0.9, got 7"),
+        ({"holdout": -0.1}, "holdout must be a share from 0 to 0.9, got -0.1"),
+        ({"n_jobs": "x"}, "n_jobs must be a whole number of at least 1, got 'x'"),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_shares_and_jobs_that_cannot_be_are_refused(partly, words, said):
+    study, path = partly
+    with pytest.raises(ValueError, match=said):
+        EventStudy(study.frame, **words).fit(path)
