@@ -58,8 +58,9 @@ def coefficients_at(f: Function, X: Floats) -> Floats:
 class Fit:
     """A fitted machine beside the representer theorem, c_i = -(w_i/2γn) u_i, u_i ∈ ∂Φ(y_i, f_i).
 
-    f_i = f(x_i), plus the bias of a classifier; `u` are the slopes that the fitted c asks for;
-    `residual` is max |K(c - c_fix)|, where c_fix takes its slopes from the loss.
+    f_i = f(x_i), plus the bias of a classifier or the log of the mean count; `u` are the slopes
+    that the fitted c asks for; `residual` is max |K(c - c_fix)|, where c_fix takes its
+    slopes from the loss.
     """
 
     name: str
@@ -120,9 +121,11 @@ def descent_data(iterations: int = 250, penalty: float = 2e-2) -> list[Descent]:
 def _descend(name: str, iterations: int, penalty: float) -> Descent:
     X, y = coal_counts()
     machine = KernelRegressor(YEARS, name, penalty).fit(X, y)
-    risk = Risk(as_loss(name), y, np.full(len(X), 1.0 / len(X)), penalty)
+    # 1 for all but counts, which are learned as multiples of their mean
+    mean = float(np.exp(machine.intercept_))
+    risk = Risk(as_loss(name), y / mean, np.full(len(X), mean / len(X)), penalty)
     # η = 1/(max Φ'' · largest eigenvalue of K/n + 2γ), with Φ'' on the way from 0 to f*
-    curvature = risk.loss.curvature(y, np.maximum(machine.function_(X), 0.0)).max()
+    curvature = mean * risk.loss.curvature(y, np.maximum(machine.function_(X), 0.0)).max()
     step = 1.0 / (curvature * np.linalg.eigvalsh(YEARS(X) / len(X))[-1] + 2.0 * penalty)
     f, P = Function(YEARS, X, np.zeros(len(X))), []
     for _ in range(iterations + 1):

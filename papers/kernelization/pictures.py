@@ -40,7 +40,7 @@ def draw_representer(fits: list[Fit], figure: Any) -> None:
             ax.plot(t, -fit.loss.slope(np.full(len(t), y), t), color=GREY, lw=1.2, zorder=1)
         ax.scatter(x, -side * fit.u, s=16, color=COLOURS[fit.name], zorder=2)
         error = "error $f(x_i) - y_i$, disasters a year"
-        name = "log rate $f(x_i)$" if counts else "margin $y_i\\,(f(x_i) + b)$" if labels else error
+        name = "log rate at $x_i$" if counts else "margin $y_i\\,(f(x_i) + b)$" if labels else error
         ax.set(title=fit.name, xlabel=name, ylabel=f"$2\\gamma n\\,{'y_i ' * labels}c_i$")
 
 

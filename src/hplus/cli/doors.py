@@ -143,6 +143,17 @@ def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--most-dropped`: how much of a file may be of no use."""
+    return click.option(
+        "--most-dropped",
+        type=click.FloatRange(0, 1),
+        default=0.2,
+        show_default=True,
+        help="Share of the rows that may be unusable.",
+    )(command)
+
+
 def load_model(path: str, *kinds: type) -> Any:
     """A model of one of these kinds from a file, or a refusal."""
     try:

@@ -12,6 +12,7 @@ from hplus import save
 from hplus.cli.doors import (
     check_writable,
     json_option,
+    most_dropped_option,
     note,
     note_dropped,
     print_json,
@@ -84,13 +85,7 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help=("Share of the events held out to see how well they are predicted; 0 for none."),
 )
-@click.option(
-    "--most-dropped",
-    type=click.FloatRange(0, 1),
-    default=0.2,
-    show_default=True,
-    help="Share of the rows that may be unusable.",
-)
+@most_dropped_option
 @click.option("--jobs", type=click.IntRange(-1), default=-1, help="Cores to use; all by default.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")

@@ -16,6 +16,7 @@ from hplus._checks import Bools, shown
 from hplus.cli.doors import (
     check_writable,
     json_option,
+    most_dropped_option,
     note,
     note_dropped,
     print_json,
@@ -24,6 +25,7 @@ from hplus.cli.doors import (
 )
 from hplus.cli.words import count, made_with, names_option, short, six_digits
 from hplus.studies.columns import CURVE_POINTS, Column
+from hplus.studies.events import Reading
 from hplus.studies.quantities import QuantityStudy
 from hplus.tables.columns import Columns, read_columns
 from hplus.tables.source import Table, TableError, open_table
@@ -52,13 +54,7 @@ Examples:
     help=("Column that says how long or how many each row was watched."),
 )
 @click.option("--level", default=0.9, show_default=True, help="Share that intervals should hold.")
-@click.option(
-    "--most-dropped",
-    type=click.FloatRange(0, 1),
-    default=0.2,
-    show_default=True,
-    help="Share of the rows that may be unusable.",
-)
+@most_dropped_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
 @click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")
 @json_option
@@ -93,14 +89,9 @@ def _check_dropped(file: str, found: Columns, most: float) -> None:
     reasons = ", ".join(f"{n} {why}" for why, n in found.dropped.items())
     if not found.rows.any():
         raise TableError(f"no row of {file} can be used ({reasons}): leave a column out.")
-    lost = found.dropped.total()
-    rows = lost + int(found.rows.sum())
-    if lost / rows > most:
-        raise TableError(
-            f"{lost} of {rows} rows of {file} cannot be used ({reasons}), which is more than "
-            f"--most-dropped {most:g}: mend the file, name other --features, or if only this part "
-            "is wanted, say --most-dropped 1."
-        )
+    kept = int(found.rows.sum())
+    reading = Reading(file, kept + found.dropped.total(), kept, dict(found.dropped))
+    reading.refuse_beyond(most, "mend the file, name other --features")
 
 
 def _others(table: Table, target: str, exposure: str | None) -> list[str]:

@@ -36,7 +36,7 @@ class FittedRate(Estimator):
         return self.rate_.interval(X, check_fraction("level", level))
 
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
-        """E∫λ over a region, or over each of several, in an exposure E."""
+        """E∫λ over the part of a region in the window, or of each of several, in an exposure E."""
         E = check_positive("exposure", exposure)
         return E * self._each(regions, lambda region: self.rate_.integral(region))
 

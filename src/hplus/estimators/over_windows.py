@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
-from hplus.grids import TensorGrid
+from hplus._checks import Floats, check_positive, shown
+from hplus.grids import TensorGrid, values_at
 from hplus.statistic import Statistic
 from hplus.windows import Window
 
@@ -86,22 +86,7 @@ def covariates_at_nodes(given: Any, statistic: Statistic, watched: Floats) -> Co
 
 def at_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
     """A function, or an array of values on a regular grid over the box, at the nodes of `grid`."""
-    if callable(given):
-        values = as_floats(name, given(grid.nodes()))
-        if values.shape != (grid.size,):
-            raise ValueError(
-                f"{name} must give one number for each of the {grid.size} points it is called "
-                f"with, got shape {values.shape}."
-            )
-        return check_finite(name, values).reshape(grid.shape)
-    values = check_finite(name, as_floats(name, given))
-    if values.ndim != grid.dimension or min(values.shape) < 2:
-        raise ValueError(
-            f"{name} must be an array with {grid.dimension} axes of at least 2 values, the first "
-            f"and last on the edges of the window, got shape {values.shape}."
-        )
-    own = TensorGrid(grid.low, grid.high, values.shape)
-    return own.interpolate(values, grid.nodes()).reshape(grid.shape)
+    return values_at(name, given, (grid.low, grid.high), grid.nodes()).reshape(grid.shape)
 
 
 def check_window(window: Any) -> None:

@@ -30,7 +30,7 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
-from hplus.grids import TensorGrid
+from hplus.grids import values_at
 from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05
@@ -153,7 +153,9 @@ def _exposures(exposure: Any, window: Window, X: Floats, nodes: Floats) -> tuple
     if np.ndim(exposure) == 0 and not callable(exposure):
         check_positive("exposure", exposure)
         return np.ones(len(X)), np.ones(len(nodes))
-    at_events, at_nodes = (_watched(exposure, window, points) for points in (X, nodes))
+    at_events, at_nodes = (
+        values_at("exposure", exposure, window.bounds(), points) for points in (X, nodes)
+    )
     if at_nodes.min() < 0.0 or not at_nodes.max() > 0.0:
         raise ValueError(
             "exposure must be at least 0 everywhere and above 0 somewhere, got values from "
@@ -165,26 +167,6 @@ def _exposures(exposure: Any, window: Window, X: Floats, nodes: Floats) -> tuple
             "correct the exposure or drop such events."
         )
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
-
-
-def _watched(exposure: Any, window: Window, points: Floats) -> Floats:
-    """A function, or an array of values on a regular grid over the box, at points (n,)."""
-    if callable(exposure):
-        values = check_finite("exposure", as_floats("exposure", exposure(points)))
-        if values.shape != (len(points),):
-            raise ValueError(
-                f"exposure must give one number for each of the {len(points)} points it is called "
-                f"with, got shape {values.shape}."
-            )
-        return values
-    values = check_finite("exposure", as_floats("exposure", exposure))
-    if values.ndim != window.dimension or min(values.shape) < 2:
-        raise ValueError(
-            f"exposure must be an array with {window.dimension} axes of at least 2 values, the "
-            f"first and last on the edges of the window, got shape {values.shape}."
-        )
-    low, high = window.bounds()
-    return TensorGrid(tuple(low), tuple(high), values.shape).interpolate(values, points)
 
 
 def _shape(quadrats: Any, count: float, dimension: int) -> tuple[int, ...]:

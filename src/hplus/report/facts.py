@@ -235,7 +235,7 @@ def fit(study: Any, events: Floats | None) -> Fit | None:
     if study.holdout_ is not None:
         found = study.holdout_.check
     elif events is not None and len(events):
-        found = check(study.model_, events)
+        found = check(study.model_, events, exposure=study.exposure_over_window)
     if found is None:
         return None
     return Fit(

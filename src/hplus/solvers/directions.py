@@ -16,9 +16,9 @@ from hplus.solvers.problem import TINY, Problem
 
 CG_LIMIT = 500
 
-DENSE, DENSE_SMOOTH, DENSE_PRODUCTS = 1000, 150, 2**24
-"""Systems with up to so many slopes, more if they are ill-conditioned, and so many products of
-features at all rows, are solved directly."""
+DENSE, DENSE_SMOOTH = (1000, 2**24), (250, 2**18)
+"""Systems with up to so many slopes and products of features at all rows are solved directly: more
+if they are ill-conditioned."""
 
 Operator = Callable[[Floats], Floats]
 
@@ -32,7 +32,8 @@ def direction(
     curvature[:, outputs, outputs] += barrier.curvature(now.x)
     products = len(now.x) * sum(point.weights.size for point in now.points)
     hard = barrier.boxed.any() or any(isinstance(p, InteriorPoint) for p in now.points)
-    if now.x.size <= (DENSE if hard else DENSE_SMOOTH) and products <= DENSE_PRODUCTS:
+    slopes, most = DENSE if hard else DENSE_SMOOTH
+    if now.x.size <= slopes and products <= most:
         return _direct(problem, now, curvature, downhill)
     # Newton squares the error, but no better than to end below the tolerance
     gap = max(now.relative_gap, 1e-12)

@@ -36,7 +36,17 @@ class Reading(Value):
     @property
     def share_dropped(self) -> float:
         """Dropped rows, as a share of all."""
-        return 1.0 - self.kept / self.rows if self.rows else 0.0
+        return (self.rows - self.kept) / self.rows if self.rows else 0.0
+
+    def refuse_beyond(self, most: float, advice: str = "mend the file") -> None:
+        """Refuse a file of which more rows than this share were dropped."""
+        if self.share_dropped > most:
+            reasons = ", ".join(f"{n} {why}" for why, n in self.dropped.items())
+            raise TableError(
+                f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "
+                f"({reasons}), which is more than --most-dropped {most:g}: {advice}, or if only "
+                "this part is wanted, say --most-dropped 1."
+            )
 
 
 class Sample:

@@ -22,7 +22,7 @@ from hplus.storage import storable
 from hplus.studies.events import Events, Reading, read_events
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock, phases
-from hplus.tables.source import TableError, open_table
+from hplus.tables.source import open_table
 from hplus.windows import Interval
 
 FEWEST = 30
@@ -151,14 +151,7 @@ class EventStudy(Estimator):
         table = open_table(path)
         events = Events(self.frame, float(self.holdout), self.random_state)
         self.reading_: Reading = read_events(table, self.frame, events)
-        if self.reading_.share_dropped > self.most_dropped:
-            reasons = ", ".join(f"{n} {why}" for why, n in self.reading_.dropped.items())
-            raise TableError(
-                f"{self.reading_.rows - self.reading_.kept} of {self.reading_.rows} rows of {path} "
-                f"cannot be used ({reasons}), which is more than --most-dropped "
-                f"{self.most_dropped:g}: mend the file, or if only this part is wanted, say "
-                "--most-dropped 1."
-            )
+        self.reading_.refuse_beyond(self.most_dropped)
         return events
 
     def _watched(self) -> Amount:
