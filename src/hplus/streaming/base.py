@@ -20,6 +20,9 @@ from hplus.streaming.settings import budget_part, rule, step_part
 from hplus.streaming.states import SAVED
 from hplus.streaming.steps import FixedStep, as_step
 
+ONE = np.ones(1)
+"""The gap before a single event."""
+
 MADE_AGAIN = ("_machines", "_seen", "_known", "_solution", "_box")
 """What follows from parameters and `state_`."""
 

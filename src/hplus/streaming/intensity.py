@@ -18,7 +18,7 @@ from hplus.positivity.exp import GridFunction
 from hplus.space import Function
 from hplus.storage import storable
 from hplus.streaming.atoms import CURRENT
-from hplus.streaming.base import StreamingEstimator
+from hplus.streaming.base import ONE, StreamingEstimator
 from hplus.streaming.budgets import AUTO, KOMP, as_budget
 from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
 from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
@@ -136,7 +136,7 @@ class StreamingIntensity(StreamingEstimator):
         row = np.array(as_floats("x", x), ndmin=2)
         if not self._inside(row):
             row = np.array(self.window.require("x", np.reshape(row, (1, -1))))
-        self._learn(self._live(self._machine)[0], row, np.ones(1))
+        self._learn(self._live(self._machine)[0], row, ONE)
 
     def predict(self, X: Any) -> Floats:
         """The rate at each point of the window, shape (n,), never below 0."""

@@ -19,6 +19,7 @@ from hplus.losses import (
 )
 from hplus.space import Function
 from hplus.streaming.base import (
+    ONE,
     StreamingEstimator,
     as_kernel,
     build,
@@ -29,9 +30,6 @@ from hplus.streaming.layout import FOURIER
 from hplus.streaming.machine import Machine, StreamStatus
 from hplus.streaming.settings import averaging, loss_part
 from hplus.streaming.steps import RootStep
-
-ONE = np.ones(1)
-"""The gap before a single example."""
 
 
 class Supervised(StreamingEstimator):
