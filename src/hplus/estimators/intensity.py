@@ -194,12 +194,12 @@ class Intensity(FittedRate):
 
     def _warn_if_unsettled(self) -> None:
         """The finest grid is too coarse where events crowd, or are heaps of equal ones."""
-        error = getattr(self, "quadrature_error_", 0.0)
-        if error > UNSETTLED:
+        if getattr(self, "quadrature_error_", 0.0) > UNSETTLED:
             warnings.warn(
-                f"The rate still moves by {error:.0%} of the events from one grid to the next "
-                "finer one: they crowd too closely for this window. Take a smaller window; if "
-                "their coordinates are rounded, spread them evenly over the step of the rounding.",
+                "Events crowd too closely for a grid on this window to show how closely "
+                "(quadrature_error_ says how much of them moves from one grid to the next). Take a "
+                "smaller window; if coordinates are rounded, spread them evenly over the step of "
+                "the rounding.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
