@@ -184,26 +184,6 @@ class TensorGrid(Value):
         return out
 
 
-def values_at(name: str, given: Any, bounds: tuple[Any, Any], points: Floats) -> Floats:
-    """A function, or an array of values on a regular grid over a box, at points, shape (n,)."""
-    if callable(given):
-        values = check_finite(name, as_floats(name, given(points)))
-        if values.shape != (len(points),):
-            raise ValueError(
-                f"{name} must give one number for each of the {len(points)} points it is called "
-                f"with, got shape {values.shape}."
-            )
-        return values
-    values = check_finite(name, as_floats(name, given))
-    low, high = (tuple(np.asarray(end).tolist()) for end in bounds)
-    if values.ndim != len(low) or min(values.shape) < 2:
-        raise ValueError(
-            f"{name} must be an array with {len(low)} axes of at least 2 values, the first "
-            f"and last on the edges of the window, got shape {values.shape}."
-        )
-    return TensorGrid(low, high, values.shape).interpolate(values, points)
-
-
 def integrals_within(grid: TensorGrid, region: Window, window: Window) -> Floats:
     """∫ φ_g over region ∩ window ∩ box, for every node g, array of the grid's shape.
 

@@ -40,8 +40,8 @@ def test_events_at_the_edge_of_what_was_watched_are_kept():
         assert model.predict([[0.6]])[0] == pytest.approx(200 / 0.7, rel=0.4)
 
 
-def test_events_where_nobody_watched_are_refused():
-    X = np.vstack([0.3 + 0.7 * RNG.random_sample((50, 1)), [[0.1]]])
+def test_events_some_cells_from_where_anybody_watched_are_refused():
+    X = np.vstack([0.3 + 0.7 * RNG.random_sample((50, 1)), [[0.2998]]])
     with pytest.raises(ValueError, match="0 around 1 of 51 events"):
         Intensity(UNIT).fit(X, exposure=step)
 
@@ -52,6 +52,13 @@ def test_a_given_mixture_is_used_as_it_is():
     assert len(first.mixture_) > 4
     assert again.mixture_ == first.mixture_
     np.testing.assert_allclose(again.predict(LINE), first.predict(LINE), rtol=0.02)
+
+
+def test_a_given_mixture_of_a_kernel_that_is_not_stationary_stays_on_its_small_grid():
+    first = Intensity(UNIT, Gaussian(0.2) + Linear(), 1.0).fit(LINE)
+    again = Intensity(UNIT, first.mixture_).fit(LINE)
+    assert first.rate_.function.grid.size <= 1025
+    np.testing.assert_allclose(again.predict(LINE), first.predict(LINE), rtol=1e-3)
 
 
 def test_what_covariates_explain_is_not_learned_as_a_field(coarsely):

@@ -164,8 +164,9 @@ class Density(Estimator):
         flat = spread <= FLATTEST * np.abs(X).max(axis=0)
         if np.any(flat):
             raise ValueError(
-                f"X must vary in every column to have a density on whole space, got one value in "
-                f"column {int(np.argmax(flat))}: drop the column or give a window."
+                f"X must vary in every column, by more than {FLATTEST:g} of its largest number, to "
+                f"have a density on whole space, got a spread of {spread[flat][0]:.3g} in column "
+                f"{int(np.argmax(flat))}: drop the column, subtract a constant or give a window."
             )
         self.scale_ = WIDTH * spread
 

@@ -60,9 +60,8 @@ class FittedRate(Estimator):
         X = self._points(X)
         with np.errstate(divide="ignore"):
             logs = np.log(self.rate_.function(X)) - np.log(self.rate_.integral())
-        return float(
-            np.average(logs, weights=check_weights("sample_weight", sample_weight, len(X)))
-        )
+        weights = check_weights("sample_weight", sample_weight, len(X))
+        return float(np.average(logs, weights=weights))
 
     def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
         """Σ log(E λ(x_i)) - E∫λ of events seen during an exposure E."""

@@ -36,7 +36,7 @@ from hplus.estimators.rate_models import (
 )
 from hplus.estimators.ratio import RateRatio
 from hplus.kernels import Kernel
-from hplus.solvers.fields import Given
+from hplus.solvers.fields import Given, Texture
 from hplus.solvers.grid_rate import GridRate
 from hplus.statistic import Statistic
 from hplus.storage import storable
@@ -156,7 +156,7 @@ class Intensity(FittedRate):
         statistic, watched = watched_events(exposure, statistic)
         if self.covariates is not None:
             given = covariates_at_nodes(self.covariates, statistic, watched)
-            watched = watched * explained(statistic, watched, given.columns).factor
+            watched = watched * np.exp(explained(statistic, watched, given.columns).linear)
         return learn_mixture(statistic, watched, self._wanted().criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
@@ -211,12 +211,13 @@ class Intensity(FittedRate):
                 'kernel may be the mixture_ of another fit with model="exp" and penalty="auto" '
                 f"alone, got model={self.model!r} and penalty={self.penalty!r}."
             )
-        axes = {prior.dimension for _, prior in self.kernel} - {None, self.window.dimension}
-        if axes:
-            raise ValueError(
-                f"kernel must be the mixture_ of a fit with {self.window.dimension} axes, got one "
-                f"of {axes.pop()}."
-            )
+        d = self.window.dimension
+        for _, prior in self.kernel:
+            if isinstance(prior, Texture) and prior.dimension != d:
+                raise ValueError(
+                    f"kernel must be the mixture_ of a fit with {d} axes, got one of "
+                    f"{prior.dimension}."
+                )
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
         """The statistic of the events, and for models that need them the events themselves."""

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from hplus._checks import Floats, check_positive, shown
-from hplus.grids import TensorGrid, values_at
+from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
+from hplus.grids import TensorGrid
 from hplus.statistic import Statistic
 from hplus.windows import Window
 
@@ -89,6 +89,26 @@ def at_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
     return values_at(name, given, (grid.low, grid.high), grid.nodes()).reshape(grid.shape)
 
 
+def values_at(name: str, given: Any, bounds: tuple[Any, Any], points: Floats) -> Floats:
+    """A function, or an array of values on a regular grid over a box, at points, shape (n,)."""
+    if callable(given):
+        values = check_finite(name, as_floats(name, given(points)))
+        if values.shape != (len(points),):
+            raise ValueError(
+                f"{name} must give one number for each of the {len(points)} points it is called "
+                f"with, got shape {values.shape}."
+            )
+        return values
+    values = check_finite(name, as_floats(name, given))
+    low, high = (tuple(np.asarray(end).tolist()) for end in bounds)
+    if values.ndim != len(low) or min(values.shape) < 2:
+        raise ValueError(
+            f"{name} must be an array with {len(low)} axes of at least 2 values, the first "
+            f"and last on the edges of the window, got shape {values.shape}."
+        )
+    return TensorGrid(low, high, values.shape).interpolate(values, points)
+
+
 def check_window(window: Any) -> None:
     """Refuse what is no window."""
     if not isinstance(window, Window):
@@ -117,12 +137,12 @@ def _region(window: Window, region: Any) -> Window:
             f"regions must be windows with {window.dimension} axes such as {shown(window)}, got "
             f"{shown(region)}: write Interval(low, high) or Box(lows, highs)."
         )
-    check_units(window, region)
+    _check_units(window, region)
     _check_cycles(window, region)
     return region
 
 
-def check_units(window: Window, region: Window) -> None:
+def _check_units(window: Window, region: Window) -> None:
     """Refuse a region that names other units than the window does."""
     pairs = zip(window.axis_units, region.axis_units, strict=True)
     if any(mine and other and mine != other for mine, other in pairs):

@@ -15,7 +15,7 @@ from hplus.grids import TensorGrid, integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
-from hplus.solvers.covariates import coefficient_covariance, poisson_regression
+from hplus.solvers.covariates import Regression, coefficient_covariance, poisson_regression
 from hplus.solvers.fields import Field, Given, Texture
 from hplus.solvers.grid_rate import FARTHEST, GAP, GridRate, LogBand
 from hplus.solvers.pyramid import Level
@@ -130,18 +130,10 @@ def _binned(statistic: Statistic, exposure: Floats) -> Level:
     return Level(grid, statistic.counts, grid.integrals(statistic.window) * exposure)
 
 
-class Explained(NamedTuple):
-    """What covariates explain: their regression, and the factor e^{βᵀc} at each node."""
-
-    found: Any
-    factor: Floats
-
-
-def explained(statistic: Statistic, exposure: Floats, columns: Floats) -> Explained:
-    """The Poisson regression of events on covariates (p, *nodes)."""
+def explained(statistic: Statistic, exposure: Floats, columns: Floats) -> Regression:
+    """What covariates (p, *nodes) explain of the events."""
     mass = statistic.grid.integrals(statistic.window) * exposure
-    found = poisson_regression(columns, statistic.counts.sum(axis=0), mass)
-    return Explained(found, np.exp(found.linear).reshape(statistic.grid.shape))
+    return poisson_regression(columns, statistic.counts.sum(axis=0), mass)
 
 
 def learn_with_covariates(
@@ -151,13 +143,13 @@ def learn_with_covariates(
 
     What the covariates explain is exposure to the field z.
     """
-    grid, mass = statistic.grid, statistic.grid.integrals(statistic.window) * exposure
-    counts = statistic.counts.sum(axis=0)
-    found, factor = explained(statistic, exposure, columns)
+    grid, found = statistic.grid, explained(statistic, exposure, columns)
+    factor = np.exp(found.linear)
     rate = learn_exp(statistic, exposure * factor, wanted, seed)
     values = rate.function.values * _onto(rate.function.grid, factor, grid)
     whole = replace(rate, function=rate.function.replace(values=values))
-    W = mass * factor * (counts.sum() / np.sum(mass * factor))
+    W = grid.integrals(statistic.window) * exposure * factor
+    W *= statistic.total / W.sum()
     # how much the field varies over the window, as it was found
     field = np.log(rate.function.values)
     mass = rate.function.grid.integrals(statistic.window)

@@ -16,6 +16,7 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
+from hplus.estimators.over_windows import values_at
 from hplus.evaluation.residuals import (
     Calibration,
     Cells,
@@ -30,7 +31,6 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
-from hplus.grids import values_at
 from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05

@@ -65,11 +65,12 @@ class GridFunction(Value):
 
     def integral(self, region: Window | None = None) -> float:
         """∫f over the part of a region in the window, Σ_g values[g] ∫φ_g; None for all of it."""
-        where: Any = ...
-        hats = self._hats
-        if region is not None:
-            blocks = (1,) * self.grid.dimension
-            where, hats = integrals_near(self.grid, region, self.window, blocks)
+        where: Any
+        if region is None:
+            where, hats = ..., self._hats
+        else:
+            every = (1,) * self.grid.dimension
+            where, hats = integrals_near(self.grid, region, self.window, every)
         with np.errstate(over="ignore"):
             total = float(np.sum(hats * self.values[where]))
         if total == np.inf:

@@ -15,7 +15,7 @@ LONGEST_STEP = 2.0
 
 
 class Regression(NamedTuple):
-    """Coefficients β (p,) of covariates C (p, *grid), and the log rate's part βᵀC (G,)."""
+    """Coefficients β (p,) of covariates C (p, *grid), and the log rate's part βᵀC (*grid)."""
 
     coefficients: Floats
     linear: Floats
@@ -26,7 +26,7 @@ def poisson_regression(C: Floats, s: Floats, nu: Floats) -> Regression:
 
     C has shape (p, *grid), counts s and exposures ν the grid's.
     """
-    C = C.reshape(len(C), -1)
+    shape, C = s.shape, C.reshape(len(C), -1)
     X = np.vstack([np.ones(C.shape[1]), C])
     s, nu = s.ravel(), nu.ravel()
     beta = np.zeros(len(X))
@@ -38,7 +38,7 @@ def poisson_regression(C: Floats, s: Floats, nu: Floats) -> Regression:
         beta = beta + step
         if np.abs(step).max() < NEAR:
             break
-    return Regression(beta[1:], beta[1:] @ C)
+    return Regression(beta[1:], (beta[1:] @ C).reshape(shape))
 
 
 def coefficient_covariance(

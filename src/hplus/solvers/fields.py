@@ -85,11 +85,6 @@ class Given(Value):
         """Of a user's kernel nothing is said."""
         return np.nan, False
 
-    @property
-    def dimension(self) -> None:
-        """A kernel may be for any number of axes."""
-        return None
-
     def is_matrix(self, grid: TensorGrid) -> bool:
         """Must the covariance be a matrix, so that the grid must have few nodes?"""
         return self._circulant(grid) is None

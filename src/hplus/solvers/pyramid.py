@@ -50,7 +50,7 @@ class Level:
 
     def on_about(self, most: int, window: Window) -> Level:
         """The same events on a grid of at most `most` nodes, with cells of the same shape."""
-        ratio = (most / self.grid.size) ** (1.0 / self.grid.dimension)
+        ratio = min(1.0, most / self.grid.size) ** (1.0 / self.grid.dimension)
         shape = np.maximum((ratio * np.array(self.grid.shape)).astype(int), 2)
         grid, nodes = self.grid.replace(shape=tuple(shape.tolist())), self.grid.nodes()
         folds = np.stack([grid.bin(nodes, fold.ravel()) for fold in self.folds])

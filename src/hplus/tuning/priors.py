@@ -60,17 +60,16 @@ LIGHT = Effort(trials=6, again=False, kept=1, draws=16, spared=1)
 
 def is_mixture(prior: Any) -> bool:
     """Is it what a fit has learned: priors, each with a weight above 0?"""
+    return isinstance(prior, tuple) and len(prior) > 0 and all(map(_is_weighted, prior))
+
+
+def _is_weighted(part: Any) -> bool:
     return (
-        isinstance(prior, tuple)
-        and len(prior) > 0
-        and all(
-            isinstance(part, tuple)
-            and len(part) == 2
-            and isinstance(part[0], float)
-            and part[0] > 0.0
-            and isinstance(part[1], Texture | Given)
-            for part in prior
-        )
+        isinstance(part, tuple)
+        and len(part) == 2
+        and isinstance(part[0], float)
+        and part[0] > 0.0
+        and isinstance(part[1], Texture | Given)
     )
 
 
@@ -78,8 +77,8 @@ def learn_priors(window: Window, finest: Level, criterion: str) -> Mixture:
     """Priors that suit binned events, with their weights, and not the rate under them."""
     effort = effort_for(finest)
     levels = tuning_levels(window, descend(finest, DOUBLINGS[window.dimension]), None, effort)
-    tried = judged(window, levels, None, criterion, effort)
-    return tuple((weight, trial.prior) for weight, trial in weighted(tried, effort.kept))
+    found = judged(window, levels, None, criterion, effort)
+    return tuple((weight, trial.prior) for weight, trial in found)
 
 
 def effort_for(finest: Level) -> Effort:
@@ -93,12 +92,23 @@ def judged(
     prior: Shape | Mixture | None,
     criterion: str,
     effort: Effort,
-) -> list[Tried]:
-    """Priors and their scores; those that were searched for are compared on a finer grid again."""
-    tried = _tried(window, levels[-1], prior, criterion, effort)
-    if prior is None and effort.again and len(levels) > 1:
-        return _judged_again(levels[-2], tried, criterion)
-    return tried
+) -> list[tuple[float, Tried]]:
+    """Priors with their weights: those that are given, or the best that were tried.
+
+    Those that were searched for are compared on a finer grid again.
+    """
+    level, start = levels[-1], levels[-1].start().astype(np.float32)
+    if prior is None:
+        tried = _searched(window, level, start, criterion, effort)
+        if effort.again and len(levels) > 1:
+            tried = _judged_again(levels[-2], tried, criterion)
+    elif isinstance(prior, Given) and np.isnan(prior.penalty):
+        judge, candidates = _judge(level, criterion), each("learning penalties", PENALTIES)
+        tried = [judge(prior.replace(penalty=float(p)), start) for p in candidates]
+    else:
+        parts = prior if isinstance(prior, tuple) else ((1.0, prior),)
+        return [(weight, Tried(0.0, part, start)) for weight, part in parts]
+    return weighted(tried, effort.kept)
 
 
 def tuning_levels(
@@ -106,38 +116,30 @@ def tuning_levels(
 ) -> list[Level]:
     """The levels to work on, down to the one on which priors are compared."""
     d = levels[0].grid.dimension
-    if isinstance(prior, Given) and _is_matrix(prior, levels):
+    if _needs_matrix(prior, levels):
         return [levels[0].on_about(MOST_NODES[d], window)]
     # on a line the coarsest grids were tried with dense matrices
     return levels[effort.spared * (d == 2) : len(levels) - 3 * (d == 1)]
 
 
-def _is_matrix(prior: Given, levels: list[Level]) -> bool:
-    """Does a kernel need a matrix on some level, and so on all?"""
-    return any(prior.replace(penalty=1.0).is_matrix(level.grid) for level in levels)
+def _needs_matrix(prior: Shape | Mixture | None, levels: list[Level]) -> bool:
+    """Does a user's kernel need a matrix on some level, and so on all?"""
+    parts = [part for _, part in prior] if isinstance(prior, tuple) else [prior]
+    return any(
+        part.replace(penalty=1.0).is_matrix(level.grid)
+        for part in parts
+        if isinstance(part, Given)
+        for level in levels
+    )
 
 
-def _tried(
-    window: Window,
-    level: Level,
-    prior: Shape | Mixture | None,
-    criterion: str,
-    effort: Effort,
+def _searched(
+    window: Window, level: Level, start: Any, criterion: str, effort: Effort
 ) -> list[Tried]:
-    """Priors and their scores, one if there is no choice."""
-    judge = _judge(level, criterion)
-    start = level.start().astype(np.float32)
-    if prior is None:
-        sides = window.longest_sides()
-        smallest = float(np.min(level.grid.spacing / sides))
-        return search(judge, sides, start, max(smallest, FINEST), effort.trials)
-    if isinstance(prior, Given) and np.isnan(prior.penalty):
-        return [
-            judge(prior.replace(penalty=float(p)), start)
-            for p in each("learning penalties", PENALTIES)
-        ]
-    parts = prior if isinstance(prior, tuple) else ((1.0, prior),)
-    return [Tried(float(np.log(weight)), part, start) for weight, part in parts]
+    """Priors that a search among sums of a coarse and a fine field came by, and their scores."""
+    sides = window.longest_sides()
+    smallest = max(float(np.min(level.grid.spacing / sides)), FINEST)
+    return search(_judge(level, criterion), sides, start, smallest, effort.trials)
 
 
 def _judged_again(level: Level, tried: list[Tried], criterion: str) -> list[Tried]:

@@ -25,7 +25,7 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.torus import stacked
 from hplus.statistic import DOUBLINGS
 from hplus.tuning.priors import FEW, Mixture, effort_for, judged, tuning_levels
-from hplus.tuning.textures import Shape, Tried, log_evidence, shares, weighted
+from hplus.tuning.textures import Shape, Tried, log_evidence, shares
 from hplus.windows import Window
 
 SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
@@ -94,11 +94,7 @@ def learn_rate(
             return _assembled(window, levels, *found)
     effort = effort_for(finest)
     levels = tuning_levels(window, levels, prior, effort)
-    tried = judged(window, levels, prior, criterion, effort)
-    if isinstance(prior, tuple):
-        parts = [(weight, trial) for (weight, _), trial in zip(prior, tried, strict=True)]
-    else:
-        parts = weighted(tried, effort.kept)
+    parts = judged(window, levels, prior, criterion, effort)
     return _assembled(window, levels, *_averaged(levels[-1], parts, effort.draws, seed))
 
 
