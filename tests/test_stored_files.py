@@ -1,4 +1,4 @@
-"""Model files written by version 0.1.0 still load, each in a fresh process, and predict the same."""
+"""Model files of version 0.1.0 still load, each in a fresh process, and predict the same."""
 
 import json
 import os
