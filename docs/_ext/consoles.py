@@ -33,7 +33,7 @@ CHANGING = ("seconds", "made ")
 """Beginnings of lines that are never the same."""
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
-ROUNDING = 1e-3
+ROUNDING = 1e-2
 """Relative difference between machines: sums round differently in other BLAS kernels."""
 
 CUT = "..."
