@@ -33,8 +33,8 @@ from hplus import (
     load,
     save,
 )
-from hplus.streaming.engine.nodes import grid_for, nodes_within
-from hplus.streaming.intensity import COARSE, MOST_COARSE
+from hplus.streaming.engine.nodes import nodes_within
+from hplus.streaming.rate_setup import STEP_RESOLUTION
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
 DAY = Interval(0, 24, unit="h")
@@ -316,7 +316,7 @@ def test_memory_stays_as_it_is(rng):
 
 def unit_nodes(kernel):
     """Nodes and shares of the mean over the window, as dense as the engine has them."""
-    return nodes_within(grid_for(kernel, DAY, COARSE, MOST_COARSE), DAY)[:2]
+    return nodes_within(STEP_RESOLUTION.grid(kernel, DAY), DAY)[:2]
 
 
 def first_step(method, kernel):

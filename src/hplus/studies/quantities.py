@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, Ints, as_floats, check_fraction, shown
 from hplus._progress import each, step, whole_or_not
 from hplus.estimators.base import (
-    LARGEST,
+    LARGEST_INPUT,
     Estimator,
     check_fitted,
     check_per_row,
@@ -349,7 +349,7 @@ def _check_exposure(exposure: Any, n: int) -> Floats:
     if exposure is None:
         return np.ones(n)
     watched = check_per_row("exposure", exposure, n)
-    if np.any(watched < 1.0 / LARGEST):
+    if np.any(watched < 1.0 / LARGEST_INPUT):
         raise ValueError(
             f"exposure must be above 0 in every row, got {watched.min():.6g} in row "
             f"{watched.argmin()}: drop such rows."
