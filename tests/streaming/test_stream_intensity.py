@@ -539,7 +539,7 @@ BAD = {
     "no exposure in all": (
         learn(exposure=0.0),
         ValueError,
-        "exposure must be above 0 in all, got 0",
+        "exposure must be non-negative with a positive sum, got 0",
     ),
     "NaN exposure": (learn(exposure=np.nan), ValueError, "exposure must be finite, got nan"),
     "exposures too few": (
@@ -547,8 +547,8 @@ BAD = {
         ValueError,
         "each of the 12 events, got shape",
     ),
-    "exposure once": (then(1.0, None), ValueError, "at every call or at none, got None .*with it"),
-    "exposure late": (then(None, 1.0), ValueError, "at every call or at none, got 1.* without it"),
+    "exposure once": (then(1.0, None), ValueError, "in every call or in none, got None .*with it"),
+    "exposure late": (then(None, 1.0), ValueError, "in every call or in none, got 1.* without it"),
     "one outside": (lambda: fitted().learn_one([25.0]), ValueError, "x .*"),
     "one NaN": (lambda: fitted().learn_one([np.nan]), ValueError, "x must hold finite numbers"),
     "predicted outside": (lambda: fitted().predict([[25.0]]), ValueError, "X .*"),

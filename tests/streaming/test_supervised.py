@@ -309,11 +309,11 @@ FORGETRON = {"step": 1.0, "budget": Forgetron(5)}
 BAD = {
     "unknown loss": (regress(loss="cubic"), ValueError, "loss must be one of .*got 'cubic'"),
     "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: call it first"),
-    "labels' loss": (regress(loss=Hinge()), ValueError, "is for labels: use StreamingClassifier"),
+    "labels' loss": (regress(loss=Hinge()), ValueError, "use StreamingClassifier for labels"),
     "labels' loss by name": (regress(loss="hinge"), ValueError, "loss must be one of .*'hinge'"),
     "targets' loss": (classify(loss="squared"), ValueError, "use StreamingRegressor for others"),
     "targets' loss object": (classify(loss=Squared()), ValueError, "loss must be .*got Squared"),
-    "poisson on a line": (regress(loss="poisson"), ValueError, 'needs .*above 0: use link="log"'),
+    "poisson on a line": (regress(loss="poisson"), ValueError, 'needs positive predictions: use link="log"'),
     "link inside": (regress(loss=PoissonLog(), link="log"), ValueError, 'use loss="poisson", link'),
     "average of what goes": (
         regress(budget=Oldest(5), average=True),
@@ -346,12 +346,12 @@ BAD = {
     "squared forgetron": (
         regress(**FORGETRON),
         ValueError,
-        'Forgetron goes with loss="perceptron"',
+        'loss must be "perceptron" or "hinge" for Forgetron',
     ),
     "large forgetron": (
         classify(2.0 * G, **FORGETRON),
         ValueError,
-        r"Forgetron needs k\(x, x\) <=",
+        r"kernel must have k\(x, x\) <= 1 for Forgetron",
     ),
     "Matern regenerated": (
         regress(Matern32(1.0), budget=DoublyStochastic()),
@@ -427,5 +427,5 @@ def test_what_was_refused_is_not_learned():
 
 
 def test_features_have_no_function():
-    with pytest.raises(AttributeError, match="on features here, not on atoms: use predict"):
+    with pytest.raises(AttributeError, match="needs a budget of atoms, got .*: use predict"):
         _ = R(G, budget=RandomFourier(5, 0)).partial_fit(X, Y).function_
