@@ -395,7 +395,7 @@ SETTINGS = [
     ("y in a cube", "y", {"y": np.ones((12, 1, 1))}, ValueError, r"got shape \(12, 1, 1\)"),
     ("number as y", "y", {"y": 3.0}, ValueError, r"one target per row, got shape \(\)"),
     ("no columns in frames", "X", {"X": pd.DataFrame(index=range(12))}, ValueError, "one column"),
-    ("mixed column names", "X", {"X": pd.DataFrame({"a": Y, 1: Y})}, ValueError, "all text, got"),
+    ("mixed column names", "X", {"X": pd.DataFrame({"a": Y, 1: Y})}, ValueError, "all strings, got"),
     ("column names twice", "X", {"X": pd.DataFrame(X, columns=["a", "a"])}, ValueError, "distinct"),
     ("huge X", "X", {"X": 1e300 * X}, ValueError, r"at most 1e\+100 .* 1e\+300: use a larger unit"),
     ("a polynomial too high", "kernel", {"X": 1e90 * X, "kernel": Polynomial(3)}, OverflowError,
@@ -416,7 +416,7 @@ REGRESSION = [
     ("ragged y", "y", regress(y=[[1], [1, 2]] * 6), TypeError, "rows of unequal length"),
     ("sparse y", "y", regress(y=sparse.eye_array(12)), TypeError, "toarray"),
     ("huge y", "y", regress(y=1e200 * Y), ValueError, r"at most 1e\+100 in size"),
-    ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log.* only"),
+    ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "needs .*poisson_log"),
     ("zero exposure", "exposure", regress(exposure=spoiled(Y, 0, 0), **RATES), ValueError,
      "at least 1e-100 in every row, got 0 in row 0: drop such rows"),
     ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in"),
@@ -433,8 +433,8 @@ REGRESSION = [
 
 UNKNOWN = "Unknown label type in y: labels must be all text or all whole numbers, got"
 CLASSIFICATION = [
-    ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes .*, got 1 class: 0\.0"),
-    ("one class by weight", "y", classify(sample_weight=LABELS), ValueError, r"got 1 class: 1\.$"),
+    ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes, got 1 class: 0\.0"),
+    ("one class by weight", "y", classify(sample_weight=LABELS), ValueError, r"got 1 class: 1: give rows of others a weight"),
     ("one row", "y", classify(X[:1], LABELS[:1]), ValueError, "got 1 class: 0"),
     ("continuous labels", "y", classify(y=Y), ValueError, "continuous numbers such as 0.26"),
     ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one estimator for each column"),
@@ -449,7 +449,7 @@ CLASSIFICATION = [
     ("unknown solver", "solver", classify(solver="libsvm"), ValueError, "'primal', got 'libsvm'"),
     ("no solver", "solver", classify(solver=None), ValueError, "'primal', got None"),
     ("dual of logistic", "solver", classify(solver="dual", loss="logistic"), ValueError,
-     'use solver="primal" for other losses'),
+     'got loss Logistic.*: use solver="primal"'),
     ("dual of landmarks", "solver", classify(solver="dual", landmarks=3), ValueError, "landmarks"),
 ]  # fmt: skip
 
@@ -582,9 +582,8 @@ def test_points_with_other_columns_than_in_fit_are_refused(machine, shape):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_with_other_names_than_in_fit_are_refused(frame, names):
     model = KernelRegressor(G).fit(frame({"east": Y, "north": Y}), Y)
-    pattern = (
-        rf"the columns seen in fit, in the same order, \['east', 'north'\], got {re.escape(repr(names))}"
-    )
+    order = r"the columns seen in fit, in the same order, \['east', 'north'\]"
+    pattern = rf"{order}, got {re.escape(repr(names))}"
     refused(lambda: model.predict(frame(dict.fromkeys(names, Y))), ValueError, "X", pattern)
 
 

@@ -512,7 +512,7 @@ BAD = {
     "budget of a grid": (
         learn(method="pmd", budget=KOMP()),
         ValueError,
-        "PMD keeps a grid and has",
+        "budget must be .auto. for PMD, which has a grid, got KOMP",
     ),
     "features for a rate": (
         learn(budget=RandomFourier(9)),
@@ -533,9 +533,13 @@ BAD = {
     "no events": (
         learn(x=np.zeros((0, 1))),
         ValueError,
-        "at least one event, got 0: give exposure",
+        "at least one event, got 0: give an exposure",
     ),
-    "negative exposure": (learn(exposure=-1.0), ValueError, "exposure must be above 0.*got -1"),
+    "negative exposure": (
+        learn(exposure=-1.0),
+        ValueError,
+        "exposure must be non-negative.*got -1",
+    ),
     "no exposure in all": (
         learn(exposure=0.0),
         ValueError,
