@@ -18,7 +18,7 @@ from hplus import (
     SeparableIntensity,
     Statistic,
 )
-from hplus.solvers.pyramid import Level
+from hplus.rates.levels import Level
 
 RNG = np.random.RandomState(0)
 LINE = RNG.beta(2, 4, size=(300, 1))

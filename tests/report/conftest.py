@@ -11,8 +11,8 @@ from hplus.evaluation import check
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.report import report_html
-from hplus.solvers.fields import Field, Texture
-from hplus.solvers.grid_rate import GridRate
+from hplus.rates.prior import Field, Texture
+from hplus.rates.grid_rate import GridRate
 from hplus.solvers.result import SolverResult, Status
 from hplus.studies.events import Reading
 from hplus.studies.frames import Frame

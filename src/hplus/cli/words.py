@@ -14,10 +14,10 @@ import numpy as np
 
 from hplus import __version__
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.over_windows import rate_unit
+from hplus.rates.exposure import rate_unit
 from hplus.estimators.separable import SeparableIntensity
 from hplus.report.words import plural
-from hplus.solvers.fields import Texture
+from hplus.rates.prior import Texture
 from hplus.studies.expect import Expected
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, moment

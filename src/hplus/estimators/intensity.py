@@ -17,13 +17,13 @@ from hplus._checks import (
 )
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
-from hplus.estimators.fitted_rate import FittedRate
-from hplus.estimators.over_windows import (
+from hplus.estimators.rate_estimator import FittedRate
+from hplus.rates.exposure import (
     check_window,
     covariates_at_nodes,
     watched_events,
 )
-from hplus.estimators.rate_models import (
+from hplus.rates.squares_rate import (
     CRITERIA,
     MODELS,
     SquaresRate,
@@ -34,13 +34,13 @@ from hplus.estimators.rate_models import (
     learn_squares,
     learn_with_covariates,
 )
-from hplus.estimators.ratio import RateRatio
+from hplus.rates.ratio import RateRatio
 from hplus.kernels import Kernel
-from hplus.solvers.fields import Given, Texture
-from hplus.solvers.grid_rate import GridRate
-from hplus.statistic import Statistic
+from hplus.rates.prior import Given, Texture
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
-from hplus.tuning.priors import is_mixture
+from hplus.rates.selection import is_mixture
 from hplus.windows import Window
 
 UNSETTLED = 0.3

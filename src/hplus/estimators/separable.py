@@ -9,10 +9,10 @@ import numpy as np
 
 from hplus._checks import Floats, shown
 from hplus._progress import whole_or_not
-from hplus.estimators.fitted_rate import FittedRate
+from hplus.estimators.rate_estimator import FittedRate
 from hplus.estimators.intensity import Intensity
-from hplus.solvers.grid_rate import FARTHEST, GridRate
-from hplus.statistic import Statistic
+from hplus.rates.grid_rate import FARTHEST, GridRate
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
 from hplus.windows import Product, Window
 

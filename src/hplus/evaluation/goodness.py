@@ -16,7 +16,7 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
-from hplus.estimators.over_windows import values_at
+from hplus.rates.exposure import values_at
 from hplus.evaluation.residuals import (
     Calibration,
     Cells,

@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, check_count, check_fraction
 from hplus._values import value
-from hplus.estimators.ratio import RateRatio
+from hplus.rates.ratio import RateRatio
 from hplus.plotting.display import (
     BLUE,
     GREY,

@@ -9,7 +9,7 @@ from typing import Any, final
 from hplus._values import Value, value
 from hplus.estimators.separable import SeparableIntensity
 from hplus.report.words import counted, percent, plural, quantity, rounded, sentence, whole
-from hplus.solvers.fields import Field, Texture
+from hplus.rates.prior import Field, Texture
 
 MODELS = {
     "exp": "The logarithm of the rate is a random smooth function, the most probable one is kept.",

@@ -12,7 +12,7 @@ from hplus.plotting.display import PlotData
 from hplus.plotting.maps import outline
 from hplus.positivity.exp import GridFunction
 from hplus.report.margins import by_last
-from hplus.solvers.grid_rate import FARTHEST, GridRate
+from hplus.rates.grid_rate import FARTHEST, GridRate
 
 PIXELS, FEW_PIXELS = 320, 140
 """Pixels on the longer side of a map, and of a small one."""

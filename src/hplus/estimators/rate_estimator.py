@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
-from hplus.estimators.over_windows import over_regions, rate_unit
-from hplus.solvers.grid_rate import mixed_poisson_quantile
+from hplus.rates.exposure import over_regions, rate_unit
+from hplus.rates.grid_rate import mixed_poisson_quantile
 from hplus.windows import Window
 
 

@@ -6,9 +6,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from hplus import Matern32
-from hplus.solvers.evidence import posteriors, shifts
-from hplus.solvers.lattice import newton
-from hplus.solvers.torus import Matrix
+from hplus.rates.dense import posteriors, shifts
+from hplus.rates.modes import newton
+from hplus.rates.torus import Matrix
 
 
 def covariances(G=12):

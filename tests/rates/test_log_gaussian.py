@@ -8,12 +8,12 @@ from scipy.stats import poisson
 
 from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
-from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.grid_rate import mixed_poisson_quantile
-from hplus.solvers.lattice import newton
-from hplus.solvers.pyramid import Level
-from hplus.tuning.rates import Component, _prolonged, learn_rate
-from hplus.tuning.textures import (
+from hplus.rates.prior import Field, Given, Texture
+from hplus.rates.grid_rate import mixed_poisson_quantile
+from hplus.rates.modes import newton
+from hplus.rates.levels import Level
+from hplus.rates.log_gaussian import Component, _prolonged, learn_rate
+from hplus.rates.search import (
     PRODUCT_ODDS,
     SMOOTHNESS,
     Guess,

@@ -5,8 +5,8 @@ import pytest
 
 from hplus import Constant, Gaussian, Laplace, Linear, Matern32, Matern52, Periodic, Polynomial
 from hplus.grids import TensorGrid
-from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.torus import Circulant, Matrix, Torus, kernel_spectrum, matern_spectrum
+from hplus.rates.prior import Field, Given, Texture
+from hplus.rates.torus import Circulant, Matrix, Torus, kernel_spectrum, matern_spectrum
 
 TORI = [
     Torus((9,), (2.0,), (False,)),

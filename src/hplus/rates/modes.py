@@ -19,7 +19,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.torus import Circulant, Covariance
+from hplus.rates.torus import Circulant, Covariance
 
 LONGEST_STEP = 5.0
 """Largest change of a log rate in one step."""

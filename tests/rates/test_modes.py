@@ -6,9 +6,9 @@ from scipy.optimize import minimize
 
 from hplus import Box
 from hplus.grids import TensorGrid
-from hplus.solvers.covariates import coefficient_covariance, poisson_regression
-from hplus.solvers.fields import Field, Texture
-from hplus.solvers.lattice import (
+from hplus.rates.covariates import coefficient_covariance, poisson_regression
+from hplus.rates.prior import Field, Texture
+from hplus.rates.modes import (
     Mode,
     System,
     certify,
@@ -20,8 +20,8 @@ from hplus.solvers.lattice import (
     objective,
     shifted_means,
 )
-from hplus.solvers.pyramid import Level, descend
-from hplus.solvers.torus import Matrix, stacked
+from hplus.rates.levels import Level, descend
+from hplus.rates.torus import Matrix, stacked
 
 GRID = TensorGrid((0,), (1,), (12,))
 PLANE = TensorGrid((0, 0), (1, 1), (4, 3))
@@ -264,10 +264,10 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
     system, steps = System(prior, W), []
     b = system.project(rng.normal(size=(1, 200)))
     monkeypatch.setattr(System, "apply", _counted(System.apply, steps))
-    monkeypatch.setattr("hplus.solvers.lattice.STIFF", np.inf)
+    monkeypatch.setattr("hplus.rates.modes.STIFF", np.inf)
     plain = system.solve(b, 0.0 * b, 1e-10)
     without = len(steps)
-    monkeypatch.setattr("hplus.solvers.lattice.STIFF", 0.0)
+    monkeypatch.setattr("hplus.rates.modes.STIFF", 0.0)
     np.testing.assert_allclose(system.solve(b, 0.0 * b, 1e-10), plain, atol=1e-4)
     assert len(steps) - without < 0.7 * without
 

@@ -10,7 +10,7 @@ from hplus._checks import Floats, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.solvers.torus import (
+from hplus.rates.torus import (
     Circulant,
     Covariance,
     Matrix,

@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats
 from hplus.grids import TensorGrid
-from hplus.solvers.torus import Torus
+from hplus.rates.torus import Torus
 from hplus.windows import Window
 
 START, LEAST = 0.05, 0.05

@@ -10,7 +10,7 @@ from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
 from hplus.grids import TensorGrid
-from hplus.statistic import Statistic
+from hplus.rates.statistic import Statistic
 from hplus.windows import Window
 
 UNSEEN = 1e-6

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from hplus.kernels import Constant, Gaussian
-from hplus.solvers.rates import (
+from hplus.rates.window_features import (
     WIDTH,
     Choice,
     as_events,

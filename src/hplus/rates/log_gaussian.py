@@ -16,16 +16,16 @@ from hplus._checks import Floats
 from hplus._progress import each, step
 from hplus._threads import one_thread_if_small
 from hplus.positivity.exp import GridFunction
-from hplus.solvers.evidence import Posteriors, posteriors, shifts
-from hplus.solvers.fields import Field, Texture
-from hplus.solvers.grid_rate import GridRate, promised_gap
-from hplus.solvers.lattice import certify, deviations, newton, shifted_means
-from hplus.solvers.pyramid import Level, descend
+from hplus.rates.dense import Posteriors, posteriors, shifts
+from hplus.rates.prior import Field, Texture
+from hplus.rates.grid_rate import GridRate, promised_gap
+from hplus.rates.modes import certify, deviations, newton, shifted_means
+from hplus.rates.levels import Level, descend
 from hplus.solvers.result import SolverResult
-from hplus.solvers.torus import stacked
-from hplus.statistic import DOUBLINGS
-from hplus.tuning.priors import FEW, Mixture, effort_for, judged, tuning_levels
-from hplus.tuning.textures import Shape, Tried, log_evidence, shares
+from hplus.rates.torus import stacked
+from hplus.rates.statistic import DOUBLINGS
+from hplus.rates.selection import FEW, Mixture, effort_for, judged, tuning_levels
+from hplus.rates.search import Shape, Tried, log_evidence, shares
 from hplus.windows import Window
 
 SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])

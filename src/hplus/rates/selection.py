@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from hplus._progress import each
-from hplus.solvers.fields import MOST_NODES, Given, Texture
-from hplus.solvers.pyramid import Level, descend
-from hplus.statistic import DOUBLINGS
-from hplus.tuning.textures import (
+from hplus.rates.prior import MOST_NODES, Given, Texture
+from hplus.rates.levels import Level, descend
+from hplus.rates.statistic import DOUBLINGS
+from hplus.rates.search import (
     Judge,
     Shape,
     Tried,

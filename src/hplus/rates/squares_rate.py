@@ -15,17 +15,17 @@ from hplus.grids import TensorGrid, integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
-from hplus.solvers.covariates import Regression, coefficient_covariance, poisson_regression
-from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.grid_rate import FARTHEST, GAP, GridRate, LogBand
-from hplus.solvers.pyramid import Level
-from hplus.solvers.rates import FactorPosterior
+from hplus.rates.covariates import Regression, coefficient_covariance, poisson_regression
+from hplus.rates.prior import Field, Given, Texture
+from hplus.rates.grid_rate import FARTHEST, GAP, GridRate, LogBand
+from hplus.rates.levels import Level
+from hplus.rates.window_features import FactorPosterior
 from hplus.solvers.result import SolverResult
-from hplus.solvers.square import learn_sos_rate, learn_square_rate, mean_square
-from hplus.statistic import DOUBLINGS, Statistic, finest_grid
+from hplus.rates.square_rate import learn_sos_rate, learn_square_rate, mean_square
+from hplus.rates.statistic import DOUBLINGS, Statistic, finest_grid
 from hplus.storage import storable
-from hplus.tuning.priors import Mixture, learn_priors
-from hplus.tuning.rates import learn_rate
+from hplus.rates.selection import Mixture, learn_priors
+from hplus.rates.log_gaussian import learn_rate
 from hplus.windows import Box, Window
 
 MODELS = ("exp", "sos", "square")

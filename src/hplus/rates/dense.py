@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv, dtrtrs
 
 from hplus._checks import Floats
-from hplus.solvers.lattice import normalised
+from hplus.rates.modes import normalised
 
 STEPS, NEAR = 40, 1e-5
 """Newton steps at most, and the change of a log rate at which they end."""

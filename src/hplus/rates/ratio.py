@@ -9,9 +9,9 @@ from typing import Any, final
 import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
-from hplus.estimators.over_windows import over_regions
-from hplus.estimators.rate_models import SquaresRate
-from hplus.solvers.grid_rate import FARTHEST, GridRate
+from hplus.rates.exposure import over_regions
+from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.grid_rate import FARTHEST, GridRate
 from hplus.windows import Window
 
 

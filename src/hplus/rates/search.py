@@ -15,9 +15,9 @@ from scipy.special import softmax
 
 from hplus._checks import Floats
 from hplus._progress import step
-from hplus.solvers.fields import Field, Given, Texture
-from hplus.solvers.lattice import log_determinant, newton, objective
-from hplus.solvers.pyramid import Level
+from hplus.rates.prior import Field, Given, Texture
+from hplus.rates.modes import log_determinant, newton, objective
+from hplus.rates.levels import Level
 
 SCAN = (0.16, 0.08, 0.04, 0.02, 0.01)
 """Fine scales that are tried first, as shares of the window's longest side."""

@@ -27,7 +27,7 @@ from hplus.positivity import Full
 from hplus.positivity.sos import SumOfSquares
 from hplus.solvers.psd import GAP, Problem, solve
 from hplus.solvers.psd import certify as certify_mean
-from hplus.solvers.rates import (
+from hplus.rates.window_features import (
     ROUNDING,
     Choice,
     Events,

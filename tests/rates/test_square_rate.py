@@ -6,9 +6,9 @@ from scipy.integrate import dblquad
 from scipy.optimize import minimize
 
 from hplus.kernels import Constant, Gaussian, Linear
-from hplus.solvers.rates import as_events, setting
+from hplus.rates.window_features import as_events, setting
 from hplus.solvers.result import Status
-from hplus.solvers.square import (
+from hplus.rates.square_rate import (
     Solved,
     by_thinning,
     certify,
@@ -95,7 +95,7 @@ def test_the_value_is_that_of_the_dual_problem(rng):
 def test_newtons_method_needs_few_steps_and_says_so_if_it_has_too_few(rng, monkeypatch):
     Phi, w, B = problem(rng)
     assert newton(B, Phi, w, np.ones(12)).iterations <= 12
-    monkeypatch.setattr("hplus.solvers.square.LIMIT", 2)
+    monkeypatch.setattr("hplus.rates.square_rate.LIMIT", 2)
     assert newton(B, Phi, w, np.full(12, 1e6)).status is Status.MAX_ITER
 
 

@@ -11,7 +11,7 @@ from scipy.special import ndtri, pdtr
 from hplus._checks import Floats
 from hplus.grids import TensorGrid, integrals_near, restricted
 from hplus.positivity.exp import GridFunction
-from hplus.solvers.fields import Given, Texture
+from hplus.rates.prior import Given, Texture
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window
 
