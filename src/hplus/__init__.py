@@ -5,7 +5,6 @@ from hplus.estimators.density import Density
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.intervals import HeteroscedasticRegressor, QuantilesRegressor
 from hplus.estimators.machines import KernelClassifier, KernelRegressor
-from hplus.rates.ratio import RateRatio
 from hplus.estimators.regression import SoSRegressor
 from hplus.estimators.separable import SeparableIntensity
 from hplus.features import Nystroem, RandomFourier
@@ -28,8 +27,9 @@ from hplus.kernels import (
 from hplus.kernels.integrals import double_integral, mean_embedding, product_integral
 from hplus.losses import Huber, Poisson, PoissonLog, Quantile
 from hplus.positivity import Diagonal, Full, Paper, SumOfSquares
-from hplus.space import Function
+from hplus.rates.ratio import RateRatio
 from hplus.rates.statistic import Statistic
+from hplus.space import Function
 from hplus.storage import load, save
 from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, Oldest, Smallest
 from hplus.streaming.classification import StreamingClassifier

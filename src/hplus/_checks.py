@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
+Reals = NDArray[np.floating[Any]]  # in single or double precision
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 

@@ -4,23 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from hplus import Box
+from hplus import Box, Interval, Statistic
 from hplus.grids import TensorGrid
-from hplus.rates.covariates import coefficient_covariance, poisson_regression
-from hplus.rates.prior import Field, Texture
-from hplus.rates.modes import (
-    Mode,
-    System,
-    certify,
-    conjugate_gradients,
-    deviations,
-    log_determinant,
-    newton,
-    normalised,
-    objective,
-    shifted_means,
-)
+from hplus.rates.covariates import coefficient_covariance, fit_effects, poisson_regression
 from hplus.rates.levels import Level, descend
+from hplus.rates.modes import Optimum, certify, newton, normalised, objective
+from hplus.rates.posterior import deviations, log_determinant, shifted_means
+from hplus.rates.prior import Field, SumOfFields
+from hplus.rates.systems import System, conjugate_gradients
 from hplus.rates.torus import Matrix, stacked
 
 GRID = TensorGrid((0,), (1,), (12,))
@@ -28,7 +19,7 @@ PLANE = TensorGrid((0, 0), (1, 1), (4, 3))
 
 
 def prior_on(grid, deviation=1.3, scale=0.3):
-    return Texture((Field(1.5, (scale,) * grid.dimension, deviation),)).prior(grid)
+    return SumOfFields((Field(1.5, (scale,) * grid.dimension, deviation),)).covariance(grid)
 
 
 def matrix(prior, shape):
@@ -170,7 +161,7 @@ def test_the_gap_is_nothing_at_the_optimum_and_grows_away_from_it(rng):
     gaps = []
     for size in (0.0, 0.1, 1.0):
         a = mode.a + size * (noise - noise.mean())
-        gaps.append(certify(prior, s, nu, Mode(mode.z, a, 1, True)).gap)
+        gaps.append(certify(prior, s, nu, Optimum(mode.z, a, 1, True)).gap)
     assert 0.0 <= gaps[0] < 1e-8
     assert 1e-4 < gaps[1] < gaps[2]
 
@@ -180,7 +171,7 @@ def test_the_gap_bounds_how_far_the_objective_is_from_its_minimum(rng):
     mode = solved(prior, s, nu)
     a = mode.a + rng.normal(size=s.shape)
     a -= a.mean()
-    result = certify(prior, s, nu, Mode(mode.z, a, 1, True))
+    result = certify(prior, s, nu, Optimum(mode.z, a, 1, True))
     lowest = float(objective(s, nu, mode.z, mode.a)[0])
     assert result.objective - result.gap <= lowest <= result.objective
 
@@ -264,10 +255,10 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
     system, steps = System(prior, W), []
     b = system.project(rng.normal(size=(1, 200)))
     monkeypatch.setattr(System, "apply", _counted(System.apply, steps))
-    monkeypatch.setattr("hplus.rates.modes.STIFF", np.inf)
+    monkeypatch.setattr("hplus.rates.systems.STIFF_EIGENVALUE", np.inf)
     plain = system.solve(b, 0.0 * b, 1e-10)
     without = len(steps)
-    monkeypatch.setattr("hplus.rates.modes.STIFF", 0.0)
+    monkeypatch.setattr("hplus.rates.systems.STIFF_EIGENVALUE", 0.0)
     np.testing.assert_allclose(system.solve(b, 0.0 * b, 1e-10), plain, atol=1e-4)
     assert len(steps) - without < 0.7 * without
 
@@ -301,9 +292,15 @@ def test_coefficients_are_those_of_a_poisson_regression(rng):
         return np.sum(nu * np.exp(log_rate) - s * log_rate)
 
     expected = minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-6}).x
-    found = poisson_regression(C, s, nu)
-    np.testing.assert_allclose(found.coefficients, expected[1:], atol=1e-5)
-    np.testing.assert_allclose(found.linear, found.coefficients @ C)
+    np.testing.assert_allclose(poisson_regression(C, s, nu), expected[1:], atol=1e-5)
+
+
+def test_the_factor_of_a_rate_is_e_to_the_sum_of_its_covariates(rng):
+    events = Statistic.of(Interval(0, 1), rng.beta(2, 3, (50, 1)))
+    given = {"a": lambda x: x[:, 0], "b": lambda x: np.sin(9 * x[:, 0])}
+    effects = fit_effects(given, events, np.ones(events.grid.shape))
+    linear = effects.values @ effects.covariates.columns
+    np.testing.assert_allclose(effects.factor, np.exp(linear))
 
 
 def test_errors_of_coefficients_grow_with_the_field_from_those_of_poisson_counts(rng):
@@ -326,18 +323,19 @@ def test_errors_of_coefficients_grow_with_the_field_from_those_of_poisson_counts
 
 def test_coarser_levels_keep_all_events_and_all_exposure(rng):
     grid = TensorGrid((0, 0), (1, 2), (17, 9))
-    level = Level(grid, rng.random((5, *grid.shape)), grid.integrals(Box((0, 0), (1, 2))))
-    for lower in descend(level, 2):
+    window = Box((0, 0), (1, 2))
+    level = Level(window, grid, rng.random((5, *grid.shape)), grid.integrals(window))
+    for lower in descend(level):
         np.testing.assert_allclose(lower.folds.sum(axis=(1, 2)), level.folds.sum(axis=(1, 2)))
-        np.testing.assert_allclose(lower.measure.sum(), 2.0)
+        np.testing.assert_allclose(lower.exposure.sum(), 2.0)
 
 
 def test_the_first_guess_follows_the_events(rng):
     grid = TensorGrid((0,), (1,), (65,))
-    measure = np.full(65, 1.0 / 65)
+    exposure = np.full(65, 1.0 / 65)
     folds = np.zeros((5, 65))
     folds[0, 10] = 100.0
-    start = Level(grid, folds, measure).start()[0]
+    start = Level(Interval(0, 1), grid, folds, exposure).start()[0]
     assert np.argmax(start) in (9, 10, 11)
     assert np.isfinite(start).all()
-    np.testing.assert_allclose(normalised(start[None], folds[:1], measure[None])[0].argmax(), 10)
+    np.testing.assert_allclose(normalised(start[None], folds[:1], exposure[None])[0].argmax(), 10)

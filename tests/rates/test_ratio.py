@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hplus import Gaussian, Intensity, Interval, Polygon, StreamingIntensity
-from hplus.rates.squares_rate import MODELS
+from hplus.estimators.intensity import MODELS
 from hplus.simulate import poisson
 
 LINE = Interval(0, 10, unit="h")

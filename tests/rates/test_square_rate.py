@@ -6,13 +6,10 @@ from scipy.integrate import dblquad
 from scipy.optimize import minimize
 
 from hplus.kernels import Constant, Gaussian, Linear
-from hplus.rates.window_features import as_events, setting
-from hplus.solvers.result import Status
+from hplus.rates.sos_rate import by_thinning, learn_sos_rate, sos_problem
 from hplus.rates.square_rate import (
-    Solved,
-    by_thinning,
+    SquareOptimum,
     certify,
-    learn_sos_rate,
     learn_square_rate,
     log_evidence,
     mean_square,
@@ -20,8 +17,9 @@ from hplus.rates.square_rate import (
     quadratic_form,
     solve_dual,
     solve_features,
-    sos_problem,
 )
+from hplus.rates.window_features import as_events, setting
+from hplus.solvers.result import Status
 from hplus.windows import Box, Interval, Polygon
 
 LINE = Interval(0, 10)
@@ -29,10 +27,14 @@ LINE = Interval(0, 10)
 
 def learn_sos(X, w, window, exposure, kernel, penalty):
     """With folds that are always the same."""
-    return learn_sos_rate(X, w, window, exposure, kernel, penalty, random_state=0)
+    return learn_sos_rate(as_events(X, w, window, exposure), kernel, penalty, random_state=0)
 
 
-MODELS = [learn_square_rate, learn_sos]
+def learn_square(X, w, window, exposure, kernel, penalty):
+    return learn_square_rate(as_events(X, w, window, exposure), kernel, penalty)
+
+
+MODELS = [learn_square, learn_sos]
 every_model = pytest.mark.parametrize("learn", MODELS, ids=lambda f: f.__name__)
 
 
@@ -95,7 +97,7 @@ def test_the_value_is_that_of_the_dual_problem(rng):
 def test_newtons_method_needs_few_steps_and_says_so_if_it_has_too_few(rng, monkeypatch):
     Phi, w, B = problem(rng)
     assert newton(B, Phi, w, np.ones(12)).iterations <= 12
-    monkeypatch.setattr("hplus.rates.square_rate.LIMIT", 2)
+    monkeypatch.setattr("hplus.rates.square_rate.MAX_SQUARE_STEPS", 2)
     assert newton(B, Phi, w, np.full(12, 1e6)).status is Status.MAX_ITER
 
 
@@ -108,7 +110,7 @@ def test_the_gap_bounds_how_far_any_point_is_from_the_minimum(rng):
     least = objective(best.x, Phi, w, B)
     for size in (0.0, 1e-3, 0.03):
         u = best.x * (1.0 + size * rng.normal(size=5))
-        result = certify(Phi, (Phi @ u) ** 2, w, B, Solved(u, Phi @ u, 3, Status.CONVERGED))
+        result = certify(Phi, (Phi @ u) ** 2, w, B, SquareOptimum(u, Phi @ u, 3, Status.CONVERGED))
         assert result.objective == pytest.approx(objective(u, Phi, w, B))
         assert result.gap >= result.objective - least - 1e-9
         assert result.gap <= 10.0 * (result.objective - least) + 1e-8
@@ -118,7 +120,7 @@ def test_the_gap_bounds_how_far_any_point_is_from_the_minimum(rng):
 def test_a_rate_of_zero_at_an_event_has_an_infinite_gap(rng):
     Phi, w, B = problem(rng)
     f = np.r_[0.0, np.ones(11)]
-    result = certify(Phi, f, w, B, Solved(np.ones(5), np.sqrt(f), 1, Status.CONVERGED))
+    result = certify(Phi, f, w, B, SquareOptimum(np.ones(5), np.sqrt(f), 1, Status.CONVERGED))
     assert result.gap == np.inf
     assert result.status is Status.STALLED
 
@@ -138,8 +140,8 @@ def test_every_fit_is_certified(learn, share, exposure):
 
 def test_a_penalty_costs_the_square_its_share_of_the_count():
     X, w = drawn(0), np.linspace(0.5, 2.0, len(drawn(0)))
-    fit = learn_square_rate(X, w, LINE, 3.0, Gaussian(1.0), 0.7)
-    f = fit.function
+    fit = learn_square(X, w, LINE, 3.0, Gaussian(1.0), 0.7)
+    f = fit.posterior.function
     norm = float(f.factor[:, 0] @ Gaussian(1.0)(f.centers) @ f.factor[:, 0])
     assert 3.0 * f.integral(LINE) + 0.7 * norm == pytest.approx(w.sum(), rel=1e-6)
     value = -w @ np.log(f(X)) + 3.0 * f.integral(LINE) + 0.7 * norm
@@ -149,7 +151,7 @@ def test_a_penalty_costs_the_square_its_share_of_the_count():
 def test_a_penalty_costs_the_sum_of_squares_its_share_of_the_count():
     X, w = drawn(0), np.linspace(0.5, 2.0, len(drawn(0)))
     fit = learn_sos(X, w, LINE, 3.0, Gaussian(1.0), 0.7)
-    f = fit.function
+    f = fit.posterior.function
     K = Gaussian(1.0)(f.centers)
     trace = float(np.sum(f.factor * (K @ f.factor)))
     square = float(np.sum((f.factor.T @ K @ f.factor) ** 2))
@@ -181,7 +183,7 @@ def test_one_square_costs_no_less_than_many():
     w = np.ones(len(X))
     one, many = (learn(X, w, LINE, 1.0, Gaussian(1.0), 0.1) for learn in MODELS)
     assert many.result.objective - many.result.gap <= one.result.objective + 0.01 * len(X)
-    assert one.function.factor.shape[1] == 1
+    assert one.posterior.function.factor.shape[1] == 1
 
 
 # Evidence
@@ -202,7 +204,7 @@ def test_the_evidence_is_the_integral_over_all_functions():
     sides = [(c - 2.0, c + 2.0) for c in peak.x[::-1]]
     mass = dblquad(density, *sides[0], *sides[1], epsabs=1e-6)[0]
     exact = np.log(mass * penalty / np.pi) - least
-    fit = learn_square_rate(X, w, Interval(0, 2), 1.0, kernel, penalty)
+    fit = learn_square(X, w, Interval(0, 2), 1.0, kernel, penalty)
     assert fit.log_evidence == pytest.approx(exact, abs=0.02)
 
 
@@ -220,7 +222,7 @@ def test_the_evidence_prefers_the_scale_that_drew_the_events():
     f = 30.0 * (np.linalg.cholesky(K) @ rng.normal(size=400)) ** 2
     counts = rng.poisson(f * 10 / 400)
     X = np.repeat(np.linspace(0, 10, 400), counts)[:, None]
-    fit = learn_square_rate(X, np.ones(len(X)), LINE, 1.0, None, None)
+    fit = learn_square(X, np.ones(len(X)), LINE, 1.0, None, None)
     assert 0.4 < fit.kernel.scale < 2.5
     assert 0.1 < fit.penalty * 2 * 30.0 < 10.0
 
@@ -228,7 +230,7 @@ def test_the_evidence_prefers_the_scale_that_drew_the_events():
 # Bands
 
 
-@pytest.mark.parametrize(("learn", "penalty"), [(learn_square_rate, 0.04), (learn_sos, 0.1)])
+@pytest.mark.parametrize(("learn", "penalty"), [(learn_square, 0.04), (learn_sos, 0.1)])
 def test_nine_of_ten_bands_of_nine_tenths_hold_the_truth(learn, penalty):
     X, held, counted = np.linspace(0.1, 9.9, 50)[:, None], [], []
     left = Interval(0, 5)
@@ -238,7 +240,7 @@ def test_nine_of_ten_bands_of_nine_tenths_hold_the_truth(learn, penalty):
         fit = learn(events, np.ones(len(events)), LINE, 1.0, Gaussian(1.5), penalty)
         low, high = fit.posterior.interval(X, 0.9)
         held.append((low <= true_rate(X[:, 0])) & (true_rate(X[:, 0]) <= high))
-        error = np.log(fit.function.integral(left) / (weights @ true_rate(nodes[:, 0])))
+        error = np.log(fit.posterior.function.integral(left) / (weights @ true_rate(nodes[:, 0])))
         counted.append(abs(error) <= 1.645 * fit.posterior.log_count_sd(left))
     assert 0.8 <= np.mean(held) <= 0.97
     assert 0.75 <= np.mean(counted) <= 1.0
@@ -254,7 +256,7 @@ def test_the_log_of_the_whole_count_is_known_to_one_over_the_root_of_the_events(
 
 def test_the_mean_of_the_square_is_the_mean_of_draws(rng):
     X = drawn(0)[::4]
-    fit = learn_square_rate(X, np.ones(len(X)), LINE, 1.0, Gaussian(1.0), 0.5)
+    fit = learn_square(X, np.ones(len(X)), LINE, 1.0, Gaussian(1.0), 0.5)
     p, Z = fit.posterior, np.linspace(0, 10, 9)[:, None]
     factors = p.function.factor + p.spread @ rng.normal(size=(p.spread.shape[1], 20_000))
     draws = (Gaussian(1.0)(Z, p.function.centers) @ factors) ** 2
@@ -272,11 +274,11 @@ def test_a_learned_kernel_finds_the_truth_and_the_same_one_again(learn):
     X = drawn(1)
     one, two = (learn(X, np.ones(len(X)), LINE, 1.0, None, None) for _ in range(2))
     grid = np.linspace(0, 10, 101)[:, None]
-    np.testing.assert_array_equal(one.function(grid), two.function(grid))
-    error = np.sqrt(one.function(grid)) - np.sqrt(true_rate(grid[:, 0]))
+    np.testing.assert_array_equal(one.posterior.function(grid), two.posterior.function(grid))
+    error = np.sqrt(one.posterior.function(grid)) - np.sqrt(true_rate(grid[:, 0]))
     assert np.sqrt(np.mean(error**2)) < 0.6  # a constant rate has 1.5
     assert one.kernel == two.kernel
-    assert one.function.integral(LINE) == pytest.approx(len(X), rel=0.1)
+    assert one.posterior.function.integral(LINE) == pytest.approx(len(X), rel=0.1)
 
 
 def test_a_given_part_is_kept_while_the_other_is_learned():
@@ -294,7 +296,7 @@ def test_the_likelihood_of_parts_is_that_of_fits_to_the_others():
         out = np.arange(len(X)) % 3 == k
         share = np.mean(~out)
         f = learn_sos(s.events.X[~out], np.ones(sum(~out)), LINE, share, Gaussian(1.5), 0.2)
-        f = f.function
+        f = f.posterior.function
         rate = len(X)  # of a density
         expected += np.sum(np.log(f(s.events.X[out]) / rate)) - sum(out) * f.integral(LINE) / rate
     found = by_thinning(s, 0.2, None, [None] * 3).score
@@ -318,7 +320,7 @@ def test_a_learned_penalty_follows_the_size_of_the_kernel(learn):
         learn(X, np.ones(len(X)), LINE, 1.0, k, None) for k in (Gaussian(1.5), 1e-3 * Gaussian(1.5))
     )
     assert other.penalty == pytest.approx(1e-3 * one.penalty, rel=1e-3)
-    np.testing.assert_allclose(other.function(X), one.function(X), rtol=1e-2)
+    np.testing.assert_allclose(other.posterior.function(X), one.posterior.function(X), rtol=1e-2)
 
 
 @every_model
@@ -335,10 +337,10 @@ def test_a_kernel_out_of_reach_of_the_events_is_refused(learn):
 @every_model
 def test_units_of_space_and_exposure_change_nothing_but_units(learn):
     X, w = drawn(0)[::2], np.ones(len(drawn(0)[::2]))
-    plain = learn(X, w, LINE, 1.0, Gaussian(1.0), 0.5).function
+    plain = learn(X, w, LINE, 1.0, Gaussian(1.0), 0.5).posterior.function
     grid = np.linspace(0, 10, 21)[:, None]
-    wide = learn(1e3 * X, w, Interval(0, 1e4), 1.0, Gaussian(1e3), 0.5e3).function
-    long = learn(X, w, LINE, 7.0, Gaussian(1.0), 3.5).function
+    wide = learn(1e3 * X, w, Interval(0, 1e4), 1.0, Gaussian(1e3), 0.5e3).posterior.function
+    long = learn(X, w, LINE, 7.0, Gaussian(1.0), 3.5).posterior.function
     np.testing.assert_allclose(1e3 * wide(1e3 * grid), plain(grid), rtol=1e-3)
     np.testing.assert_allclose(7.0 * long(grid), plain(grid), rtol=1e-3)
 
@@ -350,7 +352,7 @@ def test_a_weight_of_two_is_two_events(learn):
     once = learn(X, w, LINE, 1.0, Gaussian(1.0), 0.5)
     twice = learn(np.repeat(X, w.astype(int), axis=0), np.ones(int(w.sum())), LINE, 1.0,
                   Gaussian(1.0), 0.5)  # fmt: skip
-    np.testing.assert_array_equal(once.function(X), twice.function(X))
+    np.testing.assert_array_equal(once.posterior.function(X), twice.posterior.function(X))
 
 
 def odd_data():
@@ -375,11 +377,11 @@ def test_odd_data_give_certified_rates_with_bands(learn, name):
     kernel = Gaussian(0.5) if name == "a polygon" else None
     fit = learn(X, w, window, 1.0, kernel, None)
     assert fit.result.relative_gap <= 1e-6
-    f = mean_square(fit.posterior) if learn is learn_square_rate else fit.function
+    f = mean_square(fit.posterior) if learn is learn_square else fit.posterior.function
     low, high = fit.posterior.interval(X, 0.9)
     assert np.all((low >= 0) & (low <= f(X)) & (f(X) <= high))
     assert np.isfinite(high).all()
-    assert fit.function.integral(window) <= 1.0001 * np.sum(w)
+    assert fit.posterior.function.integral(window) <= 1.0001 * np.sum(w)
     assert 0.1 * np.sum(w) < f.integral(window) < 5.0 * np.sum(w)
 
 

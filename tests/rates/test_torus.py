@@ -5,7 +5,7 @@ import pytest
 
 from hplus import Constant, Gaussian, Laplace, Linear, Matern32, Matern52, Periodic, Polynomial
 from hplus.grids import TensorGrid
-from hplus.rates.prior import Field, Given, Texture
+from hplus.rates.prior import Field, KernelPrior, SumOfFields, circulant
 from hplus.rates.torus import Circulant, Matrix, Torus, kernel_spectrum, matern_spectrum
 
 TORI = [
@@ -172,10 +172,10 @@ KERNELS = [
 @pytest.mark.parametrize(("kernel", "box", "shape", "kind"), KERNELS, ids=lambda k: repr(k)[:40])
 def test_a_given_kernel_divided_by_its_penalty_is_the_covariance(kernel, box, shape, kind, rng):
     grid = TensorGrid(*box, shape)
-    given = Given(kernel, 2.5)
-    prior = given.prior(grid)
+    given = KernelPrior(kernel, 2.5)
+    prior = given.covariance(grid)
     assert isinstance(prior, kind)
-    assert given.is_matrix(grid) == (kind is Matrix)
+    assert (circulant(kernel, grid) is None) == (kind is Matrix)
     x = rng.normal(size=(2, *shape))
     expected = (x.reshape(2, -1) @ kernel(grid.nodes()) / 2.5).reshape(x.shape)
     np.testing.assert_allclose(prior.apply(x), expected, atol=2e-3 * np.abs(expected).max())
@@ -184,27 +184,31 @@ def test_a_given_kernel_divided_by_its_penalty_is_the_covariance(kernel, box, sh
 @pytest.mark.parametrize("low", [0.0, 0.3, 1e6])
 def test_a_period_that_fills_the_window_closes_the_axis_exactly(low):
     grid = TensorGrid((low,), (low + 4.0,), (17,))
-    K = Given(Periodic(4.0, 0.5), 1.0).prior(grid).apply(np.eye(17))
+    K = KernelPrior(Periodic(4.0, 0.5), 1.0).covariance(grid).apply(np.eye(17))
     np.testing.assert_allclose(K, Periodic(4.0, 0.5)(grid.nodes()), atol=1e-8)
 
 
 def test_draws_of_a_kernel_that_is_not_stationary_have_its_covariance():
     grid, k = TensorGrid((0,), (1,), (6,)), 20_000
-    y = Given(Polynomial(2), 1.0).prior(grid).draw(k, np.random.RandomState(0))
+    y = KernelPrior(Polynomial(2), 1.0).covariance(grid).draw(k, np.random.RandomState(0))
     expected = Polynomial(2)(grid.nodes())
     np.testing.assert_allclose(y.T @ y / k, expected, rtol=0.1)
 
 
-def test_a_texture_is_the_sum_of_its_fields(rng):
+def test_a_prior_is_the_sum_of_its_fields(rng):
     grid = TensorGrid((0, 0), (1, 2), (9, 9))
     fields = Field(1.5, (0.3, 0.2), 2.0), Field(0.5, (0.1, 0.1), 0.5, product=True)
     x = rng.normal(size=(1, 9, 9))
-    parts = [Texture((field,)).prior(grid).apply(x) for field in fields]
-    np.testing.assert_allclose(Texture(fields).prior(grid).apply(x), sum(parts))
-    assert Texture(fields).kind == (0.5, True)
+    parts = [SumOfFields((field,)).covariance(grid).apply(x) for field in fields]
+    np.testing.assert_allclose(SumOfFields(fields).covariance(grid).apply(x), sum(parts))
+    assert SumOfFields(fields).kind == (0.5, True)
 
 
 def test_the_deviation_of_a_field_is_that_of_its_draws():
     grid = TensorGrid((0,), (1,), (33,))
-    y = Texture((Field(1.5, (0.05,), 3.0),)).prior(grid).draw(4000, np.random.RandomState(0))
+    y = (
+        SumOfFields((Field(1.5, (0.05,), 3.0),))
+        .covariance(grid)
+        .draw(4000, np.random.RandomState(0))
+    )
     np.testing.assert_allclose(y.std(), 3.0, rtol=0.03)

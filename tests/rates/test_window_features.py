@@ -5,17 +5,9 @@ import pytest
 from scipy import stats
 
 from hplus.kernels import Constant, Gaussian
-from hplus.rates.window_features import (
-    WIDTH,
-    Choice,
-    as_events,
-    best_gaussian,
-    best_penalty,
-    laplace,
-    setting,
-    spread_over,
-    square_quantile,
-)
+from hplus.rates.factor_posterior import laplace, square_quantile
+from hplus.rates.kernel_search import Choice, best_gaussian, best_penalty
+from hplus.rates.window_features import MAX_FEATURES, as_events, setting, spread_over
 from hplus.windows import Box, Interval, Polygon
 
 L_SHAPE = Polygon([[0, 0], [2, 0], [2, 1], [1, 1], [1, 2], [0, 2]])
@@ -82,7 +74,7 @@ def test_features_stand_for_the_kernel_all_over_the_window(kernel):
     s = setting(as_events([[0.1, 0.1]], [1.0], window, 1.0), kernel)
     X = window.sample(200, random_state=1)
     Phi = s.features(X)
-    assert Phi.shape[1] <= WIDTH
+    assert Phi.shape[1] <= MAX_FEATURES
     np.testing.assert_allclose(Phi @ Phi.T, kernel(X), atol=1e-3)
     assert s.unit == pytest.approx(kernel.diag(X).mean() * 2.0, rel=1e-3)
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from hplus import __version__
 from hplus.estimators.intensity import Intensity
-from hplus.rates.exposure import rate_unit
 from hplus.estimators.separable import SeparableIntensity
+from hplus.rates.prior import SumOfFields
+from hplus.rates.regions import rate_unit
 from hplus.report.words import plural
-from hplus.rates.prior import Texture
 from hplus.studies.expect import Expected
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, moment
@@ -92,7 +92,7 @@ def scales_words(study: EventStudy) -> list[str]:
 
 
 def _scales(model: Intensity) -> list[str]:
-    if not isinstance(model.kernel_, Texture):
+    if not isinstance(model.kernel_, SumOfFields):
         return [str(model.kernel_)]
     found = []
     for field in model.kernel_.fields:

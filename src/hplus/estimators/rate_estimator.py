@@ -1,4 +1,4 @@
-"""What every fitted rate of events can be asked."""
+"""What every estimator of a rate of events can be asked once it is fitted."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
-from hplus.rates.exposure import over_regions, rate_unit
-from hplus.rates.grid_rate import mixed_poisson_quantile
+from hplus.rates.fitted import FittedRate, mixed_poisson_quantile
+from hplus.rates.regions import over_regions, rate_unit
 from hplus.windows import Window
 
 
-class FittedRate(Estimator):
-    """An estimator with a `window` and, once fitted, a `rate_` that answers all that follows.
-
-    The rate has `function`, `interval`, `integral`, `count_draws`, and `on_grid` with `sample` and
-    `peak`.
-    """
+class RateEstimator(Estimator):
+    """An estimator with a `window` and, once fitted, a `rate_` that its answers come from."""
 
     window: Any
-    rate_: Any
+    rate_: FittedRate
 
     def predict(self, X: Any) -> Floats:
         """The rate at each point of the window, per unit of `unit_`, shape (n,)."""
@@ -38,7 +34,7 @@ class FittedRate(Estimator):
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
         """E∫λ over the part of a region in the window, or of each of several, in an exposure E."""
         E = check_positive("exposure", exposure)
-        return E * self._each(regions, lambda region: self.rate_.integral(region))
+        return E * self._each(regions, self.rate_.integral)
 
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
@@ -49,7 +45,7 @@ class FittedRate(Estimator):
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
         E = check_positive("exposure", exposure)
-        means = E * self._each(regions, lambda region: self.rate_.count_draws(region))
+        means = E * self._each(regions, self.rate_.count_draws)
         if means.size == 0:
             return means, means
         low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))

@@ -1,24 +1,24 @@
 """Many priors on few nodes, with dense matrices: modes, evidence, covariances.
 
-The same problem as in `lattice`, for covariances K (c, G, G) that share the counts.
+The same problem as in `modes`, for covariances K (c, G, G) that share the counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv, dtrtrs
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus.rates.modes import normalised
 
-STEPS, NEAR = 40, 1e-5
+MAX_DENSE_STEPS, LAST_LOG_STEP = 40, 1e-5
 """Newton steps at most, and the change of a log rate at which they end."""
 
-LONGEST_STEP = 2.0
+MAX_LOG_STEP = 2.0
+"""Largest change of a log rate in one step."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +30,18 @@ class Posteriors:
     K: Floats
     R: Floats
 
-    def chosen(self, which: Any) -> Posteriors:
-        """Those of some of the priors."""
+    def chosen(self, which: Ints) -> Posteriors:
+        """The posteriors under some of the priors."""
         return Posteriors(self.z[which], self.log_evidence[which], self.K[which], self.R[which])
 
     @cached_property
     def covariance(self) -> Floats:
-        """Of the log rates under each prior, shape (c, G, G)."""
+        """The covariance of the log rates under each prior, shape (c, G, G)."""
         return np.stack([_covariance(K, R) for K, R in zip(self.K, self.R, strict=True)])
 
     @property
     def variance(self) -> Floats:
-        """Of the log rate at each node, shape (c, G)."""
+        """The variance of the log rate at each node, shape (c, G)."""
         return np.diagonal(self.covariance, axis1=1, axis2=2)
 
 
@@ -62,7 +62,7 @@ def posteriors(K: Floats, s: Floats, nu: Floats) -> Posteriors:
 
 def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
     """The most probable log rates under one prior by Newton's method, and the log evidence."""
-    for _ in range(STEPS):
+    for _ in range(MAX_DENSE_STEPS):
         W = nu * np.exp(z)
         R = np.sqrt(W)
         seen = R > 1e-150
@@ -74,8 +74,8 @@ def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
         Ka = K @ a
         dz = Ka + b - z
         largest = np.abs(dz).max()
-        z = z + dz * min(1.0, LONGEST_STEP / max(largest, LONGEST_STEP))
-        if largest < NEAR:
+        z = z + dz * min(1.0, MAX_LOG_STEP / max(largest, MAX_LOG_STEP))
+        if largest < LAST_LOG_STEP:
             break
     z = normalised(z[None], s[None], nu[None])[0]
     fit = s @ z - s.sum() - 0.5 * (a @ Ka)

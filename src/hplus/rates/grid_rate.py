@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, pdtr
+from scipy.special import ndtri
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Reals
 from hplus.grids import TensorGrid, integrals_near, restricted
 from hplus.positivity.exp import GridFunction
-from hplus.rates.prior import Given, Texture
+from hplus.rates.fitted import MAX_LOG_FACTOR, LogBand
+from hplus.rates.prior import Mixture, Prior, leading
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window
 
-FARTHEST = 100.0
-"""Log of the factor by which a rate may be off: where it is more, nothing is known."""
-
-
-class LogBand(NamedTuple):
-    """The middle of what a log rate may be, and how far its bounds lie below and above, (n,)."""
-
-    center: Floats
-    below: Floats
-    above: Floats
-
-
-GAP, LARGE, LARGE_GAP = 1e-6, 70_000, 1e-4
+PROMISED_GAP, LARGE_GRID, LARGE_GRID_GAP = 1e-6, 70_000, 1e-4
 """The relative gap that is promised; nodes of a large grid, and the gap that is promised there."""
 
 
@@ -37,7 +25,7 @@ def promised_gap(nodes: int) -> float:
     On a large grid it is a hundred times less than the rate moves when such a grid is refined: the
     last digits would take minutes.
     """
-    return GAP if nodes <= LARGE else LARGE_GAP
+    return PROMISED_GAP if nodes <= LARGE_GRID else LARGE_GRID_GAP
 
 
 @dataclass(frozen=True)
@@ -52,8 +40,8 @@ class GridRate:
     coarse: TensorGrid
     shift: Floats
     spread: Floats
-    draws: Any
-    mixture: tuple[tuple[float, Texture | Given], ...]
+    draws: Reals
+    mixture: Mixture
     result: SolverResult
     log_evidence: float
     quadrature_error: float
@@ -69,9 +57,9 @@ class GridRate:
         return promised_gap(self.function.grid.size)
 
     @property
-    def leader(self) -> Texture | Given:
+    def leader(self) -> Prior:
         """The prior of the largest weight."""
-        return max(self.mixture, key=lambda part: part[0])[1]
+        return leading(self.mixture)
 
     def integral(self, region: Window | None = None) -> float:
         """∫ of the rate over the part of a region in the window, or over all of it."""
@@ -80,7 +68,7 @@ class GridRate:
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
         rate, (shift, reach) = self.function(X), self._error(X, level)
-        low, high = (np.clip(shift + x, -FARTHEST, FARTHEST) for x in (-reach, reach))
+        low, high = (np.clip(shift + x, -MAX_LOG_FACTOR, MAX_LOG_FACTOR) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)
 
     def log_band(self, X: Floats, level: float) -> LogBand:
@@ -104,16 +92,5 @@ class GridRate:
         near = (
             slice(s.start // r, (s.stop - 1) // r + 1) for s, r in zip(where, ratios, strict=True)
         )
-        draws = np.clip(self.draws[:, *near].astype(float), -FARTHEST, FARTHEST)
+        draws = np.clip(self.draws[:, *near].astype(float), -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
         return np.exp(draws).reshape(len(draws), -1) @ mass.ravel()
-
-
-def mixed_poisson_quantile(means: Floats, p: float) -> Floats:
-    """The smallest counts k with P(N <= k) >= p for N Poisson with one of the means (..., s)."""
-    most = np.max(means, axis=-1)
-    low, high = np.full(most.shape, -1.0), np.ceil(most + 12.0 * np.sqrt(most) + 30.0)
-    while np.any(high - low > np.maximum(np.spacing(high), 1.0)):
-        middle = np.maximum(np.floor((low + high) / 2.0), 0.0)
-        enough = np.mean(pdtr(middle[..., None], means), axis=-1) >= p
-        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    return high

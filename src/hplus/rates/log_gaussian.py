@@ -1,286 +1,158 @@
-"""From binned events to a rate on a grid with its uncertainty.
+"""The rate e^z of binned events, z a Gaussian field (a log-Gaussian Cox process).
 
-A prior is learned on a coarse grid, by the evidence of many where dense matrices are small, else by
-the search of `textures`. The rates under the best priors are averaged, and grids are refined until
-the answer does not change.
+Priors are given, or learned on a coarse grid. The rates under the best of them are averaged, and
+the grid is refined until the answer does not change.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats
-from hplus._progress import each, step
-from hplus._threads import one_thread_if_small
+from hplus._progress import step
 from hplus.positivity.exp import GridFunction
-from hplus.rates.dense import Posteriors, posteriors, shifts
-from hplus.rates.prior import Field, Texture
+from hplus.rates.averaging import Averaged, average
 from hplus.rates.grid_rate import GridRate, promised_gap
-from hplus.rates.modes import certify, deviations, newton, shifted_means
+from hplus.rates.judging import log_evidence
 from hplus.rates.levels import Level, descend
+from hplus.rates.line import average_on_line
+from hplus.rates.modes import certify, newton
+from hplus.rates.prior import LogRates, Weighted, leading
+from hplus.rates.selection import (
+    LearnFields,
+    Wanted,
+    effort_for,
+    select_priors,
+    working_levels,
+)
 from hplus.solvers.result import SolverResult
-from hplus.rates.torus import stacked
-from hplus.rates.statistic import DOUBLINGS
-from hplus.rates.selection import FEW, Mixture, effort_for, judged, tuning_levels
-from hplus.rates.search import Shape, Tried, log_evidence, shares
-from hplus.windows import Window
 
-SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
-"""The lattice of priors on a line: scales as shares of its length, and standard deviations."""
-
-CURVED = (2.5, 4.5)
-"""Their smoothness."""
-
-TEMPER = 0.9
-"""Power of the evidence in the weights of bands: other priors could have been tried."""
-
-NEGLIGIBLE = 3e-3
-"""Weight of a prior, as a share of the largest, below which it is left out."""
-
-CROWD = 15.0
-"""Nodes of the coarsest grid over which events must be spread, as if evenly, to be seen on it."""
-
-ROUGHEST = 0.5
-"""Weight of the smallest scale beyond which a line needs a finer grid."""
-
-LONGEST_SHIFT = 2.0
-"""Standard deviations that the mean of a log rate may lie from its mode."""
-
-DENSE_DRAWS = 128
-"""Draws of the log rate that are kept on a line, where they cost next to nothing."""
-
-SETTLED = 0.01
+SETTLED_CHANGE = 0.01
 """Share of the events by which the rate may still move when a grid is refined."""
 
-FINAL, ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
-"""The relative gap to which a mode is certified, and how exactly its systems are solved for it."""
+FINAL_DECREMENT, FINAL_ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
+"""The Newton decrement per event to which the leading mode is solved, and how exactly its systems
+are solved, one attempt after the other."""
+
+EVIDENCE_TOLERANCE = 1e-3
+"""Nats to which the leading mode is solved for its evidence."""
 
 
-@dataclass(frozen=True)
-class Component:
-    """A prior with its weight, the log rates under it (1, *grid), and their charges."""
+class Refined(NamedTuple):
+    """The last level, the modes and the rate on it, and how much the rate moved last."""
 
-    weight: float
-    prior: Shape
-    z: Any
-    a: Any = None
-
-
-@dataclass(frozen=True)
-class Uncertainty:
-    """What is known about log rates on the coarse grid: means, deviations and draws of them."""
-
-    center: Floats
-    spread: Floats
-    draws: Any
+    level: Level
+    parts: list[Weighted]
+    values: Floats
+    change: float
 
 
-def learn_rate(
-    window: Window, finest: Level, prior: Shape | Mixture | None, criterion: str, seed: Any
-) -> GridRate:
-    """The rate of binned events under a prior, under several, or under those that suit them.
-
-    `prior` may be a kernel with penalty NaN: then the penalty is learned. `criterion` is "auto",
-    "evidence" or "thinning".
-    """
-    d = window.dimension
-    levels = descend(finest, DOUBLINGS[d])
-    if prior is None and d == 1 and criterion != "thinning" and not _crowded(levels[-1]):
-        found = _by_dense_evidence(levels[-1], window.longest_sides(), seed)
-        if found is not None:
-            return _assembled(window, levels, *found)
-    effort = effort_for(finest)
-    levels = tuning_levels(window, levels, prior, effort)
-    parts = judged(window, levels, prior, criterion, effort)
-    return _assembled(window, levels, *_averaged(levels[-1], parts, effort.draws, seed))
-
-
-def _crowded(level: Level) -> bool:
-    """Are there enough events to learn from parts of them, and most of them at a few nodes?"""
-    counts = level.counts
-    return bool(counts.sum() >= FEW and counts.sum() ** 2 < CROWD * np.sum(counts**2))
-
-
-def _averaged(
-    level: Level, parts: list[tuple[float, Tried]], draws: int, seed: Any
-) -> tuple[list[Component], Uncertainty]:
-    """The modes under priors with their weights on one level, and draws around them."""
-    s, nu = level.counts.astype(np.float32), level.nu.astype(np.float32)
-    rng = np.random.RandomState(seed)
-    components, matrices, clouds = [], [], []
-    for weight, trial in each("averaging priors", parts):
-        matrix = trial.prior.prior(level.grid).single()
-        mode = newton(matrix, s, nu, trial.z.mean(axis=0, keepdims=True), tolerance=level.tolerance)
-        components.append(Component(weight, trial.prior, mode.z, mode.a))
-        count = max(round(draws * weight), 1)
-        clouds.append(deviations(matrix, nu * np.exp(mode.z), count, rng))
-        matrices.append(matrix)
-    # few draws of each: they share one variance
-    variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
-    reach = LONGEST_SHIFT * np.sqrt(variance)
-    means = []
-    for part, matrix in zip(components, matrices, strict=True):
-        shift = shifted_means(matrix, nu * np.exp(part.z), variance)
-        # an expansion: beyond a few deviations it says nothing
-        means.append(part.z + np.clip(shift, -reach, reach))
-    drawn = np.concatenate([mean + cloud for mean, cloud in zip(means, clouds, strict=True)])
-    weights = np.array([part.weight for part in components])
-    return components, _mixed(weights, np.concatenate(means).astype(float), variance, drawn)
-
-
-def _mixed(weights: Floats, means: Floats, variances: Floats, draws: Any) -> Uncertainty:
-    """The mean and the deviation of a mixture, for means and variances (c, *grid)."""
-    center = np.tensordot(weights, means, axes=1)
-    spread = np.sqrt(np.tensordot(weights, variances + (means - center) ** 2, axes=1))
-    return Uncertainty(center, spread, draws)
-
-
-def _by_dense_evidence(
-    level: Level, sides: Floats, seed: Any
-) -> tuple[list[Component], Uncertainty] | None:
-    """All priors of the lattice on a line; None if the events ask for smaller scales.
-
-    The rate is averaged with the evidence as weights. Those of bands are evidence^TEMPER times
-    deviation²/scale: rough priors leave room for what was not seen.
-    """
-    lattice = [
-        Texture((Field(smoothness, (float(scale * sides[0]),), float(deviation)),))
-        for smoothness in CURVED
-        for scale in SCALES
-        for deviation in DEVIATIONS
-    ]
-    step("comparing smooth priors", 0, len(lattice))
-    with one_thread_if_small(level.grid.size):
-        K = _dense(lattice, level)
-        found = posteriors(K, level.counts[0], level.measure)
-        step("comparing smooth priors", len(lattice), len(lattice))
-        roughness = [t.fields[0].deviation ** 2 / t.fields[0].scales[0] for t in lattice]
-        weights = shares(found.log_evidence, NEGLIGIBLE)
-        wide = shares(TEMPER * found.log_evidence + np.log(roughness), NEGLIGIBLE)
-        finest = [t.fields[0].scales[0] <= 1.01 * SCALES[0] * sides[0] for t in lattice]
-        if weights[finest].sum() > ROUGHEST and level.counts.sum() >= FEW:
-            return None
-        components = [
-            Component(float(weights[i]), lattice[i], found.z[i][None])
-            for i in np.flatnonzero(weights)
-        ]
-        kept = np.flatnonzero(wide)
-        return components, _dense_uncertainty(found.chosen(kept), wide[kept], level, seed)
-
-
-def _dense(priors: list[Texture], level: Level) -> Floats:
-    """The covariances of priors on a line as matrices, shape (c, G, G)."""
-    n = level.grid.size
-    unit = np.repeat(np.eye(1, n), len(priors), axis=0)
-    first = stacked([prior.prior(level.grid) for prior in priors]).apply(unit)
-    return first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
-
-
-def _dense_uncertainty(found: Posteriors, weights: Floats, level: Level, seed: Any) -> Uncertainty:
-    """Means, deviations and draws of a mixture."""
-    means = found.z + shifts(found, level.measure)
-    rng = np.random.RandomState(seed)
-    draws = []
-    for w, mean, C in zip(weights, means, found.covariance, strict=True):
-        values, vectors = np.linalg.eigh(C)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        noise = rng.standard_normal((round(DENSE_DRAWS * float(w)), len(C)))
-        draws.append(mean + noise @ root.T)
-    return _mixed(weights, means, found.variance, np.concatenate(draws))
-
-
-def _assembled(
-    window: Window, levels: list[Level], components: list[Component], known: Uncertainty
-) -> GridRate:
-    """Refine the grid, certify the leading mode, and put the answer together."""
-    coarse = levels[-1]
-    rate = _rate(components, coarse)
-    evidence = _evidence(coarse, max(components, key=lambda part: part.weight))
-    level, components, values, error = _refined(levels, components, rate)
-    leader = max(components, key=lambda part: part.weight)
+def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
+    """The rate of binned events under priors that are given or learned, with its uncertainty."""
+    levels, averaged = _averaged(finest, wanted, seed)
+    coarse, (parts, known) = levels[-1], averaged
+    rate, evidence = _mean_rate(parts, coarse), _leading_evidence(coarse, parts)
+    level, parts, values, change = _refined(levels, parts, rate)
     step("certifying the answer", 0, 1)
-    result = _certified(level, leader)
+    result = _certified(level, leading(parts))
     step("certifying the answer", 1, 1)
-    function, log_rate = GridFunction(window, level.grid, values), np.log(rate)
+    log_rate = np.log(rate)
     return GridRate(
-        function,
+        GridFunction(finest.window, level.grid, values),
         coarse.grid,
         known.center - log_rate,
         known.spread,
         (known.draws - log_rate).astype(np.float32),
-        tuple((part.weight, part.prior) for part in components),
+        tuple((weight, found.prior) for weight, found in parts),
         result,
         evidence,
-        error,
+        change,
     )
 
 
-def _certified(level: Level, leader: Component) -> SolverResult:
-    """The leading mode solved to the end, with a certificate."""
-    prior, s, nu = leader.prior.prior(level.grid), level.counts, level.nu
-    tolerance, promised = FINAL * float(s.sum()), promised_gap(level.grid.size)
-    z, a = leader.z.astype(float), None if leader.a is None else leader.a.astype(float)
-    for accuracy in ACCURACIES:
-        mode = newton(prior, s, nu, z, tolerance=tolerance, accuracy=accuracy, charges=a)
-        result = certify(prior, s, nu, mode)
-        if result.relative_gap <= 0.5 * promised:
-            break
-        # a stiff system hides what charges are off from the decrement
-        z, a, tolerance = mode.z, mode.a, 0.01 * tolerance
-    return result.judged(promised)
+def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Averaged]:
+    """The levels to refine on, and log rates averaged over priors on the last one."""
+    levels = descend(finest)
+    if finest.grid.dimension == 1 and wanted in (LearnFields("auto"), LearnFields("evidence")):
+        averaged = average_on_line(levels[-1], seed)
+        if averaged is not None:
+            return levels, averaged
+    effort = effort_for(finest)
+    levels = working_levels(levels, wanted, effort)
+    priors = select_priors(levels, wanted, effort)
+    return levels, average(levels[-1], priors, effort.draws, seed)
 
 
-def _evidence(level: Level, leader: Component) -> float:
+def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
     """The log evidence of the leading prior on the coarse grid."""
-    prior = leader.prior.prior(level.grid)
-    z = leader.z.astype(float)
-    mode = newton(prior, level.counts, level.nu, z, tolerance=1e-3)
-    return log_evidence(level, leader.prior, mode.z, mode.a)
+    prior, z, _ = leading(parts)
+    s, nu = level.arrays()
+    K = prior.covariance(level.grid)
+    mode = newton(K, s, nu, z.astype(float), tolerance=EVIDENCE_TOLERANCE)
+    return log_evidence(level, prior, mode.z, mode.a)
 
 
-def _refined(
-    levels: list[Level], components: list[Component], values: Floats
-) -> tuple[Level, list[Component], Floats, float]:
-    """Finer and finer grids, until the rate moves by less than SETTLED of the events."""
-    error, total = np.nan, float(levels[-1].counts.sum())
+def _refined(levels: list[Level], parts: list[Weighted], values: Floats) -> Refined:
+    """Finer and finer grids, until the rate moves by less than SETTLED_CHANGE of the events."""
+    change, total = np.nan, levels[-1].total
     level, stage, most = levels[-1], "refining the grid", len(levels) - 1
     for done, level in enumerate(levels[-2::-1]):
         step(stage, done, most)
-        components = _prolonged(components, level)
-        new = _rate(components, level)
-        error = float(np.sum(level.measure * np.abs(new - level.grid.prolong(values)))) / total
+        parts = _prolonged(parts, level)
+        new = _mean_rate(parts, level)
+        change = float(np.sum(level.exposure * np.abs(new - level.grid.prolong(values)))) / total
         values = new
-        if error < SETTLED:
+        if change < SETTLED_CHANGE:
             break
     step(stage, most, most)
-    return level, components, values, error
+    return Refined(level, parts, values, change)
 
 
-def _prolonged(components: list[Component], level: Level) -> list[Component]:
+def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
     """The modes under all priors on the next finer grid.
 
     The leading one is solved for. The others differ from it in what is smooth, which the coarser
-    grid has seen: they are corrected by what it gained.
+    grid resolves already: they are corrected by what the leading one gained.
     """
     dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    first = int(np.argmax([part.weight for part in components]))
-    z = [level.grid.prolong(part.z[0].astype(float))[None].astype(dtype) for part in components]
-    prior: Any = components[first].prior.prior(level.grid)
-    prior = prior if dtype is np.float64 else prior.single()
-    s, nu = level.counts.astype(dtype), level.nu.astype(dtype)
-    mode = newton(prior, s, nu, z[first], tolerance=level.tolerance)
-    gained = mode.z - z[first]
-    finer = [replace(part, z=y + gained, a=None) for part, y in zip(components, z, strict=True)]
-    finer[first] = replace(components[first], z=mode.z, a=mode.a)
-    return finer
+    finer = [
+        (weight, LogRates(prior, level.grid.prolong(z[0].astype(float))[None].astype(dtype)))
+        for weight, (prior, z, _) in parts
+    ]
+    leader = leading(finer)
+    K = leader.prior.covariance(level.grid)
+    s, nu = level.arrays(dtype)
+    K = K if dtype is np.float64 else K.single()
+    mode = newton(K, s, nu, leader.z, tolerance=level.tolerance)
+    gained = mode.z - leader.z
+    return [
+        (weight, LogRates(found.prior, mode.z, mode.a))
+        if found is leader
+        else (weight, LogRates(found.prior, found.z + gained))
+        for weight, found in finer
+    ]
 
 
-def _rate(components: list[Component], level: Level) -> Floats:
+def _mean_rate(parts: list[Weighted], level: Level) -> Floats:
     """Σ weights · e^z, with as many events as were seen."""
-    logs = [np.log(part.weight) + part.z[0].astype(float) for part in components]
+    logs = [np.log(weight) + found.z[0].astype(float) for weight, found in parts]
     log_rate = np.logaddexp.reduce(logs)
     rate = np.exp(log_rate - log_rate.max())
-    return rate * (float(level.counts.sum()) / np.sum(level.measure * rate))
+    return rate * (level.total / np.sum(level.exposure * rate))
+
+
+def _certified(level: Level, leader: LogRates) -> SolverResult:
+    """The leading mode solved to the end, with a certificate."""
+    K, (s, nu) = leader.prior.covariance(level.grid), level.arrays()
+    tolerance, promised = FINAL_DECREMENT * float(s.sum()), promised_gap(level.grid.size)
+    z, a = leader.z.astype(float), None if leader.a is None else leader.a.astype(float)
+    for accuracy in FINAL_ACCURACIES:
+        mode = newton(K, s, nu, z, tolerance=tolerance, accuracy=accuracy, charges=a)
+        result = certify(K, s, nu, mode)
+        if result.relative_gap <= 0.5 * promised:
+            break
+        # where a system is stiff, the decrement hides how far off the charges are
+        z, a, tolerance = mode.z, mode.a, 0.01 * tolerance
+    return result.judged(promised)

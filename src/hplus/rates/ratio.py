@@ -9,9 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
-from hplus.rates.exposure import over_regions
-from hplus.rates.squares_rate import SquaresRate
-from hplus.rates.grid_rate import FARTHEST, GridRate
+from hplus.rates.fitted import MAX_LOG_FACTOR, FittedRate
+from hplus.rates.regions import over_regions
 from hplus.windows import Window
 
 
@@ -36,8 +35,8 @@ class RateRatio:
     """
 
     window: Window
-    above: GridRate | SquaresRate = field(repr=False)
-    below: GridRate | SquaresRate = field(repr=False)
+    above: FittedRate = field(repr=False)
+    below: FittedRate = field(repr=False)
 
     def predict(self, X: Any) -> Floats:
         """The ratio at each point of the window, shape (n,), never below 0."""
@@ -55,8 +54,8 @@ class RateRatio:
         a, b = self.above.log_band(X, level), self.below.log_band(X, level)
         with np.errstate(invalid="ignore"):
             center = a.center - b.center
-        low = center - np.minimum(np.hypot(a.below, b.above), FARTHEST)
-        high = center + np.minimum(np.hypot(a.above, b.below), FARTHEST)
+        low = center - np.minimum(np.hypot(a.below, b.above), MAX_LOG_FACTOR)
+        high = center + np.minimum(np.hypot(a.above, b.below), MAX_LOG_FACTOR)
         return np.exp(low), np.exp(high)
 
     def differs(self, X: Any, level: float = 0.9) -> Bools:

@@ -1,8 +1,8 @@
-"""Stationary priors on a grid: circulant matrices, multiplied and sampled by FFT.
+"""Stationary covariances on a grid: circulant matrices, multiplied and sampled by FFT.
 
-The grid is the corner of a torus large enough that its ends hardly know of each other. There a
-stationary kernel is diagonal in the Fourier basis, K = Fᴴ diag(spectrum) F, for any kernel and in
-any dimension, and sums of kernels are sums of spectra.
+The grid is one corner of a torus that is large enough for opposite ends of the grid to be nearly
+uncorrelated. On the torus every stationary kernel is diagonal in the Fourier basis,
+K = Fᴴ diag(spectrum) F, and a sum of kernels has the sum of their spectra.
 """
 
 from __future__ import annotations
@@ -10,27 +10,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from types import EllipsisType
 
 import numpy as np
 import scipy.fft
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Reals
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
 
-PADDING = {1: 2.0, 2: 1.5, 3: 1.4}
-"""Nodes of the torus for one of the grid, by dimension."""
+Index = tuple[slice | EllipsisType | int, ...]
 
-NEGATIVE = 1e-3
-"""Share of a kernel's variance in negative eigenvalues on the torus beyond which it is refused."""
+PADDING = {1: 2.0, 2: 1.5, 3: 1.4}
+"""Nodes of the torus per node of the grid along an axis, by dimension."""
+
+MAX_NEGATIVE_VARIANCE = 1e-3
+"""Largest share of a kernel's variance that negative eigenvalues on the torus may have."""
 
 
 @dataclass(frozen=True)
 class Torus:
     """The torus around a grid: `shape` nodes on each axis, `sides` their extent, some axes closed.
 
-    On a closed axis the last node is the first one again, as midnight is.
+    On a closed axis the last node is the first one again, like midnight on a clock.
     """
 
     shape: tuple[int, ...]
@@ -39,7 +41,7 @@ class Torus:
 
     @classmethod
     def of(cls, grid: TensorGrid, closed: tuple[int, ...]) -> Torus:
-        """The torus around a grid some of whose axes are closed."""
+        """The torus around a grid with some closed axes."""
         sides = tuple(np.subtract(grid.high, grid.low).tolist())
         return cls(grid.shape, sides, tuple(j in closed for j in range(grid.dimension)))
 
@@ -69,7 +71,7 @@ class Torus:
 
     @cached_property
     def multiplicity(self) -> Floats:
-        """How often each entry of the halved last axis stands in the whole one."""
+        """How many frequencies each entry of the halved last axis stands for."""
         n = self.padded[-1]
         counts = np.full(n // 2 + 1, 2.0)
         counts[0] = 1.0
@@ -81,13 +83,13 @@ class Torus:
         """A spectrum scaled to variance 1: Σ over all frequencies = number of nodes."""
         return spectrum * (np.prod(self.padded) / np.sum(spectrum * self.multiplicity))
 
-    def apply(self, spectrum: Any, x: Any) -> Any:
+    def apply(self, spectrum: Reals, x: Reals) -> Reals:
         """K x on the grid, shapes (..., *shape); in the precision of x."""
         f = self._coefficients(self._folded(x))
         f *= spectrum
         return self._unfolded(self._values(f))
 
-    def draw(self, spectrum: Floats, k: int, rng: np.random.RandomState) -> Floats:
+    def draw(self, spectrum: Reals, k: int, rng: np.random.RandomState) -> Reals:
         """k independent draws of N(0, K) on the grid, shape (k, *shape)."""
         axes = tuple(range(1, len(self.shape) + 1))
         white = rng.standard_normal((k, *self.padded)).astype(spectrum.dtype)
@@ -95,24 +97,25 @@ class Torus:
         f *= np.sqrt(spectrum)
         return self._unfolded(self._values(f))
 
-    def _coefficients(self, x: Any) -> Any:
+    def _coefficients(self, x: Reals) -> Reals:
         """The Fourier coefficients on the torus of values on the grid, 0 elsewhere.
 
-        One axis after the other, the last one first: rows that hold zeros alone are left out.
+        One axis at a time, the last one first, so that rows of zeros are skipped.
         """
         f = scipy.fft.rfft(x, self.padded[-1])
         for axis in range(2, len(self.shape) + 1):
             f = scipy.fft.fft(f, self.padded[-axis], axis=-axis, overwrite_x=True)
         return f
 
-    def _values(self, f: Any) -> Any:
-        """Values on the grid, the first axis first: rows beyond it are left out at once."""
+    def _values(self, f: Reals) -> Reals:
+        """Values on the grid, the first axis first, so that rows outside it are dropped early."""
         for axis in range(len(self.shape), 1, -1):
             f = scipy.fft.ifft(f, axis=-axis, overwrite_x=True)
-            f = f[(..., slice(self.shape[-axis]), *(slice(None),) * (axis - 1))]
+            inside: Index = (..., slice(self.shape[-axis]), *(slice(None),) * (axis - 1))
+            f = f[inside]
         return scipy.fft.irfft(f, self.padded[-1])
 
-    def _folded(self, x: Any) -> Any:
+    def _folded(self, x: Reals) -> Reals:
         """x with the last node of every closed axis added to the first."""
         for axis, closed in enumerate(self.closed, start=-len(self.shape)):
             if closed:
@@ -121,9 +124,10 @@ class Torus:
                 x = np.moveaxis(x, 0, axis)
         return x
 
-    def _unfolded(self, y: Any) -> Any:
-        """The grid's corner of the torus; on a closed axis the first node comes again."""
-        y = y[(..., *(slice(n) for n in self.shape))]
+    def _unfolded(self, y: Reals) -> Reals:
+        """The grid's corner of the torus; on a closed axis the first node is repeated."""
+        corner: Index = (..., *(slice(n) for n in self.shape))
+        y = y[corner]
         for axis, closed in enumerate(self.closed, start=-len(self.shape)):
             if closed:
                 y = np.concatenate([y, y.take([0], axis)], axis)
@@ -135,24 +139,25 @@ class Circulant:
     """The covariance Fᴴ diag(spectrum) F on a grid; several spectra (k, ...) for k problems."""
 
     torus: Torus
-    spectrum: Any
+    spectrum: Reals
 
-    def apply(self, x: Any) -> Any:
+    def apply(self, x: Reals) -> Reals:
         """K x, shape (k, *grid)."""
         return self.torus.apply(self.spectrum, x)
 
-    def draw(self, k: int, rng: np.random.RandomState) -> Any:
+    def draw(self, k: int, rng: np.random.RandomState) -> Reals:
         """k draws of N(0, K), shape (k, *grid)."""
         return self.torus.draw(self.spectrum, k, rng)
 
     def single(self) -> Circulant:
-        """The same in single precision, twice as fast."""
+        """The same covariance in single precision, twice as fast."""
         return Circulant(self.torus, self.spectrum.astype(np.float32))
 
     def centered(self) -> Circulant:
-        """The same without its constant part, for use where constants are free."""
+        """The covariance without its constant part, for use where the constant is profiled out."""
         spectrum = self.spectrum.copy()
-        spectrum[(..., *(0,) * len(self.torus.shape))] = 0.0
+        constant: Index = (..., *(0,) * len(self.torus.shape))
+        spectrum[constant] = 0.0
         return Circulant(self.torus, spectrum)
 
 
@@ -160,27 +165,27 @@ class Circulant:
 class Matrix:
     """A covariance K on few nodes, for kernels that are not stationary."""
 
-    K: Any
+    K: Reals
 
-    def apply(self, x: Any) -> Any:
+    def apply(self, x: Reals) -> Reals:
         """K x, shape (k, *grid)."""
         return (x.reshape(len(x), -1) @ self.K).reshape(x.shape)
 
-    def draw(self, k: int, rng: np.random.RandomState) -> Any:
+    def draw(self, k: int, rng: np.random.RandomState) -> Reals:
         """k draws of N(0, K), shape (k, G)."""
         return rng.standard_normal((k, len(self.K))).astype(self.K.dtype) @ self.root.T
 
     def single(self) -> Matrix:
-        """The same in single precision."""
+        """The same covariance in single precision."""
         return Matrix(self.K.astype(np.float32))
 
     def centered(self) -> Matrix:
-        """The same without its constant part, for use where constants are free."""
+        """The covariance without its constant part, for use where the constant is profiled out."""
         rows = self.K - self.K.mean(axis=0)
         return Matrix(rows - rows.mean(axis=1, keepdims=True))
 
     @cached_property
-    def root(self) -> Any:
+    def root(self) -> Reals:
         """L with LLᵀ = K, shape (G, G)."""
         values, vectors = np.linalg.eigh(self.K)
         return vectors * np.sqrt(np.maximum(values, 0.0))
@@ -196,7 +201,7 @@ def stacked(covariances: Sequence[Covariance]) -> Circulant:
 
 
 def matern_spectrum(torus: Torus, smoothness: float, scales: Floats, *, product: bool) -> Floats:
-    """The Matérn kernel of variance 1, of the distance or as a product over axes [math, Eq. 4.7].
+    """A Matérn kernel of variance 1, of the distance or as a product over axes [math, Eq. 4.7].
 
     S(ω) ∝ (2ν + Σ_j h_j²ω_j²)^-(ν + d/2), or Π_j (2ν + h_j²ω_j²)^-(ν + 1/2).
     """
@@ -213,7 +218,7 @@ def matern_spectrum(torus: Torus, smoothness: float, scales: Floats, *, product:
 def kernel_spectrum(torus: Torus, kernel: Kernel) -> Floats | None:
     """The eigenvalues of a stationary kernel on the torus; None if it does not fit on it.
 
-    k is taken at the shorter way round; what that leaves negative is set to 0 if it is little.
+    k is taken the shorter way round; small negative eigenvalues that this leaves are set to 0.
     """
     axes = [
         h * np.minimum(np.arange(n), n - np.arange(n))
@@ -223,6 +228,6 @@ def kernel_spectrum(torus: Torus, kernel: Kernel) -> Floats | None:
     values = kernel(points, np.zeros((1, len(axes)))).reshape(torus.padded)
     spectrum = scipy.fft.rfftn(values).real
     lost = -np.sum(np.minimum(spectrum, 0.0) * torus.multiplicity) / np.prod(torus.padded)
-    if lost > NEGATIVE * values.flat[0]:
+    if lost > MAX_NEGATIVE_VARIANCE * values.flat[0]:
         return None
     return np.maximum(spectrum, 0.0)

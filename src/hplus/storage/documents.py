@@ -73,8 +73,11 @@ LONGEST_REASON = 300
 """Characters of a reason: what was tampered with may be quoted in it at any length."""
 
 
-def storable(cls: type[T]) -> type[T]:
-    """Register an estimator, a frozen dataclass or an Enum: its objects can be saved and loaded."""
+def storable(cls: type[T], *former_names: str) -> type[T]:
+    """Register an estimator, a frozen dataclass or an Enum: its objects can be saved and loaded.
+
+    Older files may call it by one of its former names.
+    """
     params = getattr(cls, "__dataclass_params__", None)
     if not (params and params.frozen) and not issubclass(cls, BaseEstimator | Enum):
         raise TypeError(f"cls must be an estimator, a frozen dataclass or an Enum, got {cls!r}.")
@@ -82,7 +85,7 @@ def storable(cls: type[T]) -> type[T]:
     # a module that is loaded again defines its classes again
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise ValueError(f"cls must have a name of its own, got {cls!r} beside {known!r}.")
-    STORABLE[cls.__name__] = cls
+    STORABLE.update(dict.fromkeys((cls.__name__, *former_names), cls))
     return cls
 
 
