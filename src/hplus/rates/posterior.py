@@ -61,7 +61,7 @@ def deviations(
     """
     y = covariance.draw(k, rng).reshape((k, *W.shape[1:]))
     system = System(covariance, np.broadcast_to(W, y.shape))
-    e = rng.standard_normal(size=y.shape).astype(y.dtype)
+    e = np.asarray(rng.standard_normal(y.shape), dtype=y.dtype)
     x = system.solve(system.project(system.R * y + e), 0.0 * e, accuracy)
     y = y - covariance.apply(system.R * system.project(x))
     n = float(np.sum(W))
