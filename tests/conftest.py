@@ -98,7 +98,7 @@ def coarsely():
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
-            patch.setitem(statistic.CELLS, 2, 32)
+            patch.setitem(statistic.COARSE_CELLS, 2, 32)
             yield
 
     return coarsely

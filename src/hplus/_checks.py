@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Reals = NDArray[np.floating[Any]]  # in single or double precision
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+Seed = int | np.random.RandomState | None
 
 TEXT = (str, bytes)
 

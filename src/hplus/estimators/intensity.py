@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_floats, check_choice, check_positive, shown
+from hplus._checks import Floats, Seed, as_floats, check_choice, check_positive, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
-from hplus.rates.covariates import Effects, fit_effects
-from hplus.rates.exposure import with_exposure
+from hplus.rates.covariates import exposed
 from hplus.rates.factor_posterior import FactorPosterior
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import CRITERIA, Criterion
-from hplus.rates.levels import Level
 from hplus.rates.log_gaussian import learn_rate
 from hplus.rates.prior import Field, KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.ratio import RateRatio
@@ -40,13 +38,6 @@ storable(SumOfFields, "Texture")
 storable(KernelPrior, "Given")
 for fitted in (Field, GridRate, SquaresRate, FactorPosterior, Statistic):
     storable(fitted)
-
-
-class Exposed(NamedTuple):
-    """Binned events with their exposure, and what covariates explain of them."""
-
-    level: Level
-    effects: Effects | None
 
 
 @storable
@@ -154,7 +145,7 @@ class Intensity(RateEstimator):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        return learn_mixture(self._exposed(statistic, exposure).level, self._criterion)
+        return learn_mixture(exposed(statistic, exposure, self.covariates).level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
         """How many times as high this rate is as another one of the same window: a `RateRatio`."""
@@ -198,10 +189,10 @@ class Intensity(RateEstimator):
         """Warn where the finest grid is too coarse: events are crowded, or many of them equal."""
         if getattr(self, "quadrature_error_", 0.0) > UNSETTLED_CHANGE:
             warnings.warn(
-                "Events crowd too closely for a grid on this window to show how closely "
-                "(quadrature_error_ says how much of them moves from one grid to the next). Take a "
-                "smaller window; if coordinates are rounded, spread them evenly over the step of "
-                "the rounding.",
+                "Events are too crowded for the finest grid on this window to resolve them "
+                "(quadrature_error_ is the share of them that moves from one grid to the next). "
+                "Take a smaller window; if coordinates are rounded, spread them evenly over the "
+                "step of the rounding.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -222,11 +213,11 @@ class Intensity(RateEstimator):
                 )
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
-        """The statistic of the events, and for models that need them the events themselves."""
+        """The statistic of the events, and the events and weights themselves if they were given."""
         if isinstance(X, Statistic):
             if self.model != "exp" or sample_weight is not None or X.window != self.window:
                 raise ValueError(
-                    'a Statistic must be of the same window and needs model="exp" and no '
+                    'a Statistic must have the same window and needs model="exp" and no '
                     f"sample_weight, got one of {shown(X.window)}: fit the events themselves."
                 )
             statistic, points, weights = X, np.zeros((0, self.window.dimension)), np.zeros(0)
@@ -244,7 +235,7 @@ class Intensity(RateEstimator):
         return statistic, points, weights
 
     def _fit_exp(self, statistic: Statistic, exposure: Any) -> None:
-        level, effects = self._exposed(statistic, exposure)
+        level, effects = exposed(statistic, exposure, self.covariates)
         seed = check_random_state(self._seed).randint(2**31 - 1)
         rate = learn_rate(level, self._wanted(), seed)
         if effects is not None:
@@ -256,14 +247,6 @@ class Intensity(RateEstimator):
         self.kernel_: Any = leader.kernel if isinstance(leader, KernelPrior) else leader
         self.penalty_ = leader.penalty if isinstance(leader, KernelPrior) else 1.0
         self.mixture_, self.quadrature_error_ = rate.mixture, rate.quadrature_error
-
-    def _exposed(self, statistic: Statistic, exposure: Any) -> Exposed:
-        """Events with their exposure, to which what covariates explain is added."""
-        statistic, values = with_exposure(statistic, exposure)
-        if self.covariates is None:
-            return Exposed(Level.of(statistic, values), None)
-        effects = fit_effects(self.covariates, statistic, values)
-        return Exposed(Level.of(statistic, values * effects.factor), effects)
 
     def _wanted(self) -> Wanted:
         """The priors that are given, or what is to be learned of them."""
@@ -289,9 +272,9 @@ class Intensity(RateEstimator):
 
     @property
     def _criterion(self) -> Criterion:
-        """How what is not given is learned."""
+        """How the parts of the prior that are not given are learned."""
         return next((name for name in CRITERIA if name == self.penalty), "auto")
 
     @property
-    def _seed(self) -> Any:
+    def _seed(self) -> Seed:
         return 0 if self.random_state is None else self.random_state

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.grids import TensorGrid
-from hplus.rates.exposure import at_nodes
+from hplus.rates.exposure import OverWindow, at_nodes, with_exposure
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.levels import Level
 from hplus.rates.statistic import Statistic
 from hplus.rates.torus import Covariance
+
+CovariatesGiven = OverWindow | Mapping[str, OverWindow]
+"""One covariate, or several by name."""
 
 MAX_REGRESSION_STEPS, LAST_COEFFICIENT_STEP = 100, 1e-10
 """Newton steps at most, and the size of the last one."""
@@ -65,8 +69,26 @@ class Effects(NamedTuple):
         return replace(rate, function=f.replace(values=values))
 
 
-def fit_effects(given: Any, statistic: Statistic, exposure: Floats) -> Effects:
-    """What covariates explain of the events: it is exposure to the field z."""
+class Exposed(NamedTuple):
+    """Binned events with their exposure, and what covariates explain of them."""
+
+    level: Level
+    effects: Effects | None
+
+
+def exposed(
+    statistic: Statistic, exposure: OverWindow, covariates: CovariatesGiven | None
+) -> Exposed:
+    """Events with their exposure; the factor that covariates explain is part of the exposure."""
+    statistic, values = with_exposure(statistic, exposure)
+    if covariates is None:
+        return Exposed(Level.of(statistic, values), None)
+    effects = fit_effects(covariates, statistic, values)
+    return Exposed(Level.of(statistic, values * effects.factor), effects)
+
+
+def fit_effects(given: CovariatesGiven, statistic: Statistic, exposure: Floats) -> Effects:
+    """The coefficients of covariates by a Poisson regression of the events."""
     found = covariates_at_nodes(given, statistic, exposure)
     C, mass = found.columns, statistic.grid.integrals(statistic.window) * exposure
     beta = poisson_regression(C, statistic.counts.sum(axis=0), mass)
@@ -74,10 +96,12 @@ def fit_effects(given: Any, statistic: Statistic, exposure: Floats) -> Effects:
     return Effects(found, beta, factor)
 
 
-def covariates_at_nodes(given: Any, statistic: Statistic, exposure: Floats) -> Covariates:
+def covariates_at_nodes(
+    given: CovariatesGiven, statistic: Statistic, exposure: Floats
+) -> Covariates:
     """One covariate, or several by name, none of them constant."""
     grid = statistic.grid
-    named = given if isinstance(given, dict) else {"covariate": given}
+    named = given if isinstance(given, Mapping) else {"covariate": given}
     if not named:
         raise ValueError("covariates must hold at least one, got {}: leave them out instead.")
     mass = grid.integrals(statistic.window) * exposure

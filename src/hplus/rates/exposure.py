@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats, as_floats, check_finite, check_positive
 from hplus.grids import TensorGrid
 from hplus.rates.statistic import Statistic
 
+OverWindow = Callable[[Floats], ArrayLike] | ArrayLike
+"""A function of points, or values on a regular grid over the window's bounding box."""
+
 MAX_UNEXPOSED = 1e-6
 """Share of the events that may lie where the exposure is 0: rounding at its edge."""
 
 ONE_CELL = 1.8
-"""Distance of nodes, in spacings, of one cell of at most three dimensions."""
+"""Spacings within which nodes share a cell, in at most three dimensions."""
 
 
-def with_exposure(statistic: Statistic, exposure: Any) -> tuple[Statistic, Floats]:
+def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic, Floats]:
     """Events, and the exposure at each node: at least 0, and above 0 somewhere and at events.
 
     An event at the edge of the exposed area is binned on nodes on both sides of it; those with
     exposure 0 pass their share on to the nearest one inside.
     """
     grid = statistic.grid
-    if np.ndim(exposure) == 0 and not callable(exposure):
+    if not callable(exposure) and np.ndim(exposure) == 0:
         return statistic, np.full(grid.shape, check_positive("exposure", exposure))
     values = at_nodes("exposure", exposure, grid)
     if np.any(values < 0.0) or not np.any(values > 0.0):
@@ -51,12 +55,14 @@ def with_exposure(statistic: Statistic, exposure: Any) -> tuple[Statistic, Float
     return statistic.replace(counts=counts), values
 
 
-def at_nodes(name: str, given: Any, grid: TensorGrid) -> Floats:
+def at_nodes(name: str, given: OverWindow, grid: TensorGrid) -> Floats:
     """A function, or an array of values on a regular grid over the box, at the nodes of `grid`."""
     return values_at(name, given, (grid.low, grid.high), grid.nodes()).reshape(grid.shape)
 
 
-def values_at(name: str, given: Any, bounds: tuple[Any, Any], points: Floats) -> Floats:
+def values_at(
+    name: str, given: OverWindow, bounds: tuple[ArrayLike, ArrayLike], points: Floats
+) -> Floats:
     """A function, or an array of values on a regular grid over a box, at points, shape (n,)."""
     if callable(given):
         values = check_finite(name, as_floats(name, given(points)))

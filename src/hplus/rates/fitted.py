@@ -57,7 +57,7 @@ class FittedRate(Protocol):
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
 
     def log_band(self, X: Floats, level: float) -> LogBand:
-        """The same as the center of the log rate and the distances of its bounds."""
+        """The same on the log scale: a center, and the distances of the bounds from it."""
 
     def count_draws(self, region: Window) -> Floats:
         """Equally likely values of the expected count of a region, shape (k,)."""

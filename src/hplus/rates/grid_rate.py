@@ -1,4 +1,4 @@
-"""A rate on a grid and how sure it is: what a fit of binned events gives."""
+"""A rate on a grid with its uncertainty: the result of a fit of binned events."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PROMISED_GAP, LARGE_GRID, LARGE_GRID_GAP = 1e-6, 70_000, 1e-4
 def promised_gap(nodes: int) -> float:
     """The relative gap that a fit on so many nodes promises.
 
-    On a large grid it is a hundred times less than the rate moves when such a grid is refined: the
-    last digits would take minutes.
+    On a large grid it is wider, as the last digits would take minutes; it is still a hundredth of
+    how much the rate moves when such a grid is refined.
     """
     return PROMISED_GAP if nodes <= LARGE_GRID else LARGE_GRID_GAP
 

@@ -41,8 +41,8 @@ KernelJudge = Callable[[Kernel, float | None], Choice]
 def best_gaussian(window: Window, judge: KernelJudge) -> Choice:
     """The Gaussian of the highest score, with one scale for all axes of a group.
 
-    From large scales to small, every other one, all groups of axes together, as long as it is not
-    hopeless; then uphill by single steps, all groups together and each on its own.
+    First every other scale, from large to small and for all groups of axes together, until the
+    score is hopeless; then uphill by single steps, all groups together and each on its own.
     """
     groups, group = np.unique(window.axis_groups(), return_inverse=True)
     sides = window.longest_sides()
@@ -68,7 +68,7 @@ Place = tuple[Choice, Floats]
 
 
 def _uphill(at: Callable[[Floats, float | None], Place], best: Place, move: Floats) -> Place:
-    """Along a direction, one way or the other, as long as the score rises."""
+    """Steps along a direction, one way or the other, as long as the score rises."""
     start = best
     for way in (move, -move):
         while best is start or (best[1] - start[1]) @ way > 0.0:

@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from hplus._checks import Bools, Floats, Reals, check_memory
 from hplus.grids import TensorGrid
-from hplus.rates.statistic import DOUBLINGS, Statistic
+from hplus.rates.statistic import GRID_DOUBLINGS, Statistic
 from hplus.rates.torus import Torus
 from hplus.windows import Window
 
@@ -31,7 +31,7 @@ class Level:
 
     @classmethod
     def of(cls, statistic: Statistic, exposure: Floats) -> Level:
-        """Events on the finest grid, for an exposure at its nodes; refused if memory is short."""
+        """Events on the finest grid, for an exposure at its nodes, if memory allows."""
         grid = statistic.grid
         need = 8.0 * WORK_ARRAYS[grid.dimension] * grid.size
         check_memory(need, f"A fit on {grid.size} nodes", "fit fewer axes at a time")
@@ -93,6 +93,6 @@ class Level:
 def descend(level: Level) -> list[Level]:
     """A level and those below it, down to the grid on which priors are compared."""
     levels = [level]
-    for _ in range(DOUBLINGS[level.grid.dimension]):
+    for _ in range(GRID_DOUBLINGS[level.grid.dimension]):
         levels.append(levels[-1].coarser())
     return levels

@@ -1,4 +1,4 @@
-"""What a user asks of parts of a window: counts of regions, units, and checks of both."""
+"""Questions about parts of a window: numbers by region, the unit of a rate, and their checks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ DEGREES = ("deg", "degree", "degrees", "°")
 
 
 def check_window(window: Any) -> None:
-    """Refuse what is no window."""
+    """Raise unless it is a window."""
     if not isinstance(window, Window):
         raise TypeError(
-            f"window must be a Window such as Interval(0, 24), got {shown(window)}: say where "
-            "events could have been seen."
+            f"window must be a Window such as Interval(0, 24), got {shown(window)}: it is "
+            "where events could have occurred."
         )
 
 
 def over_regions(window: Window, regions: Any, measure: Callable[[Window], Any]) -> Any:
-    """What is measured in one region, or an array of that, one row for each of several."""
+    """The measure of one region, or an array with a row for each of several."""
     if not isinstance(regions, Iterable):
         return measure(_region(window, regions))
     return np.array([measure(_region(window, region)) for region in regions])
@@ -48,7 +48,7 @@ def _region(window: Window, region: Any) -> Window:
 
 
 def _check_units(window: Window, region: Window) -> None:
-    """Refuse a region that names other units than the window does."""
+    """Raise if a region has other units than the window."""
     pairs = zip(window.axis_units, region.axis_units, strict=True)
     if any(mine and other and mine != other for mine, other in pairs):
         raise ValueError(
@@ -58,7 +58,7 @@ def _check_units(window: Window, region: Window) -> None:
 
 
 def _check_cycles(window: Window, region: Window) -> None:
-    """Refuse a region that goes round the end of a cycle."""
+    """Raise if a region extends beyond the end of a cycle."""
     (low, high), (first, last) = window.bounds(), region.bounds()
     for axis in window.closed_axes():
         slack = 1e-9 * (high[axis] - low[axis])
@@ -71,7 +71,7 @@ def _check_cycles(window: Window, region: Window) -> None:
 
 
 def warn_of_degrees(window: Window) -> None:
-    """Degrees of longitude and latitude are no distances."""
+    """Warn if the axes look like longitude and latitude: degrees are not distances."""
     units = [unit.lower() for unit in window.axis_units]
     low, high = window.bounds()
     bare = window.dimension >= 2 and units[:2] == ["", ""]

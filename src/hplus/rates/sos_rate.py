@@ -8,12 +8,11 @@ The penalties cost some of the expected count: E∫f = Σw - λ tr A - μ‖A‖
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, check_positive
+from hplus._checks import Bools, Floats, Seed, check_positive
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
@@ -42,7 +41,7 @@ ROUGH_GAP = 1e-2
 
 
 def learn_sos_rate(
-    events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Any
+    events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Seed
 ) -> LearnedRate:
     """The sum of squares with the smallest -Σ w_i log f(x_i) + E∫f + λ tr A + (μ/2)‖A‖².
 
@@ -95,7 +94,7 @@ def _posterior(s: Setting, R: Floats, penalty: float) -> FactorPosterior:
 
 
 def _tuned_sos(
-    events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Any
+    events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Seed
 ) -> tuple[Kernel, float]:
     order = check_random_state(random_state).permutation(len(events.w))
     some = events.thinned(order[:MAX_SOS_EVENTS])

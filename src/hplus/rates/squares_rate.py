@@ -1,15 +1,14 @@
-"""A rate by squares on a window and how sure it is."""
+"""A rate by squares on a window, with its uncertainty."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Seed
 from hplus.grids import integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
@@ -19,7 +18,7 @@ from hplus.rates.fitted import MAX_LOG_FACTOR, LogBand
 from hplus.rates.grid_rate import PROMISED_GAP
 from hplus.rates.sos_rate import learn_sos_rate
 from hplus.rates.square_rate import learn_square_rate, mean_square
-from hplus.rates.statistic import DOUBLINGS, finest_grid
+from hplus.rates.statistic import GRID_DOUBLINGS, finest_grid
 from hplus.rates.window_features import WeightedEvents
 from hplus.solvers.result import SolverResult
 from hplus.windows import Box, Window
@@ -82,13 +81,12 @@ class SquaresRate:
         if not mean > 0.0:
             return np.zeros(len(NORMAL_QUANTILES))
         part = _common_box(self.window, region) or region
-        return mean * np.exp(
-            min(self.posterior.log_count_sd(part), MAX_LOG_COUNT_SD) * NORMAL_QUANTILES
-        )
+        sd = min(self.posterior.log_count_sd(part), MAX_LOG_COUNT_SD)
+        return mean * np.exp(sd * NORMAL_QUANTILES)
 
 
 def learn_squares(
-    model: str, events: WeightedEvents, kernel: Kernel | None, penalty: float | None, seed: Any
+    model: str, events: WeightedEvents, kernel: Kernel | None, penalty: float | None, seed: Seed
 ) -> SquaresRate:
     """The rate by a sum of squares ("sos"), or by the mean of one square ("square")."""
     if model == "square":
@@ -111,7 +109,7 @@ def learn_squares(
 
 
 def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
-    """∫f over two windows' common part: exact for boxes, on the nodes of a grid elsewhere."""
+    """∫f over the intersection of two windows: exact for boxes, otherwise on a grid."""
     common = _common_box(window, region)
     if common is not None:
         return f.integral(common)
@@ -120,7 +118,7 @@ def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
 
 
 def _common_box(left: Window, right: Window) -> Box | None:
-    """The box that two boxes share; None if they share none, or are no boxes."""
+    """The intersection of two boxes; None if it is empty or one of them is not a box."""
     a, b = left.box_bounds(), right.box_bounds()
     if a is None or b is None:
         return None
@@ -130,6 +128,6 @@ def _common_box(left: Window, right: Window) -> Box | None:
 
 def _on_grid(f: SumOfSquares, window: Window) -> GridFunction:
     grid = finest_grid(window)
-    for _ in range(DOUBLINGS[window.dimension] - 1):
+    for _ in range(GRID_DOUBLINGS[window.dimension] - 1):
         grid = grid.coarser()
     return GridFunction(window, grid, f(grid.nodes()).reshape(grid.shape))

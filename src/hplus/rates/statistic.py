@@ -1,4 +1,4 @@
-"""What a rate model needs to know of the events: their weights, binned on a grid in one pass."""
+"""What a rate model needs of the events: their weights, binned on a grid in one pass."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any, final
 import numpy as np
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, check_count, frozen_array, shown
+from hplus._checks import Floats, Seed, check_count, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.windows import Window
 
-CELLS = {1: 128, 2: 128, 3: 24}
+COARSE_CELLS = {1: 128, 2: 128, 3: 24}
 """Cells of the coarsest grid along the longest side, by dimension: where priors are compared."""
 
-DOUBLINGS = {1: 7, 2: 2, 3: 1}
-"""How often that grid is halved to give the finest one, on which events are binned."""
+GRID_DOUBLINGS = {1: 7, 2: 2, 3: 1}
+"""How often its cells are halved to give the finest grid, on which events are binned."""
 
-FOLDS = 5
-"""Random parts that the events are dealt into, so that each can be held out."""
+EVENT_FOLDS = 5
+"""Random parts of the events, each of which can be held out."""
 
 
 def finest_grid(window: Window) -> TensorGrid:
     """The grid around a window on which events are binned; its cells are about square."""
     d = window.dimension
-    if d not in CELLS:
-        raise ValueError(f"window must have 1, 2 or 3 axes, got {d}: leave some out.")
+    if d not in COARSE_CELLS:
+        raise ValueError(f"window must have 1, 2 or 3 axes, got {d}: leave some axes out.")
     low, high = window.bounds()
     shares = (high - low) / window.longest_sides()
-    cells = np.maximum(np.round(CELLS[d] * shares).astype(int), 4) * 2 ** DOUBLINGS[d]
+    cells = np.maximum(np.round(COARSE_CELLS[d] * shares).astype(int), 4) * 2 ** GRID_DOUBLINGS[d]
     if np.any((high - low) / cells <= np.spacing(np.maximum(np.abs(low), np.abs(high)))):
         raise ValueError(
             f"window must be wide enough for double precision to tell {cells.max()} points of a "
@@ -43,10 +43,10 @@ def finest_grid(window: Window) -> TensorGrid:
 @final
 @value
 class Statistic(Value):
-    """All that a fit of `Intensity` keeps of the events; statistics of parts are added with `+`.
+    """All that a fit of `Intensity` needs of the events; statistics of parts are added with `+`.
 
     counts[k, g] = Σ_i w_i φ_g(x_i) over the events in part k, φ_g the hat function of node g of a
-    fine grid on the window. So a fit is one pass over the data, and a sum over machines.
+    fine grid on the window. Binning takes one pass over the data, in parts if need be.
 
     >>> from hplus import Interval
     >>> monday = Statistic.of(Interval(0, 24), [[9.5], [17.2]])
@@ -58,9 +58,9 @@ class Statistic(Value):
     ----------
     window : Window
     counts : array of shape (5, *nodes)
-        Binned weights of the five parts; `of` computes them.
+        Binned weights of the five random parts; `of` computes them.
     events : int
-        How many events were binned.
+        The number of events.
     """
 
     window: Window
@@ -69,7 +69,7 @@ class Statistic(Value):
 
     def __post_init__(self) -> None:
         counts = frozen_array("counts", self.counts)
-        shape = (FOLDS, *finest_grid(self.window).shape)
+        shape = (EVENT_FOLDS, *finest_grid(self.window).shape)
         if counts.shape != shape or np.any(counts < 0.0):
             raise ValueError(
                 f"counts must be at least 0 and of shape {shape}, got {shown(self.counts)}: use "
@@ -79,7 +79,7 @@ class Statistic(Value):
 
     @classmethod
     def of(
-        cls, window: Window, X: Any, sample_weight: Any = None, random_state: Any = 0
+        cls, window: Window, X: Any, sample_weight: Any = None, random_state: Seed = 0
     ) -> Statistic:
         """The statistic of events X (n, d) with weights (n,), ones by default."""
         if not isinstance(window, Window):
@@ -87,13 +87,13 @@ class Statistic(Value):
         X = window.require("X", X)
         w = _weights(sample_weight, len(X))
         grid = finest_grid(window)
-        part = check_random_state(random_state).randint(FOLDS, size=len(X))
-        counts = np.stack([grid.bin(X[part == k], w[part == k]) for k in range(FOLDS)])
+        part = check_random_state(random_state).randint(EVENT_FOLDS, size=len(X))
+        counts = np.stack([grid.bin(X[part == k], w[part == k]) for k in range(EVENT_FOLDS)])
         return cls(window, counts, len(X))
 
     @property
     def grid(self) -> TensorGrid:
-        """The grid of the nodes g."""
+        """The grid that events are binned on."""
         return finest_grid(self.window)
 
     @property
@@ -106,7 +106,7 @@ class Statistic(Value):
             return NotImplemented
         if other.window != self.window:
             raise ValueError(
-                f"statistics must be of one window to be added, got {shown(self.window)} and "
+                f"statistics must share one window to be added, got {shown(self.window)} and "
                 f"{shown(other.window)}."
             )
         return Statistic(self.window, self.counts + other.counts, self.events + other.events)

@@ -64,7 +64,7 @@ class WeightedEvents:
 
     @cached_property
     def candidates(self) -> Floats:
-        """Points to choose centers from: events in turn with points spread over the window."""
+        """Points to choose centers from: events alternating with points spread over the window."""
         some = np.random.default_rng(0).permutation(len(self.X))[:MAX_EVENT_PIVOTS]
         nodes = spread_over(self.window, SPREAD_POINTS)
         order = np.argsort(np.r_[np.arange(len(some)), np.arange(len(nodes)) + 0.5])
@@ -95,7 +95,7 @@ def spread_over(window: Window, count: int) -> Floats:
 
 @dataclass(frozen=True)
 class Setting:
-    """WeightedEvents seen by features: Φ (n, m) of the events and T = ∫_W φφᵀ (m, m)."""
+    """Events seen by features: Φ (n, m) of the events and T = ∫_W φφᵀ (m, m)."""
 
     events: WeightedEvents
     features: NystroemMap
@@ -109,15 +109,14 @@ class Setting:
 
     @property
     def usual(self) -> float:
-        """The γ for which g ~ N(0, k/2γ) has as many events g² to expect as there are."""
+        """The γ for which the rate g², g ~ N(0, k/2γ), expects as many events as there are."""
         return self.unit * max(0.5 / self.events.total, PENALTY_ROUNDING)
 
     @property
     def resolved(self) -> bool:
         """Do the features stand for nearly all of a Gaussian kernel, k(x, x) = 1?"""
-        return (
-            not self.unseen and float(np.trace(self.T)) > MIN_RESOLVED * self.events.window.volume
-        )
+        share = float(np.trace(self.T)) / self.events.window.volume
+        return not self.unseen and share > MIN_RESOLVED
 
     @cached_property
     def unseen(self) -> int:
@@ -126,7 +125,7 @@ class Setting:
         return int(np.sum(~(np.einsum("ij,ij->i", self.Phi, self.Phi) > MIN_REACH * own)))
 
     def require_reach(self) -> None:
-        """Refuse a kernel that leaves events out of reach."""
+        """Raise if the kernel leaves events out of reach."""
         if self.unseen:
             raise ValueError(
                 f"kernel must reach every event from {len(self.T)} centers, got {self.unseen} out "
