@@ -34,7 +34,8 @@ class RateEstimator(Estimator):
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
         """E∫λ over the part of a region in the window, or of each of several, in an exposure E."""
         E = check_positive("exposure", exposure)
-        return E * self._each(regions, self.rate_.integral)
+        check_fitted(self)
+        return E * over_regions(self.window, regions, self.rate_.integral)
 
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
@@ -45,7 +46,8 @@ class RateEstimator(Estimator):
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
         E = check_positive("exposure", exposure)
-        means = E * self._each(regions, self.rate_.count_draws)
+        check_fitted(self)
+        means = E * over_regions(self.window, regions, self.rate_.count_draws)
         if means.size == 0:
             return means, means
         low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
@@ -87,7 +89,3 @@ class RateEstimator(Estimator):
     def _points(self, X: Any) -> Floats:
         check_fitted(self)
         return self.window.require("X", X)
-
-    def _each(self, regions: Any, measure: Any) -> Any:
-        check_fitted(self)
-        return over_regions(self.window, regions, measure)
