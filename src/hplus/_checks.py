@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -206,6 +205,8 @@ def _kind(value: Any) -> str:
     """What `value` is, if not an array of real numbers, and what to do about it."""
     if value is None:
         return "None"
+    from scipy.sparse import issparse  # here, since only this message needs SciPy
+
     if issparse(value):
         return "a sparse matrix: use its toarray()"
     if np.ma.is_masked(value):

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
-from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason, registered_name
+from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason
 from hplus.storage.files import SCHEMA, digest, dumps, header, read_file, replace_file, seal
-from hplus.windows import Window
+from hplus.storage.registry import registered_name
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted model to `path`: the whole file appears there, or nothing changes."""
+    # here, since load and `hplus info` can do without it until a file names an estimator
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+
     target = Path(path).resolve()
     if target.is_dir():
         raise IsADirectoryError(f"path must be a file, got the folder {path}: add a file name.")
@@ -30,7 +32,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(model, BaseEstimator) or registered_name(type(model)) is None:
         advice = ": save its last step" if hasattr(model, "steps") else ""
         got = " ".join(repr(model).split())[:60]
-        raise TypeError(f"model must be an estimator that is storable, got {got}{advice}.")
+        raise TypeError(f"model must be an estimator that can be stored, got {got}{advice}.")
     check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
     try:
         contents = _contents(model)
@@ -82,5 +84,7 @@ def _versions() -> dict[str, str]:
 
 def _units(model: Any) -> list[str] | None:
     """The unit of each axis of the model's window, if it has one."""
+    from hplus.windows import Window
+
     windows = (part for part in vars(model).values() if isinstance(part, Window))
     return next((list(window.axis_units) for window in windows), None)
