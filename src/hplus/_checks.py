@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import resource
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -176,12 +175,28 @@ def check_memory(need: float, what: str, advice: str) -> None:
 
 
 def memory_limit() -> float:
-    """Nine tenths of the memory this process may have, in bytes: machine, container, ulimit."""
-    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
-    limits += [float(n) for n in resource.getrlimit(resource.RLIMIT_AS) if n > 0]
+    """Nine tenths of the memory this process may have, in bytes: machine, container, ulimit.
+
+    Infinite where the platform does not say, as on Windows.
+    """
+    limits = [np.inf]
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        limits.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    with contextlib.suppress(ImportError):
+        import resource
+
+        limits += [float(n) for n in resource.getrlimit(resource.RLIMIT_AS) if n > 0]
     with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit ("max")
         limits.append(float(int(Path("/sys/fs/cgroup/memory.max").read_text())))
     return 0.9 * min(limits)
+
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """`seed` as a RandomState, as scikit-learn reads it: None, a whole number or a RandomState."""
+    # here, since windows and kernels can do without scikit-learn, which takes a second to import
+    from sklearn.utils import check_random_state as as_random_state
+
+    return as_random_state(seed)
 
 
 def _number(name: str, rule: str, value: Any) -> float:

@@ -7,7 +7,6 @@ from typing import Any, final
 
 import numpy as np
 from scipy.special import erf, fresnel
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -16,6 +15,7 @@ from hplus._checks import (
     check_memory,
     check_nonnegative,
     check_positive,
+    check_random_state,
     shown,
 )
 from hplus._values import Value, value

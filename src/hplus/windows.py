@@ -7,10 +7,18 @@ from functools import cached_property, reduce
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 import hplus._geometry as geometry
-from hplus._checks import Bools, Floats, as_points, check_count, check_finite, check_positive, shown
+from hplus._checks import (
+    Bools,
+    Floats,
+    as_points,
+    check_count,
+    check_finite,
+    check_positive,
+    check_random_state,
+    shown,
+)
 from hplus._values import Value, value
 
 Bounds = tuple[Floats, Floats]
