@@ -1,4 +1,4 @@
-"""Commands that ask a model: predict, expect, sample, check, info."""
+"""Commands that ask a model: predict, expect, sample, check."""
 
 from __future__ import annotations
 
@@ -18,20 +18,16 @@ from hplus.cli.doors import (
     note,
     note_dropped,
     print_json,
-    print_pairs,
     rows_as_csv,
     write_text,
 )
-from hplus.cli.live import summary
-from hplus.cli.regress import predicted_quantities, quantity_words
+from hplus.cli.regress import predicted_quantities
 from hplus.cli.words import (
     amount_option,
     count,
     count_row,
-    facts,
     shape_option,
     six_digits,
-    window_words,
 )
 from hplus.evaluation import check as check_rate
 from hplus.studies.draws import draw
@@ -40,7 +36,6 @@ from hplus.studies.expect import Expected, grid_regions, named_regions, time_ask
 from hplus.studies.expect import expect as expected_counts
 from hplus.studies.quantities import QuantityStudy
 from hplus.studies.spans import moment
-from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
 from hplus.tables.source import TableError, open_table
 
@@ -248,41 +243,3 @@ def _exposure(study: EventStudy, events: str) -> Any:
             )
             return 1.0
     return study.exposure_over_window
-
-
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus info thefts.hplus
-"""
-)
-@click.argument("model")
-@json_option
-def info(model: str, as_json: bool) -> None:
-    """What a model file holds: where it comes from, what it knows and how it was made."""
-    study = load_model(model)
-    found, words = _known(study)
-    made = getattr(study, "made_with_", {})
-    if as_json:
-        print_json({"kind": type(study).__name__, **found, "made_with": made})
-        return
-    said = {name: str(what) for name, what in made.items() if what is not None}
-    print_pairs(f"{model}: {type(study).__name__}", said | words)
-
-
-def _known(study: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a model knows, as plain data and in words."""
-    if isinstance(study, EventStudy):
-        return facts(study), window_words(study, facts(study))
-    if isinstance(study, QuantityStudy):
-        return study.summary_, quantity_words(study)
-    found = summary(study) if isinstance(study, StreamStudy) else {"parameters": str(study)}
-    return found, {name: _said(what) for name, what in found.items()}
-
-
-def _said(what: Any) -> str:
-    """A fact in words; counts by reason one after the other."""
-    if isinstance(what, dict):
-        return ", ".join(f"{count(n)} {reason}" for reason, n in what.items()) or "none"
-    return str(what)

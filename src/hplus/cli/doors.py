@@ -22,18 +22,6 @@ from hplus._progress import progress
 from hplus.storage.files import replace_file
 from hplus.tables.source import TableError
 
-CODES = {
-    1: "a fault in hplus itself",
-    2: "the command or one of its options cannot be carried out",
-    3: "a file of data cannot be read or does not hold what was asked for",
-    4: "a model file is missing, damaged or of another kind",
-    5: "a result cannot be written",
-    6: "an extra is not installed",
-    7: "there is not enough memory",
-    130: "interrupted",
-}
-"""Exit codes other than 0."""
-
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """Where people read what goes on; results go to the standard output."""
 
@@ -47,14 +35,6 @@ class Refusal(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
-
-
-class Commands(click.Group):
-    """A group whose commands end with a sentence and a documented exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with refusals(), spoken_warnings():
-            return super().invoke(ctx)
 
 
 @contextmanager
@@ -154,15 +134,21 @@ def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+@contextmanager
+def model_file(path: str) -> Iterator[None]:
+    """Errors of reading a model file as refusals."""
+    try:
+        yield
+    except PermissionError as error:
+        raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
+    except (OSError, ValueError) as error:
+        raise Refusal(str(error), 4) from error
+
+
 def load_model(path: str, *kinds: type) -> Any:
     """A model of one of these kinds from a file, or a refusal."""
-    try:
+    with model_file(path):
         model = load(path)
-    except (OSError, ValueError) as error:
-        said = str(error)
-        if isinstance(error, PermissionError):
-            said = f"{path} may not be read: you have no permission."
-        raise Refusal(said, 4) from error
     if kinds and not isinstance(model, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise Refusal(

@@ -112,9 +112,10 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     with progress_bar(as_json):
         study.fit(file)
     study.made_with_ = made_with(began, options["seed"])
+    found = facts(study)
     if output:
-        save(study, output)
-    _tell(study, output, as_json)
+        save(study, output, summary=found)
+    _tell(study, found, output, as_json)
 
 
 def plan_words(options: dict[str, Any]) -> dict[str, Any]:
@@ -130,13 +131,12 @@ def plan_words(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(study: EventStudy, output: str | None, as_json: bool) -> None:
-    found = facts(study)
+def _tell(study: EventStudy, found: dict[str, Any], output: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(study, found))
+    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(found))
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to ask it later.")
     else:

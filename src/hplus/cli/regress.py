@@ -106,9 +106,8 @@ def quantity_facts(study: QuantityStudy) -> dict[str, Any]:
     return {**study.summary_, "made_with": study.made_with_}
 
 
-def quantity_words(study: QuantityStudy) -> dict[str, str]:
+def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
     """The same as a short table for people."""
-    found: dict[str, Any] = study.summary_
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"{found['coverage']:.1%} of held-out rows inside"
     ranked = [part for part in found["importance"] if part["lost"] > 0.0]
@@ -120,7 +119,7 @@ def quantity_words(study: QuantityStudy) -> dict[str, str]:
         "explained": f"{found['explained']:.0%} of the deviance",
         "intervals": f"{found['level']:.0%} wanted, {inside}",
         "what matters": ", ".join(shares),
-        "seconds": short(study.made_with_.get("seconds", float("nan"))),
+        "seconds": short(made_with.get("seconds", float("nan"))),
     }
 
 
@@ -131,7 +130,8 @@ def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_
     note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:
         note(f"Note: {said}")
-    print_pairs(f"{study.made_with_['target']}, never below zero", quantity_words(study))
+    table = quantity_words(study.summary_, study.made_with_)
+    print_pairs(f"{study.made_with_['target']}, never below zero", table)
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to predict later.")
     else:

@@ -113,7 +113,7 @@ def _place(cls: type) -> str:
 
 def find_class(name: str) -> Any:
     """The class that a file calls `name`, imported if need be; a KeyError if there is none."""
-    name = FORMER_NAMES.get(name, name)
+    name = present_name(name)
     if name in OWN:
         return OWN[name]
     family, dot, member = name.partition(".")
@@ -122,9 +122,14 @@ def find_class(name: str) -> Any:
     return getattr(import_module(MODULE_OF[name]), name)
 
 
+def present_name(name: str) -> str:
+    """The present name of the class that a file calls `name`."""
+    return FORMER_NAMES.get(name, name)
+
+
 def present_fields(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the class that a file calls `name`, by their present names."""
-    former = FORMER_FIELDS.get(FORMER_NAMES.get(name, name), {})
+    former = FORMER_FIELDS.get(present_name(name), {})
     return {former.get(field, field): part for field, part in fields.items()}
 
 
