@@ -22,6 +22,13 @@ from hplus._progress import progress
 from hplus.storage.files import replace_file
 from hplus.tables.source import TableError
 
+MAKERS = {
+    "EventStudy": "hplus fit",
+    "QuantityStudy": "hplus regress",
+    "StreamStudy": "hplus stream",
+}
+"""The command that makes a model of each kind."""
+
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """Where people read what goes on; results go to the standard output."""
 
@@ -145,27 +152,19 @@ def model_file(path: str) -> Iterator[None]:
         raise Refusal(str(error), 4) from error
 
 
-def load_model(path: str, *kinds: type) -> Any:
-    """A model of one of these kinds from a file, or a refusal."""
+def load_model(path: str, *kinds: str) -> Any:
+    """The model in a file, refused unless the name of its class is one of `kinds`."""
     with model_file(path):
         model = load(path)
-    if kinds and not isinstance(model, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
+    kind = type(model).__name__
+    if kinds and kind not in kinds:
+        makers = " or ".join(MAKERS[name] for name in kinds)
         raise Refusal(
-            f"{path} must hold a model of kind {wanted}, got {type(model).__name__}: "
-            f"{_maker(kinds)}",
+            f"{path} must hold a model of kind {' or '.join(kinds)}, got {kind}: make one with "
+            f"{makers}.",
             4,
         )
     return model
-
-
-def _maker(kinds: tuple[type, ...]) -> str:
-    makers = {
-        "EventStudy": "hplus fit",
-        "QuantityStudy": "hplus regress",
-        "StreamStudy": "hplus stream",
-    }
-    return f"make one with {' or '.join(makers.get(kind.__name__, '') for kind in kinds)}."
 
 
 def check_writable(path: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,8 +28,9 @@ from hplus.cli.words import (
     numbers_option,
     window_words,
 )
-from hplus.studies.plans import plan
-from hplus.studies.study import EventStudy
+
+if TYPE_CHECKING:
+    from hplus.studies.study import EventStudy
 
 EXAMPLE = """
 \b
@@ -96,6 +97,9 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     CSV (gz too), Parquet and JSON lines are read in chunks, so a file may be larger than memory.
     The window is never guessed: without one, the command says which one the data would fit in.
     """
+    from hplus.studies.plans import plan
+    from hplus.studies.study import EventStudy
+
     began = perf_counter()
     check_writable(output)
     if file == "-":
