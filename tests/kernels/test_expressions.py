@@ -178,8 +178,8 @@ def test_what_is_not_a_kernel_is_refused(build, error, message):
 @pytest.mark.parametrize(
     ("attempt", "message"),
     [
-        (lambda: Gaussian(1.0)([[1.0], [np.nan]]), "X must hold finite numbers, got 1 NaN or inf"),
-        (lambda: Linear()(PAIR, [[np.inf, 1.0]]), "Z must hold finite numbers, got 1 NaN or inf"),
+        (lambda: Gaussian(1.0)([[1.0], [np.nan]]), "X must contain only finite numbers, got 1 NaN"),
+        (lambda: Linear()(PAIR, [[np.inf, 1.0]]), "Z must contain only finite numbers, got 1 NaN"),
         (lambda: Linear()(PAIR, [[1.0]]), "Z must have 2 columns, got 1."),
         (lambda: Gaussian([1.0] * 3)(PAIR), "has 3 scales and sees 2 columns: give one scale, or"),
         (lambda: Linear(columns=[2])(PAIR), "columns of Linear(columns=(2,)) must be below 2"),

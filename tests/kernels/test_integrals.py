@@ -252,7 +252,7 @@ def test_no_points_give_no_integrals():
     [
         (lambda: double_integral(Finite(np.eye(2)), WINDOW), ValueError, "Finite has no integral"),
         (lambda: mean_embedding(2.0, WINDOW, TEN_POINTS), TypeError, "kernel must be a kernel"),
-        (lambda: double_integral(Gaussian(1.0), (0, 1)), TypeError, "window must be a window"),
+        (lambda: double_integral(Gaussian(1.0), (0, 1)), TypeError, "window must be a Window"),
         (lambda: mean_embedding(Linear(), WINDOW, [[1.0]]), ValueError, "X must have 2 columns"),
         (lambda: product_integral(Linear(), WINDOW, [[1.0, np.nan]]), ValueError, "C must hold"),
         (lambda: double_integral(Gaussian(1.0, columns=[2]), WINDOW), ValueError, "below 2"),

@@ -204,7 +204,7 @@ UNIT, PAIR = Interval(0, 1), TensorGrid((0,), (1,), (2,))
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: GridFunction((0, 1), PAIR, [1, 1]), TypeError, "window must be a window"),
+        (lambda: GridFunction((0, 1), PAIR, [1, 1]), TypeError, "window must be a Window"),
         (lambda: GridFunction(UNIT, (2,), [1, 1]), TypeError, "grid must be a TensorGrid"),
         (lambda: GridFunction(Interval(0, 2), PAIR, [1, 1]), ValueError, "grid must cover"),
         (lambda: GridFunction(LAND, PAIR, [1, 1]), ValueError, "grid must cover the window"),

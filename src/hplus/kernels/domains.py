@@ -13,7 +13,6 @@ import numpy as np
 import hplus.kernels.closed_forms as forms
 import hplus.kernels.quadrature as quadrature
 from hplus._checks import Floats
-from hplus._geometry import Rule
 from hplus.kernels.base import Leaf
 from hplus.kernels.closed_forms import GaussianSum
 from hplus.kernels.stationary import (
@@ -25,6 +24,7 @@ from hplus.kernels.stationary import (
     Stationary,
 )
 from hplus.kernels.structured import Polynomial
+from hplus.windows.geometry import Rule
 
 Axes = tuple[int, ...]
 

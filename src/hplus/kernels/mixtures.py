@@ -9,10 +9,10 @@ from scipy.optimize import brentq
 from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 
 from hplus._checks import Floats
-from hplus._geometry import Rule
 from hplus.kernels.closed_forms import GaussianSum
 from hplus.kernels.domains import Axes, Domain, Factors
 from hplus.kernels.stationary import Gaussian, Matern32, Matern52, RationalQuadratic
+from hplus.windows.geometry import Rule
 
 Spread = Matern32 | Matern52 | RationalQuadratic
 """Kernels that are sums of Gaussians."""

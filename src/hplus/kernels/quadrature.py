@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from hplus._checks import Floats, check_memory
-from hplus._geometry import Rule, cross
+from hplus.windows.geometry import Rule, cross
 
 Values = Callable[[Floats], Floats]
 """A map from nodes (q, d) to values (q, n), one column for each point."""
