@@ -191,7 +191,7 @@ KERNELS = [
     ("diagonal of a line", "X", lambda: G.diag([1.0, 2.0]), ValueError, "two dimensions"),
     ("endless features", "Gaussian", lambda: G.features(X), ValueError, "approximate it"),
     ("points too far apart", "scale", lambda: Gaussian(1e-300)([[0.0], [1e99]]), OverflowError,
-     "points divided by the scale .* overflow: rescale them"),
+     "points divided by the scale .* overflow: rescale the points"),
     ("a Gram matrix too large", "kernel", lambda: G(np.zeros((10**6, 1))), MemoryError, "7450.6"),
     ("is_psd of a line", "X", lambda: is_psd(G, [1.0, 2.0]), ValueError, "two dimensions"),
     ("is_psd of NaN", "function", lambda: is_psd(Custom(nan_gram), X), ValueError, "144 NaN"),

@@ -218,7 +218,7 @@ def test_a_custom_kernel_agrees_with_the_kernel_that_it_wraps():
 
 def test_a_rough_custom_kernel_warns_with_the_error_that_was_reached():
     k, X = Laplace(0.05), [[0.3, 0.7]]
-    with pytest.warns(UserWarning, match=r"may be off by \de-\d\d"):
+    with pytest.warns(UserWarning, match=r"relative error of about \de-\d\d"):
         rough = mean_embedding(Custom(k.gram), WINDOW, X)
     assert_allclose(rough, mean_embedding(k, WINDOW, X), rtol=1e-3)
 
