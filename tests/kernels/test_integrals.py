@@ -254,7 +254,7 @@ def test_no_points_give_no_integrals():
         (lambda: mean_embedding(2.0, WINDOW, TEN_POINTS), TypeError, "kernel must be a kernel"),
         (lambda: double_integral(Gaussian(1.0), (0, 1)), TypeError, "window must be a Window"),
         (lambda: mean_embedding(Linear(), WINDOW, [[1.0]]), ValueError, "X must have 2 columns"),
-        (lambda: product_integral(Linear(), WINDOW, [[1.0, np.nan]]), ValueError, "C must hold"),
+        (lambda: product_integral(Linear(), WINDOW, [[1.0, np.nan]]), ValueError, "C must contain"),
         (lambda: double_integral(Gaussian(1.0, columns=[2]), WINDOW), ValueError, "below 2"),
         (lambda: double_integral(Matern32([1.0, 1.0, 1.0]), WINDOW), ValueError, "3 scales"),
         (
