@@ -198,8 +198,8 @@ KERNELS = [
     ("unknown part", "scal", lambda: G.replace(scal=2), ValueError, "Gaussian has no parameter"),
 ]  # fmt: skip
 
-ANOTHER = "must be combined with another Function, got"
-SHARED = "must share their columns and outputs"
+ANOTHER = "can only be combined with another Function, got"
+SHARED = "must have equal numbers of columns and outputs"
 FACTOR = "factor of a function must be a finite number, got"
 FUNCTIONS = [
     ("name as kernel", "kernel", lambda: Function("rbf", X, Y), TypeError, "such as Gaussian"),

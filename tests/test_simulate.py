@@ -31,8 +31,8 @@ HALF_WIDTH = 2e-5
 HIDDEN = largest_gap(
     np.concatenate(
         [
-            np.linspace(0.0, 1.0, simulate.PROBES),
-            Interval(0, 1).sample(simulate.PROBES, random_state=0)[:, 0],
+            np.linspace(0.0, 1.0, simulate.BOUND_PROBES),
+            Interval(0, 1).sample(simulate.BOUND_PROBES, random_state=0)[:, 0],
         ]
     )
 )

@@ -14,6 +14,7 @@ from hplus.grids import hats
 from hplus.grids.hats import Lattice
 from hplus.grids.regions import common_parts, hat_integrals
 from hplus.windows import Box, Window, check_window
+from hplus.windows.geometry import product_points
 
 
 @final
@@ -87,7 +88,7 @@ class TensorGrid(Value):
 
     def nodes(self) -> Floats:
         """All nodes, the last axis fastest, shape (G, d)."""
-        return np.stack(np.meshgrid(*self.axes, indexing="ij"), axis=-1).reshape(self.size, -1)
+        return product_points(self.axes)
 
     def bin(self, X: Any, weights: Any) -> Floats:
         """Σ_i weights[i] φ_g(X[i]) at each node g, array of `shape`; the adjoint of interpolate."""

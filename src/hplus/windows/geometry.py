@@ -55,6 +55,12 @@ def gauss(order: int, power: int = 0) -> Rule:
     return (1.0 + u[:, None]) / 2.0, w / 2.0 ** (power + 1)
 
 
+def product_points(axes: Iterable[Floats]) -> Floats:
+    """All points with these coordinates on each axis, the last axis fastest, shape (q, d)."""
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    return points.reshape(-1, points.shape[-1])
+
+
 def cross(left: Rule, right: Rule) -> Rule:
     """The rule of a product: nodes (x_p, z_q), weights v_p w_q, the right index fastest."""
     (X, v), (Z, w) = left, right
