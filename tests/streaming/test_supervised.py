@@ -367,9 +367,9 @@ BAD = {
     "labels for numbers": (
         regress(y=np.array(list("abcdefghijkl"))),
         TypeError,
-        "y must hold real",
+        "y must contain only real",
     ),
-    "NaN in X": (regress(x=NAN), ValueError, "X must hold finite .*row 2, column 1"),
+    "NaN in X": (regress(x=NAN), ValueError, "X must contain only finite .*row 2, column 1"),
     "NaN in y": (regress(y=np.full(12, np.nan)), ValueError, "y must .*NaN"),
     "negative counts": (
         regress(loss=Poisson(), link="log", y=-Y),

@@ -14,7 +14,8 @@ from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.kernels.compiled import DOT, TABLE, instructions, program
+from hplus.kernels.compiled import DOT, TABLE
+from hplus.kernels.programs import instructions, program
 from hplus.streaming.engine.atoms import (
     AVERAGE,
     CORRECTION,

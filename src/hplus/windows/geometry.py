@@ -1,4 +1,4 @@
-"""Geometry under the windows: edges, quadrature rules, rings of vertices, triangles."""
+"""Geometry for windows: edges, quadrature rules, rings of vertices, triangles."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Rule = tuple[Floats, Floats]
 Rings = list[tuple[Floats, int]]
 """Rings of vertices (n, 2) in either direction, each with 1 for a border or -1 for a hole."""
 
-FLATTEST = 1e-12
-"""Width of a ring, as a share of its largest coordinates, below which it is rounding, not area."""
+MIN_RING_WIDTH = 1e-12
+"""Rings narrower than this fraction of their largest coordinates are lines up to rounding."""
 
-SLIVER = 1e-6
-"""Share of a polygon that lies in another because borders were rounded: they only touch."""
+MAX_OVERLAP = 1e-6
+"""Polygons that share at most this fraction of their area only touch: borders are rounded."""
 
 
 def check_edges(low: Any, high: Any, axes: int) -> tuple[Floats, Floats]:
-    """`low` and `high` as arrays with `axes` dimensions, refused unless finite and in order."""
+    """`low` and `high` as arrays with `axes` dimensions; an error unless finite and in order."""
     a, b = as_floats("low", low), as_floats("high", high)
     rule = "one finite number for each axis" if axes else "a finite number"
     for name, edge, given in (("low", a, low), ("high", b, high)):
@@ -35,14 +35,14 @@ def check_edges(low: Any, high: Any, axes: int) -> tuple[Floats, Floats]:
     return a, b
 
 
-def unit_words(units: tuple[str, ...]) -> str:
-    """The product of the units of axes, such as "km² day"; "" without units."""
+def product_of_units(units: tuple[str, ...]) -> str:
+    """The product of the units of all axes, for example "km² day"; "" without units."""
     powers = Counter(unit for unit in units if unit)
     return " ".join(_power(unit, n, alone=len(powers) == 1) for unit, n in powers.items())
 
 
 def _power(unit: str, n: int, *, alone: bool) -> str:
-    """unitⁿ, in brackets where a unit such as "m/s" would be misread."""
+    """unitⁿ, in parentheses where a unit like "m/s" would be misread."""
     plain = (alone and n == 1) or not set(unit) & set(" /*·^²³")
     exponent = str(n).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")) if n > 1 else ""
     return (unit if plain else f"({unit})") + exponent
@@ -56,6 +56,12 @@ def gauss(order: int, power: int = 0) -> Rule:
     return (1.0 + u[:, None]) / 2.0, w / 2.0 ** (power + 1)
 
 
+def product_points(axes: Iterable[Floats]) -> Floats:
+    """All points with these coordinates on each axis, the last axis fastest, shape (q, d)."""
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+    return points.reshape(-1, points.shape[-1])
+
+
 def cross(left: Rule, right: Rule) -> Rule:
     """The rule of a product: nodes (x_p, z_q), weights v_p w_q, the right index fastest."""
     (X, v), (Z, w) = left, right
@@ -65,7 +71,7 @@ def cross(left: Rule, right: Rule) -> Rule:
 
 
 def check_nodes(count: int, dimension: int) -> None:
-    """Refuse a rule of `count` nodes that would not fit in memory."""
+    """An error if a rule of `count` nodes would not fit in memory."""
     check_memory(8.0 * count * (dimension + 1), f"A quadrature of {count} nodes", "lower the order")
 
 
@@ -91,10 +97,10 @@ def triangle_rule(triangles: Floats, order: int) -> Rule:
 
 
 def triangle_sample(triangles: Floats, n: int, rng: np.random.RandomState) -> Floats:
-    """n uniform points on triangles (m, 3, 2): one of them by area, then a point inside it."""
+    """n uniform points on triangles (m, 3, 2): draw a triangle by area, then a point in it."""
     share = areas(triangles) / areas(triangles).sum()
     chosen = rng.choice(len(share), n, p=share)
-    # s = √u, as the points with s <= r make up r² of a triangle's area
+    # s = √u, because the points with s <= r make up r² of a triangle's area
     s, t = np.sqrt(rng.random_sample(n)), rng.random_sample(n)
     return collapse(triangles[chosen], s, t)
 
@@ -110,7 +116,7 @@ def triangulate(shape: Any) -> Floats:
     shapely = load_shapely()
     parts = shapely.get_parts(shapely.constrained_delaunay_triangles(shape))
     triangles = shapely.get_coordinates(parts).reshape(-1, 4, 2)[:, :3]
-    # a triangle no larger than the rounding of its corners may stick out of the polygon
+    # a triangle no larger than the rounding errors of its corners may stick out of the polygon
     reach, sides = np.abs(triangles).max(axis=(0, 1)), np.ptp(triangles, axis=1)
     rounding = 4.0 * np.finfo(float).eps * (sides @ reach[::-1])
     return triangles[areas(triangles) > rounding]
@@ -120,12 +126,12 @@ def check_ring(name: str, vertices: Any) -> Floats:
     """A read-only array of vertices, shape (n, 2), the first not repeated at the end."""
     ring = frozen_array(name, vertices)
     if ring.ndim != 2 or ring.shape[1] != 2:
-        raise ValueError(f"{name} must have one vertex a row, shape (n, 2), got {ring.shape}.")
+        raise ValueError(f"{name} must have one vertex per row, shape (n, 2), got {ring.shape}.")
     ring = ring[:-1] if np.array_equal(ring[:1], ring[1:][-1:]) else ring
     if len(ring) < 3:
         raise ValueError(f"{name} must have at least 3 vertices, got {len(ring)}.")
     spread = (ring - ring[0]) / np.maximum(np.abs(ring).max(axis=0), np.finfo(float).tiny)
-    if np.linalg.matrix_rank(spread, tol=FLATTEST) < 2:
+    if np.linalg.matrix_rank(spread, tol=MIN_RING_WIDTH) < 2:
         raise ValueError(f"{name} must enclose an area, got {len(ring)} vertices on one line.")
     return ring
 
@@ -140,7 +146,7 @@ def check_holes(holes: Any) -> tuple[Floats, ...]:
 def build_shape(polygons: list[tuple[Floats, tuple[Floats, ...]]]) -> Any:
     """The shapely shape of outer rings with their holes, prepared for many point queries.
 
-    Refused if rings of one polygon cross.
+    An error if rings of one polygon cross.
     """
     shapely = load_shapely()
     shapes = [shapely.Polygon(outer, holes) for outer, holes in polygons]
@@ -158,22 +164,22 @@ def _check_valid(shape: Any) -> None:
         reason, _, place = shapely.is_valid_reason(shape).lower().rstrip("]").partition("[")
         raise ValueError(
             f"outer and holes must be rings that do not cross, the holes apart and inside outer, "
-            f"got {reason.replace('shell', 'outer')} near ({', '.join(place.split())}): mend "
+            f"got {reason.replace('shell', 'outer')} near ({', '.join(place.split())}): correct "
             f"the rings there."
         )
 
 
 def check_apart(shapes: list[Any]) -> None:
-    """Refuse shapely polygons of which two have more than a border in common."""
+    """An error if two of these shapely polygons have more than a border in common."""
     shapely = load_shapely()
     tree = shapely.STRtree(shapes)
     for i, j in sorted(map(tuple, tree.query(shapes, predicate="intersects").T.tolist())):
         if i < j:
             common = shapely.intersection(shapes[i], shapes[j]).area
-            if common > SLIVER * min(shapes[i].area, shapes[j].area):
+            if common > MAX_OVERLAP * min(shapes[i].area, shapes[j].area):
                 raise ValueError(
-                    f"parts must not overlap, got {common:.6g} of area in both part {i} and part "
-                    f"{j}: join them or cut one."
+                    f"parts must not overlap, got an area of {common:.6g} in both part {i} and "
+                    f"part {j}: merge them or cut one."
                 )
 
 
@@ -182,7 +188,7 @@ def common_rings(left: list[Any], right: list[Any]) -> Rings:
     shapely = load_shapely()
     pairs = shapely.STRtree(right).query(left, predicate="intersects")
     met = shapely.intersection(np.take(left, pairs[0]), np.take(right, pairs[1]))
-    # borders that touch have lines and points in common
+    # borders that touch have only lines and points in common
     found = [p for p in shapely.get_parts(met) if p.geom_type == "Polygon" and not p.is_empty]
     rings = [(polygon.exterior, 1) for polygon in found]
     rings += [(hole, -1) for polygon in found for hole in polygon.interiors]
@@ -196,7 +202,7 @@ def covers(shape: Any, X: Floats) -> Bools:
 
 
 def load_shapely() -> Any:
-    """The shapely module, of the extra `geo`."""
+    """The shapely module, from the extra `geo`."""
     try:
         import shapely
     except ImportError:

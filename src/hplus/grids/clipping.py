@@ -8,22 +8,22 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
-from hplus._geometry import Rings
+from hplus.windows.geometry import Rings
 
-NEGLIGIBLE = 1e-12
-"""Share of a cell below which an integral is the rounding of sums that cancel outside the rings."""
+MIN_CELL_FRACTION = 1e-12
+"""Integrals below this fraction of a cell are rounding errors of sums that cancel."""
 
-# the two-point Gauss rule is exact for cubics, which is what is integrated along an edge
-GAUSS = (0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0))
+# the two-point Gauss rule is exact for the cubics that are integrated along an edge
+GAUSS_NODES = (0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0))
 
-# no fused multiply-adds: the same cut must round alike in every process
+# no fused multiply-adds: the same cut must round the same way in every process
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 def inside_interval(low: float, high: float, count: int) -> Floats:
-    """∫ φ_i from low to high, φ_i the hat of the node i, which is the point i; shape (count,).
+    """∫ φ_i from low to high, where φ_i is the hat at the point i; shape (count,).
 
-    Nothing if high is below low.
+    Zero if high is below low.
     """
     cells = np.arange(count - 1)
     a, b = np.clip(low - cells, 0.0, 1.0), np.clip(max(low, high) - cells, 0.0, 1.0)
@@ -33,25 +33,25 @@ def inside_interval(low: float, high: float, count: int) -> Floats:
 
 
 def inside_rings(rings: Rings, shape: tuple[int, int]) -> Floats:
-    """∫ φ_g inside rings, φ_g the hat of the node g = (i, j), which is the point (i, j) itself.
+    """∫ φ_g inside rings, where φ_g is the hat at the point g = (i, j).
 
     Green's theorem, ∫ φ dA = ∮ (∫₀ˣ φ(s, y) ds) dy: an edge adds to the cells that it crosses
-    and, by their full width, to all cells on their left. Array of `shape`, in units of cells.
+    and, with their full width, to all cells on their left. Array of `shape`, in units of cells.
     """
     nodes, beyond = np.zeros(shape), np.zeros((shape[0], shape[1] - 1, 2))
     _add_edges(_edges(rings), nodes, beyond)
-    # what lies on the right of a cell is in all later columns
+    # what lies to the right of a cell is in all later columns
     full = 0.5 * np.cumsum(beyond[:0:-1], axis=0)[::-1]
     for side in (nodes[:-1], nodes[1:]):
         side[:, :-1] += full[..., 0]
         side[:, 1:] += full[..., 1]
-    return np.where(nodes > NEGLIGIBLE, nodes, 0.0)
+    return np.where(nodes > MIN_CELL_FRACTION, nodes, 0.0)
 
 
 def clamped_rings(rings: Rings, low: tuple[float, float], high: tuple[float, float]) -> Rings:
     """Rings moved into a box: they wind around the points inside as before and around no others.
 
-    Each vertex goes to the nearest point of the box, once there is one at every crossing.
+    A vertex is added at every crossing, then each goes to the nearest point of the box.
     """
     return [(np.clip(_with_crossings(ring, low, high), low, high), role) for ring, role in rings]
 
@@ -82,7 +82,7 @@ def _twice_area(ring: Floats) -> float:
 
 @compiled
 def _add_edges(edges: Floats, nodes: Floats, beyond: Floats) -> None:
-    """Cut every edge where it passes from one row of cells to the next."""
+    """Cut every edge where it passes from one row of cells to the next, and add the pieces."""
     rows = nodes.shape[1] - 1
     for e in range(len(edges)):
         sign, (x0, y0), (x1, y1) = 1.0, edges[e, 0], edges[e, 1]
@@ -124,7 +124,7 @@ def _add_to_row(
     x, v = x0, v0
     if x < 0.0:
         x, v = 0.0, _between(x0, v0, x1, v1, 0.0)
-    # beyond the last column nothing is cut any more
+    # beyond the last column nothing is cut
     for column in range(math.floor(min(x, last)), math.floor(min(x1, last)) + 1):
         x_next, v_next = x1, v1
         if column < last and x1 > column + 1:
@@ -142,7 +142,7 @@ def _add_to_row(
 def _add_to_cell(piece: tuple[float, float, float, float], rise: float, corners: Floats) -> None:
     """∫ (∫₀ᵘ φ(s, v) ds) dv along a piece of an edge in one cell, for the hats of its corners."""
     u0, v0, u1, v1 = piece
-    for t in GAUSS:
+    for t in GAUSS_NODES:
         u, v = u0 + t * (u1 - u0), v0 + t * (v1 - v0)
         # ∫₀ᵘ (1 - s) ds and ∫₀ᵘ s ds
         left, right = u - 0.5 * u * u, 0.5 * u * u
