@@ -7,26 +7,31 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Seed, as_floats, check_choice, check_positive, shown
+from hplus._checks import (
+    Floats,
+    Seed,
+    as_floats,
+    check_choice,
+    check_positive,
+    check_random_state,
+    shown,
+)
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
+from hplus.rates.by_region import check_window, warn_of_degrees
 from hplus.rates.covariates import exposed
-from hplus.rates.factor_posterior import FactorPosterior
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import CRITERIA, Criterion
 from hplus.rates.log_gaussian import learn_rate
-from hplus.rates.prior import Field, KernelPrior, Mixture, SumOfFields, is_mixture
+from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.ratio import RateRatio
-from hplus.rates.regions import check_window, warn_of_degrees
 from hplus.rates.selection import LearnFields, LearnPenalty, Wanted, learn_mixture
 from hplus.rates.squares_rate import SquaresRate, learn_squares
 from hplus.rates.statistic import Statistic
 from hplus.rates.window_features import as_events
-from hplus.storage import storable
 
 MODELS = ("exp", "sos", "square")
 
@@ -34,13 +39,6 @@ UNSETTLED_CHANGE = 0.3
 """Share of the events by which the rate may move at the last refinement without a warning."""
 
 
-storable(SumOfFields, "Texture")
-storable(KernelPrior, "Given")
-for fitted in (Field, GridRate, SquaresRate, FactorPosterior, Statistic):
-    storable(fitted)
-
-
-@storable
 class Intensity(RateEstimator):
     """How many events to expect per unit of length, area or volume, everywhere in a window.
 

@@ -10,13 +10,9 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.rates.separable import SeparableRate
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
 from hplus.windows import Product
 
-storable(SeparableRate)
 
-
-@storable
 class SeparableIntensity(RateEstimator):
     """How often events happen, by place and by time, where place and time are independent.
 

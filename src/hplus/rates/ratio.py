@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
+from hplus.rates.by_region import over_regions
 from hplus.rates.fitted import MAX_LOG_FACTOR, FittedRate
-from hplus.rates.regions import over_regions
 from hplus.windows import Window
 
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, Seed, check_positive
+from hplus._checks import Bools, Floats, Seed, check_positive, check_random_state
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
@@ -20,9 +19,9 @@ from hplus.rates.factor_posterior import FactorPosterior, LearnedRate, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
 from hplus.rates.square_rate import curvature, quadratic_form
 from hplus.rates.window_features import Setting, WeightedEvents, setting
-from hplus.solvers.psd import Problem, certify, solve
-from hplus.solvers.squares import likelihood, with_few_columns
-from hplus.solvers.sweeps import values_of
+from hplus.solvers.sos.learning import likelihood, with_few_columns
+from hplus.solvers.sos.psd import Problem, certify, solve
+from hplus.solvers.sos.sweeps import values_of
 
 SOS_FOLDS, USUAL_TRACE = 3, 1e-2
 """Thinned parts that are held out in turn; the first trace penalty, in units of E tr T."""

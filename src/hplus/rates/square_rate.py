@@ -22,9 +22,9 @@ from hplus.positivity.sos import SumOfSquares
 from hplus.rates.factor_posterior import FactorPosterior, LearnedRate, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
 from hplus.rates.window_features import PENALTY_ROUNDING, Setting, WeightedEvents, setting
-from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.sweeps import weighted_gram
+from hplus.solvers.sos.psd import GAP
+from hplus.solvers.sos.sweeps import weighted_gram
 
 MAX_SQUARE_STEPS, LAST_CHANGE, ROUGH_CHANGE = 100, 1e-6, 1e-2
 """Newton steps; the change of g, as a share of g, at the last one, and where that is rough."""

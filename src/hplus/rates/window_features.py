@@ -21,7 +21,7 @@ from hplus.features import NystroemMap, pivoted_cholesky
 from hplus.kernels import Kernel
 from hplus.kernels.integrals import product_integral
 from hplus.positivity.sos import SumOfSquares
-from hplus.solvers.squares import EXACT
+from hplus.solvers.sos.learning import EXACT
 from hplus.windows import Window
 
 MAX_FEATURES = 300
