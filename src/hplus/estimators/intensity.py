@@ -29,7 +29,9 @@ from hplus.rates.log_gaussian import learn_rate
 from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.ratio import RateRatio
 from hplus.rates.selection import LearnFields, LearnPenalty, Wanted, learn_mixture
-from hplus.rates.squares_rate import SquaresRate, learn_squares
+from hplus.rates.sos_rate import learn_sos_rate
+from hplus.rates.square_rate import learn_square_rate
+from hplus.rates.squares_rate import SquaresRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.window_features import as_events
 
@@ -143,7 +145,8 @@ class Intensity(RateEstimator):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        return learn_mixture(exposed(statistic, exposure, self.covariates).level, self._criterion)
+        level, _ = exposed(statistic, exposure, self.covariates)
+        return learn_mixture(level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
         """How many times as high this rate is as another one of the same window: a `RateRatio`."""
@@ -265,7 +268,10 @@ class Intensity(RateEstimator):
         events = as_events(points, weights, self.window, check_positive("exposure", exposure))
         kernel = self.kernel if isinstance(self.kernel, Kernel) else None
         penalty = None if isinstance(self.penalty, str) else float(self.penalty)
-        rate = learn_squares(self.model, events, kernel, penalty, self._seed)
+        if self.model == "square":
+            rate = learn_square_rate(events, kernel, penalty)
+        else:
+            rate = learn_sos_rate(events, kernel, penalty, self._seed)
         self.rate_, self.kernel_, self.penalty_ = rate, rate.kernel, rate.penalty
 
     @property

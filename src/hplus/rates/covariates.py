@@ -69,22 +69,15 @@ class Effects(NamedTuple):
         return replace(rate, function=f.replace(values=values))
 
 
-class Exposed(NamedTuple):
-    """Binned events with their exposure, and what covariates explain of them."""
-
-    level: Level
-    effects: Effects | None
-
-
 def exposed(
     statistic: Statistic, exposure: OverWindow, covariates: CovariatesGiven | None
-) -> Exposed:
-    """Events with their exposure; the factor that covariates explain is part of the exposure."""
+) -> tuple[Level, Effects | None]:
+    """Binned events with their exposure, and the effects of covariates, which multiply it."""
     statistic, values = with_exposure(statistic, exposure)
     if covariates is None:
-        return Exposed(Level.of(statistic, values), None)
+        return Level.of(statistic, values), None
     effects = fit_effects(covariates, statistic, values)
-    return Exposed(Level.of(statistic, values * effects.factor), effects)
+    return Level.of(statistic, values * effects.factor), effects
 
 
 def fit_effects(given: CovariatesGiven, statistic: Statistic, exposure: Floats) -> Effects:

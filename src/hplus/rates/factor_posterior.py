@@ -10,11 +10,9 @@ from scipy.special import chndtrix, ndtri
 
 from hplus._checks import Floats, check_fraction
 from hplus._threads import one_thread_if_small
-from hplus.kernels import Kernel
 from hplus.kernels.integrals import product_integral
 from hplus.positivity.sos import SumOfSquares
 from hplus.rates.window_features import Setting
-from hplus.solvers.result import SolverResult
 from hplus.windows import Window
 
 MAX_BAND_EVENTS = 1500
@@ -110,14 +108,3 @@ def square_quantile(mean: Floats, sd: Floats, p: float) -> Floats:
     ratio = mean / sd
     near = sd**2 * chndtrix(p, 1.0, np.minimum(ratio, FAR_DEVIATIONS) ** 2)
     return np.where(ratio < FAR_DEVIATIONS, near, (mean + ndtri(p) * sd) ** 2)
-
-
-@dataclass(frozen=True)
-class LearnedRate:
-    """A rate with its error, how well it was solved, and what was learned."""
-
-    posterior: FactorPosterior
-    result: SolverResult
-    log_evidence: float
-    kernel: Kernel
-    penalty: float

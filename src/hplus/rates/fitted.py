@@ -18,11 +18,32 @@ MAX_LOG_FACTOR = 100.0
 
 
 class LogBand(NamedTuple):
-    """The middle of what a log rate may be, and how far its bounds lie below and above, (n,)."""
+    """The center of a log rate, and how far its bounds lie below and above it, shape (n,) each."""
 
     center: Floats
     below: Floats
     above: Floats
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The bounds of the rate."""
+        return np.exp(self.center - self.below), np.exp(self.center + self.above)
+
+    def inverse(self) -> LogBand:
+        """The band of 1/rate."""
+        return LogBand(-self.center, self.above, self.below)
+
+    def times(self, other: LogBand) -> LogBand:
+        """The band of a product of independent rates: distances add by the root of their squares.
+
+        The center is NaN for 0 times infinity.
+        """
+        below, above = (
+            np.minimum(np.hypot(a, b), MAX_LOG_FACTOR)
+            for a, b in ((self.below, other.below), (self.above, other.above))
+        )
+        with np.errstate(invalid="ignore"):
+            return LogBand(self.center + other.center, below, above)
 
 
 class OnGrid(Protocol):

@@ -6,8 +6,6 @@ the grid is refined until the answer does not change.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hplus._checks import Floats
@@ -38,15 +36,6 @@ are solved, one attempt after the other."""
 
 EVIDENCE_TOLERANCE = 1e-3
 """Nats to which the leading mode is solved for its evidence."""
-
-
-class Refined(NamedTuple):
-    """The last level, the modes and the rate on it, and how much the rate moved last."""
-
-    level: Level
-    parts: list[Weighted]
-    values: Floats
-    change: float
 
 
 def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
@@ -94,8 +83,13 @@ def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
     return log_evidence(level, prior, mode.z, mode.a)
 
 
-def _refined(levels: list[Level], parts: list[Weighted], values: Floats) -> Refined:
-    """Finer and finer grids, until the rate moves by less than SETTLED_CHANGE of the events."""
+def _refined(
+    levels: list[Level], parts: list[Weighted], values: Floats
+) -> tuple[Level, list[Weighted], Floats, float]:
+    """The last of finer and finer grids, the modes and the rate on it, and how much it moved last.
+
+    It is the first on which the rate moved by less than SETTLED_CHANGE of the events.
+    """
     change, total = np.nan, levels[-1].total
     level, stage, most = levels[-1], "refining the grid", len(levels) - 1
     for done, level in enumerate(levels[-2::-1]):
@@ -107,7 +101,7 @@ def _refined(levels: list[Level], parts: list[Weighted], values: Floats) -> Refi
         if change < SETTLED_CHANGE:
             break
     step(stage, most, most)
-    return Refined(level, parts, values, change)
+    return level, parts, values, change
 
 
 def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
 from hplus.rates.by_region import over_regions
-from hplus.rates.fitted import MAX_LOG_FACTOR, FittedRate
+from hplus.rates.fitted import FittedRate
 from hplus.windows import Window
 
 
@@ -48,15 +48,11 @@ class RateRatio:
         """Bounds (low, high) that hold the ratio at each point with probability `level`.
 
         The distances of both log rates from their bounds are added as those of independent
-        variables are, by the root of their squares.
+        variables, by the root of their squares.
         """
         X, level = self.window.require("X", X), check_fraction("level", level)
-        a, b = self.above.log_band(X, level), self.below.log_band(X, level)
-        with np.errstate(invalid="ignore"):
-            center = a.center - b.center
-        low = center - np.minimum(np.hypot(a.below, b.above), MAX_LOG_FACTOR)
-        high = center + np.minimum(np.hypot(a.above, b.below), MAX_LOG_FACTOR)
-        return np.exp(low), np.exp(high)
+        above, below = self.above.log_band(X, level), self.below.log_band(X, level)
+        return above.times(below.inverse()).bounds
 
     def differs(self, X: Any, level: float = 0.9) -> Bools:
         """Is 1 outside the bounds of the ratio at a point? shape (n,)."""

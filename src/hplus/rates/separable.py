@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats, shown
-from hplus.rates.fitted import MAX_LOG_FACTOR, GriddedRate, LogBand
+from hplus.rates.fitted import GriddedRate, LogBand
 from hplus.solvers.result import SolverResult
 from hplus.windows import Product, Window
 
@@ -31,20 +31,13 @@ class SeparableRate:
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that hold the rate at each point with probability `level`, (n,) each."""
-        center, below, above = self.log_band(X, level)
-        return np.exp(center - below), np.exp(center + above)
+        return self.log_band(X, level).bounds
 
     def log_band(self, X: Floats, level: float) -> LogBand:
-        """The center of the log rate and the distances of its bounds.
-
-        The distances of both factors are added as those of independent variables.
-        """
+        """The same on the log scale: a center, and the distances of the bounds from it."""
         x, t = self.split(X)
-        a, b = self.place.log_band(x, level), self.time.log_band(t, level)
-        center = a.center + b.center - np.log(self.events)
-        below = np.minimum(np.hypot(a.below, b.below), MAX_LOG_FACTOR)
-        above = np.minimum(np.hypot(a.above, b.above), MAX_LOG_FACTOR)
-        return LogBand(center, below, above)
+        band = self.place.log_band(x, level).times(self.time.log_band(t, level))
+        return band._replace(center=band.center - np.log(self.events))
 
     def integral(self, region: Window | None = None) -> float:
         """∫ of the rate over a product of a region and a time, or over all of the window."""

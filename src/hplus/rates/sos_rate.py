@@ -15,9 +15,10 @@ from hplus._checks import Bools, Floats, Seed, check_positive, check_random_stat
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
-from hplus.rates.factor_posterior import FactorPosterior, LearnedRate, laplace
+from hplus.rates.factor_posterior import FactorPosterior, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
 from hplus.rates.square_rate import curvature, quadratic_form
+from hplus.rates.squares_rate import SquaresRate
 from hplus.rates.window_features import Setting, WeightedEvents, setting
 from hplus.solvers.sos.learning import likelihood, with_few_columns
 from hplus.solvers.sos.psd import Problem, certify, solve
@@ -41,7 +42,7 @@ ROUGH_GAP = 1e-2
 
 def learn_sos_rate(
     events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Seed
-) -> LearnedRate:
+) -> SquaresRate:
     """The sum of squares with the smallest -Σ w_i log f(x_i) + E∫f + λ tr A + (μ/2)‖A‖².
 
     A kernel or a penalty λ that is None is learned by held-out thinned parts of the events.
@@ -65,7 +66,7 @@ def learn_sos_rate(
         gap=events.total * result.gap,
         size=events.total * result.size,
     )
-    return LearnedRate(posterior, result, np.nan, kernel, penalty)
+    return SquaresRate.of(events, posterior.function, posterior, result, penalty)
 
 
 def sos_problem(s: Setting, penalty: float) -> Problem:

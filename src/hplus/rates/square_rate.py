@@ -19,8 +19,9 @@ from hplus._checks import Floats, check_positive
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity.sos import SumOfSquares
-from hplus.rates.factor_posterior import FactorPosterior, LearnedRate, laplace
+from hplus.rates.factor_posterior import FactorPosterior, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
+from hplus.rates.squares_rate import SquaresRate
 from hplus.rates.window_features import PENALTY_ROUNDING, Setting, WeightedEvents, setting
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.psd import GAP
@@ -47,7 +48,7 @@ class SquareOptimum(NamedTuple):
 
 def learn_square_rate(
     events: WeightedEvents, kernel: Kernel | None, penalty: float | None
-) -> LearnedRate:
+) -> SquaresRate:
     """The square g² with the smallest -Σ w_i log g(x_i)² + E∫g² + γ‖g‖².
 
     A kernel or a penalty γ that is None is learned by the evidence.
@@ -65,7 +66,7 @@ def learn_square_rate(
         f = posterior.function(events.X)
         result = certify(s.Phi, f, events.w, B, solved)
         evidence = log_evidence(B + S, penalty, result.objective)
-    return LearnedRate(posterior, result, evidence, kernel, penalty)
+    return SquaresRate.of(events, mean_square(posterior), posterior, result, penalty, evidence)
 
 
 def quadratic_form(s: Setting, penalty: float) -> Floats:

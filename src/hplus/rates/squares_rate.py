@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri
 
-from hplus._checks import Floats, Seed
+from hplus._checks import Floats
 from hplus.grids import integrals_within
 from hplus.kernels import Kernel
 from hplus.positivity import SumOfSquares
@@ -16,8 +16,6 @@ from hplus.positivity.exp import GridFunction
 from hplus.rates.factor_posterior import FactorPosterior
 from hplus.rates.fitted import MAX_LOG_FACTOR, LogBand
 from hplus.rates.grid_rate import PROMISED_GAP
-from hplus.rates.sos_rate import learn_sos_rate
-from hplus.rates.square_rate import learn_square_rate, mean_square
 from hplus.rates.statistic import GRID_DOUBLINGS, finest_grid
 from hplus.rates.window_features import WeightedEvents
 from hplus.solvers.result import SolverResult
@@ -42,6 +40,30 @@ class SquaresRate:
     log_evidence: float
     kernel: Kernel
     penalty: float
+
+    @classmethod
+    def of(
+        cls,
+        events: WeightedEvents,
+        squares: SumOfSquares,
+        posterior: FactorPosterior,
+        result: SolverResult,
+        penalty: float,
+        log_evidence: float = np.nan,
+    ) -> SquaresRate:
+        """Squares scaled to as many events as were seen."""
+        total = _integral(squares, events.window, events.window)
+        factor = events.total / events.exposure / total
+        return cls(
+            events.window,
+            squares,
+            posterior,
+            factor,
+            result,
+            log_evidence,
+            squares.kernel,
+            penalty,
+        )
 
     @property
     def promised_gap(self) -> float:
@@ -83,29 +105,6 @@ class SquaresRate:
         part = _common_box(self.window, region) or region
         sd = min(self.posterior.log_count_sd(part), MAX_LOG_COUNT_SD)
         return mean * np.exp(sd * NORMAL_QUANTILES)
-
-
-def learn_squares(
-    model: str, events: WeightedEvents, kernel: Kernel | None, penalty: float | None, seed: Seed
-) -> SquaresRate:
-    """The rate by a sum of squares ("sos"), or by the mean of one square ("square")."""
-    if model == "square":
-        found = learn_square_rate(events, kernel, penalty)
-        squares = mean_square(found.posterior)
-    else:
-        found = learn_sos_rate(events, kernel, penalty, seed)
-        squares = found.posterior.function
-    window = events.window
-    return SquaresRate(
-        window,
-        squares,
-        found.posterior,
-        events.total / events.exposure / _integral(squares, window, window),
-        found.result,
-        found.log_evidence,
-        found.kernel,
-        found.penalty,
-    )
 
 
 def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
