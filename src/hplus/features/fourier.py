@@ -30,7 +30,7 @@ from hplus.kernels import (
     Scaled,
     Sum,
 )
-from hplus.kernels.base import Leaf
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Stationary
 
 

@@ -35,7 +35,7 @@ MODULES = {
     "hplus.estimators.separable": ("SeparableIntensity", "SeparableRate"),
     "hplus.evaluation.goodness": ("Check",),
     "hplus.evaluation.residuals": ("Calibration", "Quadrats", "Rescaling", "Thinned"),
-    "hplus.grids": ("TensorGrid",),
+    "hplus.grids.tensor": ("TensorGrid",),
     "hplus.positivity.exp": ("GridFunction",),
     "hplus.positivity.sos": ("SumOfSquares",),
     "hplus.solvers.fields": ("Field", "Given", "Texture"),
