@@ -33,7 +33,7 @@ page. Figures with a bound show it beside them; a script that misses a bound nam
 """
 
 
-class Run(NamedTuple):
+class Outcome(NamedTuple):
     """How a script ended, what it printed, and which bounds it missed."""
 
     status: str
@@ -42,7 +42,7 @@ class Run(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
-NOT_RUN = Run("not run")
+NOT_RUN = Outcome("not run")
 
 MAX_SECONDS = 7.0 * 86_400.0
 """Seconds after which a script without --limit is stopped."""
@@ -121,7 +121,7 @@ def _chosen(names: tuple[str, ...]) -> list[Path]:
     return [scripts[name] for name in names or scripts]
 
 
-def run(path: Path, words: list[str], limit: float | None, show: Callable[[str], Any]) -> Run:
+def run(path: Path, words: list[str], limit: float | None, show: Callable[[str], Any]) -> Outcome:
     """Run a script to its end, or for `limit` minutes; `show` is called with each line."""
     began, printed, most = perf_counter(), "", 60.0 * limit if limit else MAX_SECONDS
     command = [sys.executable, "-u", str(path), *words]
@@ -145,7 +145,7 @@ def run(path: Path, words: list[str], limit: float | None, show: Callable[[str],
         show(said)
     missed = re.search(r"^Missed: (.*)$", said, re.MULTILINE)
     parts = tuple(missed[1].split("; ")) if missed else ()
-    return Run(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
+    return Outcome(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
 
 
 def _stop(child: subprocess.Popen[str]) -> None:
@@ -193,7 +193,7 @@ def machine(date: str | None = None) -> dict[str, str]:
     }
 
 
-def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
+def page(facts: dict[str, str], runs: dict[Path, Outcome]) -> str:
     """The page of all scripts, including those that were not run."""
     head = ["| machine | |", "|---|---|", *(f"| {name} | {what} |" for name, what in facts.items())]
     parts = [ABOUT, "\n".join(head), *(section(path, done) for path, done in runs.items())]
@@ -204,7 +204,7 @@ def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def section(path: Path, done: Run) -> str:
+def section(path: Path, done: Outcome) -> str:
     """One script on the page."""
     about = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     lines = [line for line in done.printed.splitlines() if line.startswith("|") or not line]
@@ -213,7 +213,7 @@ def section(path: Path, done: Run) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _ending(done: Run) -> str:
+def _ending(done: Outcome) -> str:
     said = done.printed.strip().rpartition("\n")[2]
     endings = {
         "met": "all bounds met",
