@@ -37,7 +37,7 @@ to lie within bounds says so beside it, and a script that misses one says which.
 """
 
 
-class Run(NamedTuple):
+class Outcome(NamedTuple):
     """A script that was run: how it ended, what it printed, and the bounds that it missed."""
 
     status: str
@@ -46,7 +46,7 @@ class Run(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
-NOT_RUN = Run("not run")
+NOT_RUN = Outcome("not run")
 
 LONGEST = 7.0 * 86_400.0
 """Seconds after which a script without a limit is stopped."""
@@ -122,7 +122,7 @@ def _chosen(names: tuple[str, ...]) -> list[Path]:
     return [scripts[name] for name in names or scripts]
 
 
-def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str], Any]) -> Run:
+def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str], Any]) -> Outcome:
     """Run a script to its end, or for `limit` minutes; `hear` is told every line as it comes."""
     began, printed, most = perf_counter(), "", 60.0 * limit if limit else LONGEST
     command = [sys.executable, "-u", str(path), *words]
@@ -146,7 +146,7 @@ def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str],
         hear(said)
     missed = re.search(r"^Missed: (.*)$", said, re.MULTILINE)
     parts = tuple(missed[1].split("; ")) if missed else ()
-    return Run(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
+    return Outcome(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
 
 
 def _stop(child: subprocess.Popen[str]) -> None:
@@ -192,7 +192,7 @@ def machine(date: str | None = None) -> dict[str, str]:
     }
 
 
-def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
+def page(facts: dict[str, str], runs: dict[Path, Outcome]) -> str:
     """The page of all scripts, those that were not run included."""
     head = ["| machine | |", "|---|---|", *(f"| {name} | {what} |" for name, what in facts.items())]
     parts = [ABOUT, "\n".join(head), *(section(path, done) for path, done in runs.items())]
@@ -203,7 +203,7 @@ def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def section(path: Path, done: Run) -> str:
+def section(path: Path, done: Outcome) -> str:
     """One script on the page."""
     about = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     lines = [line for line in done.printed.splitlines() if line.startswith("|") or not line]
@@ -212,7 +212,7 @@ def section(path: Path, done: Run) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _ending(done: Run) -> str:
+def _ending(done: Outcome) -> str:
     said = done.printed.strip().rpartition("\n")[2]
     endings = {
         "met": "all bounds met",
