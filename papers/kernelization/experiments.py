@@ -76,9 +76,8 @@ def representer_data(n: int = 200, penalty: float = 2e-3) -> list[Fit]:
     """Four losses on the coal data, one of them also with weights; two on the banana data."""
     X, y = coal_counts()
     B, labels = banana_sample(n)
-    recent = np.exp(
-        (X[:, 0] - X.max()) / 40.0
-    )  # a year has 1/e of the weight of one 40 years later
+    # a year has 1/e of the weight of the year 40 years later
+    recent = np.exp((X[:, 0] - X.max()) / 40.0)
     names = {"squared": "squared", "huber": "huber", "poisson_log": "poisson_log"}
     losses = names | {"quantile 0.9": hplus.Quantile(0.9)}
     fits = [
