@@ -332,7 +332,7 @@ LOSSES = [
     ("unknown loss", "loss", regress(loss="sqared"), ValueError, "one of 'squared', .*'sqared'"),
     ("no loss", "loss", regress(loss=None), ValueError, rf"{OWN} None\.$"),
     ("function as loss", "loss", regress(loss=nan_gram), ValueError, f"{OWN} <function nan_gram"),
-    ("class as loss", "loss", regress(loss=Huber), TypeError, "got the class Huber: call it first"),
+    ("class as loss", "loss", regress(loss=Huber), TypeError, "got the class Huber: use Huber"),
     ("rates for a function of any sign", "loss", regress(loss=Poisson()), ValueError, "_log"),
     ("a loss for labels in regression", "loss", regress(y=LABELS, loss=Hinge()), ValueError,
      r"loss Hinge\(\) is for labels: use KernelClassifier"),

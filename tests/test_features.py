@@ -238,7 +238,7 @@ def test_bad_data_get_one_clear_sentence(choice, rng):
         choose(a, X[0])
     with pytest.raises(ValueError, match=r"sample_weight must be one number .* got shape"):
         choose(a, X, np.ones(4))
-    with pytest.raises(ValueError, match=r"sample_weight must be one number .* least value -1"):
+    with pytest.raises(ValueError, match=r"sample_weight must be one number .* smallest value -1"):
         choose(a, X, [1, 1, -1, 1, 1])
     with pytest.raises(ValueError, match="X must have a row with a positive weight"):
         choose(a, X, np.zeros(5))
