@@ -265,7 +265,7 @@ def test_maps_are_values_with_checked_arrays(rng):
         assert features.replace() == features
         with pytest.raises(ValueError, match="read-only"):
             features.get_params(deep=False).popitem()[1][0] = 1.0
-    with pytest.raises(ValueError, match="as many rows"):
+    with pytest.raises(ValueError, match="equal numbers of rows"):
         NystroemMap(a, X, np.eye(5))
     with pytest.raises(ValueError, match="frequencies must be a matrix"):
         FourierMap(1.0, np.zeros(3))
