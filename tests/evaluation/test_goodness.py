@@ -234,7 +234,7 @@ def test_quadrats_are_cut_off_at_the_border_of_the_window():
 
 
 def test_residuals_are_pearsons():
-    counts = residuals.Counts([3.0, 12.0, 1.0, 0.0], [4.0, 9.0, 0.0, 0.0])
+    counts = residuals.CountTable([3.0, 12.0, 1.0, 0.0], [4.0, 9.0, 0.0, 0.0])
     np.testing.assert_array_equal(counts.residuals, [-0.5, 1.0, np.inf, 0.0])
 
 
@@ -318,14 +318,14 @@ def test_a_rate_of_few_values_has_as_few_bins():
     ("model", "X", "options", "words"),
     [
         (flat(TRIANGLE), [[9.0, 9.0]], {}, "X must lie in the window"),
-        (flat(TRIANGLE), np.empty((0, 2)), {}, "X must hold at least one event, got none"),
+        (flat(TRIANGLE), np.empty((0, 2)), {}, "X must contain at least one event, got none"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": (1, 2, 3)}, "quadrats must be one number or 2"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": 0}, "quadrats must be a whole number"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"exposure": 0}, "exposure must be a positive"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: -X[:, 0]}, "exposure must be at least 0"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X}, "exposure must give one number for"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": [1.0, 2.0]}, "exposure must be an array with 2"),
-        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 where events"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 at every event"),
         (Slope(TRIANGLE, 0.0, 0.0), [[1.0, 1.0]], {}, "a rate above 0 somewhere, got 0 every"),
         (Slope(TRIANGLE, -1.0, 0.0), [[1.0, 1.0]], {}, "rate must be at least 0, got -1"),
         (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must contain only finite numbers"),

@@ -104,7 +104,7 @@ class EdgeCorrectedKDE(Estimator):
         return _given(check_scales("bandwidth", self.bandwidth), self.grid_, self.window)
 
     def _check_fitted(self) -> None:
-        advice = "%(name)s must be fitted before it can predict: call fit first."
+        advice = "%(name)s must be fitted before it predicts: call fit first."
         check_is_fitted(self, "rates_", msg=advice)
 
 

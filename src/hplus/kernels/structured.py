@@ -163,7 +163,7 @@ class Finite(Leaf):
 
     def index(self, X: Floats) -> Ints:
         """The points as integers below L."""
-        rule = f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}"
+        rule = f"X must be one column of whole numbers from 0 to {len(self.matrix) - 1} for Finite"
         if X.shape[1] != 1:
             raise ValueError(f"{rule}, got {X.shape[1]} columns: choose one with columns=[j].")
         x = X[:, 0]
