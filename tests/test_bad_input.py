@@ -700,7 +700,7 @@ def test_a_path_that_is_no_file_is_refused(path):
         (regress(kernel=Scalar(lambda A: A[:, 0])), ValueError, "kernel", "a Python callable"),
         (lambda: G, TypeError, "model", r"got Gaussian\(1.0\)"),
         (lambda: KernelRegressor, TypeError, "model", "must be an estimator"),
-        (SVC, TypeError, "model", "must be an estimator that is storable"),
+        (SVC, TypeError, "model", "must be an estimator that can be stored"),
     ],
     ids=["unfitted", "Custom", "Scalar", "kernel", "class", "foreign"],
 )

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import resource
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -173,12 +171,28 @@ def check_memory(need: float, what: str, advice: str) -> None:
 
 
 def memory_limit() -> float:
-    """90 % of the memory this process may use, in bytes: machine, container, ulimit."""
-    limits = [float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))]
-    limits += [float(n) for n in resource.getrlimit(resource.RLIMIT_AS) if n > 0]
+    """90 % of the memory this process may use, in bytes: machine, container, ulimit.
+
+    Infinite where the platform does not say, as on Windows.
+    """
+    limits = [np.inf]
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        limits.append(float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
+    with contextlib.suppress(ImportError):
+        import resource
+
+        limits += [float(n) for n in resource.getrlimit(resource.RLIMIT_AS) if n > 0]
     with contextlib.suppress(OSError, ValueError):  # no container, or one without a limit ("max")
         limits.append(float(int(Path("/sys/fs/cgroup/memory.max").read_text())))
     return 0.9 * min(limits)
+
+
+def check_random_state(seed: Any) -> np.random.RandomState:
+    """`seed` as a RandomState, as scikit-learn reads it: None, a whole number or a RandomState."""
+    # here, since windows and kernels can do without scikit-learn, which takes a second to import
+    from sklearn.utils import check_random_state as as_random_state
+
+    return as_random_state(seed)
 
 
 def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
@@ -212,6 +226,8 @@ def _kind(value: Any) -> str:
     """What `value` is instead of an array of real numbers, and what to do about it."""
     if value is None:
         return "None"
+    from scipy.sparse import issparse  # here, since only this message needs SciPy
+
     if issparse(value):
         return "a sparse matrix: use its toarray()"
     if np.ma.is_masked(value):

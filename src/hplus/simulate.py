@@ -8,7 +8,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import erf, fresnel
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -18,6 +17,7 @@ from hplus._checks import (
     check_memory,
     check_nonnegative,
     check_positive,
+    check_random_state,
     shown,
 )
 from hplus._values import Value, value

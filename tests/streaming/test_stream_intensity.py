@@ -33,8 +33,8 @@ from hplus import (
     load,
     save,
 )
+from hplus.streaming.engine.nodes import grid_for, nodes_within
 from hplus.streaming.intensity import COARSE, MOST_COARSE
-from hplus.streaming.nodes import grid_for, nodes_within
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
 DAY = Interval(0, 24, unit="h")

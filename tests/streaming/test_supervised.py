@@ -97,7 +97,7 @@ def learn(model, name, X, y, *cuts):
 
 
 def snapshot(model):
-    return [{key: np.array(a) for key, a in machine.items()} for machine in model.state_]
+    return [{key: np.array(a) for key, a in learner.items()} for learner in model.state_]
 
 
 def assert_equal_states(a, b):

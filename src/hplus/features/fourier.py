@@ -7,9 +7,16 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Seed, as_points, check_count, check_positive, frozen_array
+from hplus._checks import (
+    Floats,
+    Seed,
+    as_points,
+    check_count,
+    check_positive,
+    check_random_state,
+    frozen_array,
+)
 from hplus._values import Value, value
 from hplus.features.base import FeatureMap, weighted_rows
 from hplus.kernels import (

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -19,6 +18,7 @@ from hplus._checks import (
     check_finite,
     check_memory,
     check_positive,
+    check_random_state,
     frozen_array,
 )
 from hplus._threads import one_thread_if_small

@@ -6,9 +6,8 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, Seed, as_points, check_finite, shown
+from hplus._checks import Bools, Floats, Seed, as_points, check_finite, check_random_state, shown
 from hplus._values import Value, value
 from hplus.windows.geometry import Rule, cross, product_of_units
 

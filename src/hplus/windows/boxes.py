@@ -6,9 +6,16 @@ from functools import reduce
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, Seed, as_points, check_count, check_positive
+from hplus._checks import (
+    Bools,
+    Floats,
+    Seed,
+    as_points,
+    check_count,
+    check_positive,
+    check_random_state,
+)
 from hplus._values import value
 from hplus.windows.base import Bounds, Window
 from hplus.windows.geometry import Rule, check_edges, check_nodes, cross, gauss

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from scipy.special import roots_jacobi
 
 from hplus._checks import Bools, Floats, as_floats, check_memory, frozen_array
 
@@ -51,6 +50,8 @@ def _power(unit: str, n: int, *, alone: bool) -> str:
 
 def gauss(order: int, power: int = 0) -> Rule:
     """∫₀¹ s^power f(s) ds = Σ_q w_q f(s_q), exact to degree 2·order - 1; shapes (q, 1), (q,)."""
+    from scipy.special import roots_jacobi  # here, since few windows need SciPy
+
     u, w = roots_jacobi(order, 0, power)
     return (1.0 + u[:, None]) / 2.0, w / 2.0 ** (power + 1)
 

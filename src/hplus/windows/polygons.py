@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, Seed, as_points, check_count, shown
+from hplus._checks import Bools, Floats, Seed, as_points, check_count, check_random_state, shown
 from hplus._values import value
 from hplus.windows import geometry
 from hplus.windows.base import Bounds, Window

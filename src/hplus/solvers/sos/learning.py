@@ -18,14 +18,14 @@ from hplus.kernels import Kernel
 from hplus.losses import Loss
 from hplus.positivity.cones import Full
 from hplus.positivity.sos import SumOfSquares
-from hplus.solvers.blocks import Squares
-from hplus.solvers.nonnegative import certify as certify_nonnegative
-from hplus.solvers.nonnegative import solve_nonnegative
-from hplus.solvers.psd import GAP, Problem, certify, solve
-from hplus.solvers.reference import paper_cone
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.solvers.risk import Risk
-from hplus.solvers.rowwise import OneOutput, Surprise
+from hplus.solvers.sos.blocks import Squares
+from hplus.solvers.sos.nonnegative import certify as certify_nonnegative
+from hplus.solvers.sos.nonnegative import solve_nonnegative
+from hplus.solvers.sos.psd import GAP, Problem, certify, solve
+from hplus.solvers.sos.reference import paper_cone
+from hplus.solvers.sos.rowwise import OneOutput, Surprise
 from hplus.space import Function
 
 TRUNCATION, EXACT = 1e-9, 1e-13

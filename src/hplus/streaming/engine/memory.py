@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from hplus.kernels.compiled import inner, spliced
-from hplus.streaming.atoms import BESIDE, BORN, CURRENT, KERNEL, append, delete, dot, find
-from hplus.streaming.layout import (
+from hplus.streaming.engine.atoms import BESIDE, BORN, CURRENT, KERNEL, append, delete, dot, find
+from hplus.streaming.engine.layout import (
     ATOMS,
     EVENTS,
     FORGETRON,

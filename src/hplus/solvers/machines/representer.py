@@ -17,12 +17,12 @@ from hplus._threads import one_thread_if_small
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
 from hplus.losses import Loss, PiecewiseLinear, Squared
-from hplus.solvers.gram import DenseGram, FeatureGram, Gram, compact
-from hplus.solvers.interior import interior_point
-from hplus.solvers.newton import newton
+from hplus.solvers.machines.gram import DenseGram, FeatureGram, Gram, compact
+from hplus.solvers.machines.interior import interior_point
+from hplus.solvers.machines.newton import newton
+from hplus.solvers.machines.risk import Risk
+from hplus.solvers.machines.svm import svm_dual
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.risk import Risk
-from hplus.solvers.svm import svm_dual
 from hplus.space import Function
 
 SMOOTH_GAP, KINKED_GAP = 1e-8, 1e-5
@@ -32,7 +32,7 @@ LIBSVM_TOLERANCES, LIBSVM_GAP = (1e-5, 1e-7), 1e-6
 """The first tolerance brings most machines to a relative gap of 1e-7."""
 
 LIBSVM_RESCUE = 4000
-"""Points up to which an interior point method ends what libsvm, in single precision, cannot."""
+"""AllPoints up to which an interior point method ends what libsvm, in single precision, cannot."""
 
 
 class Basis(ABC):
@@ -59,7 +59,7 @@ class Basis(ABC):
 
 
 @final
-class Points(Basis):
+class AllPoints(Basis):
     """All functions on the data points."""
 
     def __init__(self, kernel: Kernel, X: Floats) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.losses import Huber, Loss, PiecewiseLinear, Poisson
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.risk import Risk
 
 
 class Slopes(ABC):
@@ -52,7 +52,7 @@ class Slopes(ABC):
 
 @final
 @dataclass(frozen=True)
-class Boxed(Slopes):
+class BoxedSlopes(Slopes):
     """Φ = sup over low <= u <= high of u·(f - y) - bend·u²/2: V = (a, b, high - u, u - low).
 
     f - y = bend·u + a - b,  p·a·(high - u) = target = p·b·(u - low). The distances to the edges
@@ -104,7 +104,7 @@ class Boxed(Slopes):
 
 @final
 @dataclass(frozen=True)
-class Counts(Slopes):
+class PoissonSlopes(Slopes):
     """Φ = f - y·log f: V = (1 - u,), and f·(1 - u) = y, whatever the target."""
 
     y: Floats
@@ -134,7 +134,7 @@ class Counts(Slopes):
 
 @final
 @dataclass(frozen=True)
-class Smooth(Slopes):
+class SmoothSlopes(Slopes):
     """Any differentiable Φ: V = (u,), and u = Φ'(y, f)."""
 
     loss: Loss
@@ -165,8 +165,8 @@ def slopes_of(risk: Risk) -> Slopes:
     """The conditions of the risk's loss, which must have no tube."""
     loss, y = risk.loss, risk.y
     if isinstance(loss, PiecewiseLinear):
-        return Boxed(y, risk.shares, *loss.bounds(y), 0.0)
+        return BoxedSlopes(y, risk.shares, *loss.bounds(y), 0.0)
     if isinstance(loss, Huber):
         edge = np.full(y.shape, loss.threshold)
-        return Boxed(y, risk.shares, -edge, edge, 1.0)
-    return Counts(y) if isinstance(loss, Poisson) else Smooth(loss, y)
+        return BoxedSlopes(y, risk.shares, -edge, edge, 1.0)
+    return PoissonSlopes(y) if isinstance(loss, Poisson) else SmoothSlopes(loss, y)

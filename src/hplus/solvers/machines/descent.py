@@ -6,7 +6,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.kernels import Kernel
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.risk import Risk
 from hplus.space import Function, loss_gradient, norm_gradient
 
 

@@ -1,4 +1,4 @@
-"""What the engine runs on, as numbers: codes, a rule, what is around it, and the state."""
+"""What the engine runs on, as numbers: codes, a rule, what is constants it, and the state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Rule(NamedTuple):
     seed: int
 
 
-class Around(NamedTuple):
+class StreamConstants(NamedTuple):
     """What does not change: the kernel's program, the nodes of a window with their shares, a grid.
 
     `grid` has the rows corner, spacing and number of nodes on each axis.
@@ -54,7 +54,7 @@ class Around(NamedTuple):
     grid: Floats
 
 
-class State(NamedTuple):
+class StreamState(NamedTuple):
     """What changes: arrays with room for atoms, and for nodes or a grid where those are more.
 
     `centers` (room, d), `rows` (ROWS, widest), `matrices` (0 to 3, room, room), `at_nodes` (room,

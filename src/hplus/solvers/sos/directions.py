@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from hplus._checks import Floats
-from hplus.solvers.barrier import Barrier
-from hplus.solvers.blocks import InteriorPoint, curves
-from hplus.solvers.gram import cholesky
-from hplus.solvers.iterates import Iterate
-from hplus.solvers.problem import TINY, Problem
+from hplus.solvers.machines.gram import cholesky
+from hplus.solvers.sos.barrier import Barrier
+from hplus.solvers.sos.blocks import InteriorPoint, curves
+from hplus.solvers.sos.iterates import Iterate
+from hplus.solvers.sos.problem import TINY, Problem
 
 CG_LIMIT = 500
 

@@ -9,9 +9,19 @@ from __future__ import annotations
 import math
 
 from hplus.kernels.compiled import compiled, kernel_row, spliced
-from hplus.streaming.atoms import AVERAGE, BESIDE, BORN, CURRENT, KERNEL, TOTAL, add_multiple, dot
-from hplus.streaming.features import fourier_row, interpolate, regenerated_row, spread
-from hplus.streaming.layout import (
+from hplus.streaming.engine.atoms import (
+    AVERAGE,
+    BESIDE,
+    BORN,
+    CURRENT,
+    KERNEL,
+    TOTAL,
+    add_multiple,
+    dot,
+)
+from hplus.streaming.engine.compensator import drift
+from hplus.streaming.engine.feature_rows import fourier_row, interpolate, regenerated_row, spread
+from hplus.streaming.engine.layout import (
     ATOMS,
     CAPPED,
     CHANGES,
@@ -26,10 +36,9 @@ from hplus.streaming.layout import (
     SEEN,
     STEEPNESS,
 )
-from hplus.streaming.memory import least, remember
-from hplus.streaming.process import drift
-from hplus.streaming.pursuit import project
-from hplus.streaming.rules import (
+from hplus.streaming.engine.memory import least, remember
+from hplus.streaming.engine.pursuit import project
+from hplus.streaming.engine.rules import (
     IDENTITY,
     IN_F,
     LEAST,
@@ -46,7 +55,7 @@ REBUILD = 2048
 
 
 @compiled
-def run(rule, around, state, X, y, sizes, gaps, values, start):
+def run(rule, constants, state, X, y, sizes, gaps, values, start):
     """Learn from the events X[start:]; the place of the first that was not learned from.
 
     `sizes` are k(x, x), `gaps` the times between events; z(x) before x was learned from is left
@@ -63,8 +72,8 @@ def run(rule, around, state, X, y, sizes, gaps, values, start):
         x, n = X[t], counts[ATOMS]
         kept = age(rule.half_life, numbers, gaps[t])
         numbers[SEEN] += 1.0
-        _look(rule, around, state, x, n)
-        z = interpolate(around.grid, x, w) if rule.budget == GRID else dot(rows[KERNEL], w, n)
+        _look(rule, constants, state, x, n)
+        z = interpolate(constants.grid, x, w) if rule.budget == GRID else dot(rows[KERNEL], w, n)
         values[t] = z
         eta, beta = _step(rule, numbers, counts, y[t], z, sizes[t])
         kept = kept if rule.fading else max(1.0 - eta * rule.decay, 0.0)
@@ -75,9 +84,9 @@ def run(rule, around, state, X, y, sizes, gaps, values, start):
             if kept < 1.0:
                 for i in range(rows.shape[1]):
                     rows[TOTAL, i] *= kept
-            spread(around.grid, x, rows[TOTAL])
+            spread(constants.grid, x, rows[TOTAL])
         if rule.loss == PROCESS:
-            beta = drift(rule, around, state, n, eta, beta)
+            beta = drift(rule, constants, state, n, eta, beta)
         if rule.budget >= FOURIER:
             first, last, factor = _range(rule, counts, n)
             add_multiple(w[first:], beta * factor, rows[KERNEL, first:], last - first)
@@ -117,7 +126,7 @@ def age(half_life, numbers, gap):
 
 
 @spliced
-def _look(rule, around, state, x, n):
+def _look(rule, constants, state, x, n):
     """What is known of x: the kernel at the atoms or the features in the row KERNEL.
 
     In the row BESIDE the kernel at the nodes of the window, the mean of which is the first atom;
@@ -125,10 +134,10 @@ def _look(rule, around, state, x, n):
     """
     k, beside = state.rows[KERNEL], state.rows[BESIDE]
     if rule.budget == FOURIER:
-        fourier_row(state.centers, x, around.params[0], k)
+        fourier_row(state.centers, x, constants.params[0], k)
         return
     if rule.budget == REGENERATED:
-        regenerated_row(around.params, rule.seed, n, x, k)
+        regenerated_row(constants.params, rule.seed, n, x, k)
         return
     centers, m, at, out = state.centers, n, x, k
     full = rule.budget == FORGETRON and n >= rule.size
@@ -138,12 +147,12 @@ def _look(rule, around, state, x, n):
             if full:
                 at = state.centers[least(state.rows[BORN], n)]
             else:
-                centers, m = around.nodes, len(around.nodes)
-        kernel_row(around.ops, around.params, centers, m, at, state.stack)
+                centers, m = constants.nodes, len(constants.nodes)
+        kernel_row(constants.ops, constants.params, centers, m, at, state.stack)
         for i in range(m):
             out[i] = state.stack[0, i]
     if rule.background:
-        k[0] = dot(beside, around.shares, len(around.nodes))
+        k[0] = dot(beside, constants.shares, len(constants.nodes))
 
 
 @spliced

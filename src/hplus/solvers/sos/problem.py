@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.solvers.blocks import Block, Squares
-from hplus.solvers.rowwise import RowLoss, Rows
-from hplus.solvers.sweeps import values_of
+from hplus.solvers.sos.blocks import FunctionBlock, Squares
+from hplus.solvers.sos.rowwise import RowLoss, Rows
+from hplus.solvers.sos.sweeps import values_of
 
 FEW_FEATURES, MANY_ROWS, SHRINK = 100, 40, 4
 """Problems with more features, or more rows a feature, start from a fourth of them."""
@@ -39,7 +39,7 @@ class Problem:
 
     rows: RowLoss
     shares: Floats
-    blocks: tuple[Block, ...]
+    blocks: tuple[FunctionBlock, ...]
     mixing: Floats
     level: float = 1.0
 

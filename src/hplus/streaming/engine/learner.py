@@ -16,7 +16,7 @@ from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
 from hplus.kernels.compiled import DOT, TABLE
 from hplus.kernels.programs import instructions, program
-from hplus.streaming.atoms import (
+from hplus.streaming.engine.atoms import (
     AVERAGE,
     CORRECTION,
     CURRENT,
@@ -26,8 +26,7 @@ from hplus.streaming.atoms import (
     SCATTER,
     TOTAL,
 )
-from hplus.streaming.engine import REBUILD, age, run
-from hplus.streaming.layout import (
+from hplus.streaming.engine.layout import (
     ATOMS,
     CAPPED,
     CHANGES,
@@ -40,12 +39,13 @@ from hplus.streaming.layout import (
     SPENT,
     UNLIMITED,
     WORST,
-    Around,
     Rule,
-    State,
+    StreamConstants,
+    StreamState,
 )
-from hplus.streaming.nodes import Inside, nodes_within
-from hplus.streaming.states import SAVED, empty, enlarged, fits
+from hplus.streaming.engine.loop import REBUILD, age, run
+from hplus.streaming.engine.nodes import Inside, nodes_within
+from hplus.streaming.engine.states import SAVED, empty, enlarged, fits
 from hplus.windows import Window
 
 FIRST_ROOM = 60
@@ -78,11 +78,13 @@ class StreamStatus(NamedTuple):
     """The largest of them."""
 
 
-class Machine:
-    """One stream: its rule, the kernel, the constants around it and the state that changes."""
+class Learner:
+    """One stream: its rule, the kernel, the constants constants it and the state that changes."""
 
-    def __init__(self, rule: Rule, kernel: Kernel, around: Around, state: State) -> None:
-        self.rule, self.kernel, self.around, self.state = rule, kernel, around, state
+    def __init__(
+        self, rule: Rule, kernel: Kernel, constants: StreamConstants, state: StreamState
+    ) -> None:
+        self.rule, self.kernel, self.constants, self.state = rule, kernel, constants, state
         self._constant = np.array([_constant_diagonal(kernel, state.centers.shape[1])])
 
     def learn(self, X: Floats, y: Floats, gaps: Floats) -> Floats:
@@ -92,7 +94,7 @@ class Machine:
         values, sizes, at = np.empty(len(X)), self._sizes(X), 0
         engine = run if Compiler.ready else _first_run
         while True:
-            at = engine(self.rule, self.around, self.state, X, y, sizes, gaps, values, at)
+            at = engine(self.rule, self.constants, self.state, X, y, sizes, gaps, values, at)
             if at == len(X):
                 return values
             self._make_ready()
@@ -112,11 +114,11 @@ class Machine:
 
     def function(self, average: bool = False) -> tuple[Floats, Floats]:
         """Centers and weights of the function; the background's are those of its nodes."""
-        n, around = self.size, self.around
+        n, constants = self.size, self.constants
         w, centers = self.state.rows[AVERAGE if average else CURRENT, :n], self.state.centers[:n]
         if not self.rule.background:
             return centers.copy(), w.copy()
-        nodes, shares = around.nodes, around.shares
+        nodes, shares = constants.nodes, constants.shares
         return np.vstack([nodes, centers[1:]]), np.concatenate([w[0] * shares, w[1:]])
 
     @property
@@ -151,7 +153,7 @@ class Machine:
         if average:
             state.rows[CURRENT] = state.rows[AVERAGE]
         still = self.rule._replace(step=0.0, schedule=0, decay=0.0, averaging=-1.0)
-        rehearsal = Machine(still, self.kernel, self.around, state)
+        rehearsal = Learner(still, self.kernel, self.constants, state)
         X = np.require(X, requirements=("C", "W"))
         return rehearsal.learn(X, np.ones(len(X)), np.zeros(len(X)))
 
@@ -169,9 +171,9 @@ class Machine:
 
     def rebuild(self) -> None:
         """P afresh from the atoms, so that rounding does not pile up."""
-        n, around = self.size, self.around
+        n, constants = self.size, self.constants
         points = self.state.centers[self.rule.background : n]
-        K = gram(self.kernel, points, around.nodes, around.shares)
+        K = gram(self.kernel, points, constants.nodes, constants.shares)
         with one_thread_if_small(n):
             P = cho_solve(cho_factor(K), np.eye(n))
         self.state.matrices[INVERSE, :n, :n] = 0.5 * (P + P.T)
@@ -197,13 +199,13 @@ def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Float
     if first:
         K[0, 1:] = K[1:, 0] = kernel.dot(points, nodes, shares) if len(points) else 0.0
         own = shares @ kernel.dot(nodes, nodes, shares)
-        # a background that vanishes, as that of Linear() around 0, is an atom that does nothing
+        # a background that vanishes, as that of Linear() constants 0, is an atom that does nothing
         K[0, 0] = own if own > JITTER**2 * (shares @ kernel.diag(nodes)) else 1.0
     K[np.diag_indices(n)] *= 1.0 + JITTER
     return K
 
 
-def start(rule: Rule, kernel: Kernel, inside: Inside, grid: TensorGrid | None = None) -> Machine:
+def start(rule: Rule, kernel: Kernel, inside: Inside, grid: TensorGrid | None = None) -> Learner:
     """A dictionary with no atom but the background's, if there is one: the mean over nodes.
 
     On a grid events are counted.
@@ -212,22 +214,22 @@ def start(rule: Rule, kernel: Kernel, inside: Inside, grid: TensorGrid | None = 
     dimension = nodes.shape[1]
     steps = program(kernel, dimension)
     layout = np.zeros((3, dimension)) if grid is None else _layout(grid)
-    around = Around(steps.ops, steps.params, nodes, shares, layout)
+    constants = StreamConstants(steps.ops, steps.params, nodes, shares, layout)
     matrices = 0 if rule.budget < PROJECTED else 3 if rule.damping > 0.0 else 1
     counted = 0 if grid is None else grid.size
     state = empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
-    machine = Machine(rule, kernel, around, state)
+    learner = Learner(rule, kernel, constants, state)
     if rule.background:
         state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
         state.matrices[CORRECTION:, 0, 0] = 1.0
         state.counts[ATOMS] = 1
-        machine.rebuild()
-    return machine
+        learner.rebuild()
+    return learner
 
 
-def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, size: int) -> Machine:
+def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, size: int) -> Learner:
     """A function with `size` weights: on features with frequencies `centers`, or regenerated."""
-    around = Around(
+    constants = StreamConstants(
         np.zeros((0, 3), dtype=np.int64),
         params,
         np.zeros((0, centers.shape[1])),
@@ -236,20 +238,22 @@ def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, siz
     )
     state = empty(size, centers.shape[1], 0, 0, 1)._replace(centers=centers)
     state.counts[ATOMS] = size
-    return Machine(rule, kernel, around, state)
+    return Learner(rule, kernel, constants, state)
 
 
-def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> Machine:
+def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> Learner:
     """z at the nodes of a grid."""
     d, size = grid.dimension, grid.size
     if size > MOST_NODES:
         raise ValueError(f"grid must have at most {MOST_NODES} nodes in all, got {size}.")
     nodes, steps, inside = grid.nodes(), program(kernel, d), nodes_within(grid, window)
-    around = Around(steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), _layout(grid))
+    constants = StreamConstants(
+        steps.ops, steps.params, np.zeros((0, d)), np.zeros(0), _layout(grid)
+    )
     state = empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
     state.counts[ATOMS] = size
     state.rows[DRIFT, :size] = kernel.dot(nodes, inside.nodes, inside.shares)
-    return Machine(rule, kernel, around, state)
+    return Learner(rule, kernel, constants, state)
 
 
 def _layout(grid: TensorGrid) -> Floats:
@@ -257,19 +261,19 @@ def _layout(grid: TensorGrid) -> Floats:
     return np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)
 
 
-def restore(machine: Machine, kept: Mapping[str, Any]) -> Machine:
-    """The machine with a state that was saved, refused if its arrays do not fit together."""
-    fresh, arrays = machine.state, {}
+def restore(learner: Learner, kept: Mapping[str, Any]) -> Learner:
+    """The learner with a state that was saved, refused if its arrays do not fit together."""
+    fresh, arrays = learner.state, {}
     for name in SAVED:
         like = getattr(fresh, name)
         arrays[name] = np.array(kept[name], dtype=like.dtype, order="C")
         if arrays[name].ndim != like.ndim:
             raise ValueError(f"state_ must hold {name} with {like.ndim} axes.")
     state = fresh._replace(**arrays)
-    if not fits(state, fresh, fixed=machine.rule.budget >= FOURIER):
+    if not fits(state, fresh, fixed=learner.rule.budget >= FOURIER):
         raise ValueError("state_ must hold the arrays of one stream: they do not fit together.")
     stack = np.zeros((len(fresh.stack), state.rows.shape[1]))
-    return Machine(machine.rule, machine.kernel, machine.around, state._replace(stack=stack))
+    return Learner(learner.rule, learner.kernel, learner.constants, state._replace(stack=stack))
 
 
 def _constant_diagonal(kernel: Kernel, dimension: int) -> float:
@@ -292,8 +296,8 @@ def _first_run(*arguments: Any) -> int:
     timer.daemon = True
     timer.start()
     try:
-        rule, around, state, X, *rest = arguments
-        run(rule, around, state, X[:0], *rest[:-1], 0)
+        rule, constants, state, X, *rest = arguments
+        run(rule, constants, state, X[:0], *rest[:-1], 0)
     finally:
         timer.cancel()
         Compiler.ready = True

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.solvers.rowwise import Bools, RowLoss
+from hplus.solvers.sos.rowwise import Bools, RowLoss
 
 INTERIOR = 0.02
 """Slopes start at least this share of their box away from its sides."""

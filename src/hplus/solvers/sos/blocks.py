@@ -16,8 +16,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from hplus._checks import Floats
-from hplus.solvers.rowwise import Rows
-from hplus.solvers.sweeps import products_gram, row_products, weighted_gram
+from hplus.solvers.sos.rowwise import Rows
+from hplus.solvers.sos.sweeps import products_gram, row_products, weighted_gram
 
 
 class Ease(NamedTuple):
@@ -58,7 +58,7 @@ class Point(ABC):
 
 
 @dataclass(frozen=True)
-class Block(ABC):
+class FunctionBlock(ABC):
     """A family of functions on features Φ (n, m), and its penalty."""
 
     features: Floats
@@ -96,7 +96,7 @@ class Block(ABC):
 
 @final
 @dataclass(frozen=True)
-class Plain(Block):
+class Plain(FunctionBlock):
     """g = φ·w of any sign, penalty (scale/2)‖w‖²."""
 
     scale: float
@@ -138,7 +138,7 @@ class PlainPoint(Point):
 
 @final
 @dataclass(frozen=True)
-class Squares(Block):
+class Squares(FunctionBlock):
     """g = φᵀAφ with A ⪰ 0, penalty trace·tr A + (frobenius/2)‖A‖² + <T, A> [math, Eq. 3.4].
 
     T is `measure` (m, m), symmetric, or 0.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from hplus._checks import check_memory
-from hplus.streaming.atoms import ROWS
-from hplus.streaming.layout import ATOMS, State
+from hplus.streaming.engine.atoms import ROWS
+from hplus.streaming.engine.layout import ATOMS, StreamState
 
 NUMBERS, COUNTS = 6, 7
 SAVED = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")
 """What is saved of a state: all but scratch."""
 
 
-def fits(state: State, fresh: State, *, fixed: bool) -> bool:
+def fits(state: StreamState, fresh: StreamState, *, fixed: bool) -> bool:
     """Could the engine have made this state from the fresh one? It trusts its arrays."""
     if (state.numbers.shape, state.counts.shape) != (fresh.numbers.shape, fresh.counts.shape):
         return False
@@ -32,12 +32,12 @@ def fits(state: State, fresh: State, *, fixed: bool) -> bool:
 
 def empty(
     room: int, dimension: int, matrices: int, nodes: int, depth: int, counted: int = 0
-) -> State:
+) -> StreamState:
     """Zeros, with room for so many atoms, for nodes, and for a grid on which events are counted."""
     width = max(room, nodes, counted)
     bytes_ = 8.0 * (matrices * room * room + room * nodes + (ROWS + depth) * width)
     check_memory(bytes_, f"a stream with room for {room} atoms", "give its budget a smaller size")
-    return State(
+    return StreamState(
         np.zeros((room, dimension)),
         np.zeros((ROWS, width)),
         np.zeros((matrices, room, room)),
@@ -48,7 +48,7 @@ def empty(
     )
 
 
-def enlarged(state: State, room: int) -> State:
+def enlarged(state: StreamState, room: int) -> StreamState:
     """The same state with room for more atoms."""
     (matrices, depth), nodes = (len(state.matrices), len(state.stack)), state.at_nodes.shape[1]
     width = state.rows.shape[1]  # of nodes and of a grid, or of fewer atoms

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.solvers.blocks import Ease, InteriorPoint, Point
-from hplus.solvers.problem import TINY, Problem
 from hplus.solvers.result import Status
+from hplus.solvers.sos.blocks import Ease, InteriorPoint, Point
+from hplus.solvers.sos.problem import TINY, Problem
 
 
 @dataclass(frozen=True)
-class Solved:
+class DualSolution:
     """The slopes of the last iterate and the weights of every block there."""
 
     x: Floats
@@ -46,10 +46,10 @@ class Iterate:
         """The gap in units of the size of P."""
         return self.gap / max(self.size, TINY) if np.isfinite(self.gap) else np.inf
 
-    def solved(self, iterations: int, status: Status) -> Solved:
+    def solved(self, iterations: int, status: Status) -> DualSolution:
         """This iterate as the answer."""
         weights = tuple(point.weights for point in self.points)
-        return Solved(self.x, weights, iterations, status)
+        return DualSolution(self.x, weights, iterations, status)
 
 
 def evaluate(problem: Problem, x: Floats, ease: Ease) -> Iterate:

@@ -17,8 +17,10 @@ TRIED = np.geomspace(1e-4, 1.0, 200)
 
 
 def grid_for(kernel: Kernel, window: Window, fineness: float, most: int) -> TensorGrid:
-    """A grid on the box around W with `fineness` cells where the kernel falls by half, or with at
-    most `most` nodes."""
+    """A grid on the bounding box of W with `fineness` cells where the kernel falls by half.
+
+    It has at most `most` nodes.
+    """
     low, high = window.bounds()
     cells = np.maximum(np.ceil(fineness * (high - low) / _half_lengths(kernel, window)), 4.0)
     while np.prod(cells + 1.0) > most and cells.max() > 4.0:

@@ -16,10 +16,10 @@ from scipy.optimize import nnls
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.losses import Loss, PiecewiseLinear, Poisson, Squared
-from hplus.solvers.gram import cholesky
+from hplus.solvers.machines.gram import cholesky
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.risk import Risk
-from hplus.solvers.slopes import Slopes, Smooth, slopes_of
+from hplus.solvers.sos.slopes import Slopes, SmoothSlopes, slopes_of
 
 SQUARED_GAP, CONE_GAP = 1e-8, 1e-6
 """The relative gaps that are promised for the squared loss and for the others."""
@@ -41,15 +41,15 @@ Solution = tuple[Floats, Floats, int, Status]
 
 
 @dataclass(frozen=True)
-class State:
+class ConeIterate:
     """The weights α, the multipliers ν of α >= 0 and the slopes' V; or a step of them."""
 
     alpha: Floats
     nu: Floats
     V: Floats
 
-    def moved(self, step: State, t: float) -> State:
-        return State(self.alpha + t * step.alpha, self.nu + t * step.nu, self.V + t * step.V)
+    def moved(self, step: ConeIterate, t: float) -> ConeIterate:
+        return ConeIterate(self.alpha + t * step.alpha, self.nu + t * step.nu, self.V + t * step.V)
 
 
 def solve_nonnegative(risk: Risk, B: Floats, Q: Floats) -> Solution:
@@ -196,12 +196,12 @@ def _interior_point(
     return *best, max_iter, Status.MAX_ITER
 
 
-def _start(risk: Risk, B: Floats, Q: Floats, slopes: Slopes) -> State:
+def _start(risk: Risk, B: Floats, Q: Floats, slopes: Slopes) -> ConeIterate:
     """Equal weights of the best size, and multipliers of the size of the gradient's terms."""
     alpha = np.full(len(Q), _best_size(risk, B.sum(axis=1), float(Q.sum())))
     V = slopes.start(B @ alpha)
     terms = B.T @ (risk.shares * slopes.reach(V)) + 2.0 * risk.penalty * (Q @ alpha)
-    return State(alpha, np.full(len(Q), terms.mean()), V)
+    return ConeIterate(alpha, np.full(len(Q), terms.mean()), V)
 
 
 def _best_size(risk: Risk, f: Floats, square: float) -> float:
@@ -222,25 +222,25 @@ def _best_size(risk: Risk, f: Floats, square: float) -> float:
     return c
 
 
-def _iterate(risk: Risk, B: Floats, Q: Floats, slopes: Slopes, now: State) -> State:
+def _iterate(risk: Risk, B: Floats, Q: Floats, slopes: Slopes, now: ConeIterate) -> ConeIterate:
     """One predictor and corrector step; both share a factorisation."""
     p, f = risk.shares, B @ now.alpha
     gradient = B.T @ (p * slopes.slopes(now.V)) + 2.0 * risk.penalty * (Q @ now.alpha)
-    still = State(np.zeros_like(now.alpha), np.zeros_like(now.nu), np.zeros_like(now.V))
+    still = ConeIterate(np.zeros_like(now.alpha), np.zeros_like(now.nu), np.zeros_like(now.V))
     D = slopes.line(now.V, f, 0.0, still.V)[0]
     # (2 penalty Q + BᵀpDB + diag(ν/α)) Δα = (target - ΔαΔν)/α - gradient - Bᵀ(pe)
     F = B * np.sqrt(p * D)[:, None]
     L = cholesky(F.T @ F + 2.0 * risk.penalty * Q, now.nu / now.alpha)
 
-    def direction(target: float, ahead: State) -> State:
+    def direction(target: float, ahead: ConeIterate) -> ConeIterate:
         e = slopes.line(now.V, f, target, ahead.V)[1]
         goal = (target - ahead.alpha * ahead.nu) / now.alpha
         d = cho_solve((L, True), goal - gradient - B.T @ (p * e), check_finite=False)
         d_nu = goal - now.nu - now.nu / now.alpha * d
-        return State(d, d_nu, slopes.follow(now.V, D * (B @ d) + e, target, ahead.V))
+        return ConeIterate(d, d_nu, slopes.follow(now.V, D * (B @ d) + e, target, ahead.V))
 
     # a loss far from a parabola: the target falls slowly, and the second order would mislead
-    careful, mu = isinstance(slopes, Smooth), _complementarity(slopes, now)
+    careful, mu = isinstance(slopes, SmoothSlopes), _complementarity(slopes, now)
     step = direction(0.0, still)
     ahead = now.moved(step, _longest(slopes, now, step))
     ratio = min(_complementarity(slopes, ahead) / mu, 1.0) ** 3
@@ -250,14 +250,14 @@ def _iterate(risk: Risk, B: Floats, Q: Floats, slopes: Slopes, now: State) -> St
     return now.moved(step, min(1.0, 0.995 * _longest(slopes, now, step)))
 
 
-def _complementarity(slopes: Slopes, state: State) -> float:
+def _complementarity(slopes: Slopes, state: ConeIterate) -> float:
     """The mean of all products that are 0 at the optimum."""
     products = slopes.products(state.V)
     total = float(state.alpha @ state.nu) + float(products.sum())
     return total / (len(state.nu) + products.size)
 
 
-def _longest(slopes: Slopes, now: State, step: State) -> float:
+def _longest(slopes: Slopes, now: ConeIterate, step: ConeIterate) -> float:
     """The longest t <= 1 for which all that must be positive stays at least 0."""
     values = np.concatenate([now.alpha, now.nu, slopes.room(now.V).ravel()])
     changes = np.concatenate([step.alpha, step.nu, slopes.room(step.V).ravel()])

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 
 from hplus.kernels.compiled import inner, spliced
-from hplus.streaming.atoms import (
+from hplus.streaming.engine.atoms import (
     BESIDE,
     CORRECTION,
     CURRENT,
@@ -28,7 +28,7 @@ from hplus.streaming.atoms import (
     project_out,
     same_point,
 )
-from hplus.streaming.layout import (
+from hplus.streaming.engine.layout import (
     ATOMS,
     CAPPED,
     CHANGES,

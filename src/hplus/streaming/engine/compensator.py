@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hplus.kernels.compiled import inner, spliced
-from hplus.streaming.atoms import (
+from hplus.streaming.engine.atoms import (
     CURRENT,
     DRIFT,
     INVERSE,
@@ -17,15 +17,15 @@ from hplus.streaming.atoms import (
     dot,
     multiply,
 )
-from hplus.streaming.layout import EVENTS, GRID, SEEN, STEEPNESS
-from hplus.streaming.rules import IN_F, IN_Z, link_slope, prediction
+from hplus.streaming.engine.layout import EVENTS, GRID, SEEN, STEEPNESS
+from hplus.streaming.engine.rules import IN_F, IN_Z, link_slope, prediction
 
 LATE_EVENTS = 100.0
 """Late events over which the sign of a gradient is taken: that of one event is no guide."""
 
 
 @spliced
-def drift(rule, around, state, n, eta, beta):
+def drift(rule, constants, state, n, eta, beta):
     """The part of a process's step that comes from ∫f; the weight of the event is returned."""
     rows = state.rows
     w, k, drift = rows[CURRENT], rows[KERNEL], rows[DRIFT]
@@ -36,11 +36,11 @@ def drift(rule, around, state, n, eta, beta):
     elif rule.gradient == IN_Z:
         events = state.counts[EVENTS] - 1
         if events % min(rule.refresh, 1 + int(1.0 / eta)) == 0:  # f may change e-fold, not more
-            integrate(rule, around.shares, state, n)
+            integrate(rule, constants.shares, state, n)
             multiply(state.matrices[INVERSE], n, rows[PROJECTION], drift)
         add_multiple(w, -eta, drift, n)
     else:
-        integrate(rule, around.shares, state, n)
+        integrate(rule, constants.shares, state, n)
         late, share = rows[LATE], 1.0 / min(state.numbers[SEEN], LATE_EVENTS)
         for i in range(n):
             late[i] += share * (k[i] - late[i])

@@ -9,9 +9,9 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared
-from hplus.solvers.nonnegative import certify
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.risk import Risk
+from hplus.solvers.sos.nonnegative import certify
 
 SOLVED = ("optimal", "optimal_inaccurate")
 

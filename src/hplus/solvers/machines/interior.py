@@ -8,9 +8,9 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.losses import PiecewiseLinear
-from hplus.solvers.gram import Gram, Solve
+from hplus.solvers.machines.gram import Gram, Solve
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
-from hplus.solvers.risk import Risk
 
 PATIENCE = 15
 """Iterations without a smaller gap after which rounding is taken to be the reason."""
@@ -33,7 +33,7 @@ class Arms:
 
 
 @dataclass(frozen=True)
-class State:
+class BoxIterate:
     """The arms v, the multipliers of v >= 0 and of v <= top, and the bias b; or a step of them."""
 
     v: Floats
@@ -41,8 +41,8 @@ class State:
     high: Floats
     b: float
 
-    def moved(self, step: State, t: float) -> State:
-        return State(
+    def moved(self, step: BoxIterate, t: float) -> BoxIterate:
+        return BoxIterate(
             self.v + t * step.v,
             self.low + t * step.low,
             self.high + t * step.high,
@@ -86,7 +86,7 @@ def _arms(risk: Risk) -> Arms:
     return Arms(np.zeros(len(y)), sign, np.stack([high, -low]), tube - sign * y)
 
 
-def _start(gram: Gram, arms: Arms) -> State:
+def _start(gram: Gram, arms: Arms) -> BoxIterate:
     """A point inside the box with Σ c_i = 0, with multipliers of the size of the gradient there."""
     v = 0.5 * arms.top
     if len(arms.top) == 1:
@@ -97,16 +97,18 @@ def _start(gram: Gram, arms: Arms) -> State:
     gradient = arms.sign * gram.dot(arms.coefficients(v)) + arms.cost
     size = float(np.abs(gradient).mean())
     multipliers = np.full_like(v, size if size > 0.0 else 1.0)
-    return State(v, multipliers, multipliers, 0.0)
+    return BoxIterate(v, multipliers, multipliers, 0.0)
 
 
-def _inside(arms: Arms, state: State) -> bool:
+def _inside(arms: Arms, state: BoxIterate) -> bool:
     """Is every v, top - v and multiplier above 0, as rounding may end?"""
     parts = (state.v, arms.top - state.v, state.low, state.high)
     return all(bool(np.all(part > 0.0)) for part in parts)
 
 
-def _iterate(gram: Gram, bias: bool, arms: Arms, now: State, c: Floats, f: Floats) -> State:
+def _iterate(
+    gram: Gram, bias: bool, arms: Arms, now: BoxIterate, c: Floats, f: Floats
+) -> BoxIterate:
     """One predictor and corrector step; both share a factorisation of K + diag(1/E)."""
     room = arms.top - now.v
     theta = now.low / now.v + now.high / room
@@ -115,7 +117,7 @@ def _iterate(gram: Gram, bias: bool, arms: Arms, now: State, c: Floats, f: Float
     balance = solve(np.ones(len(c))) if bias else None
     gradient = arms.sign * (f + now.b) + arms.cost
 
-    def direction(low: Floats | float, high: Floats | float) -> State:
+    def direction(low: Floats | float, high: Floats | float) -> BoxIterate:
         """The Newton step towards v·z_low = low, (top - v)·z_high = high."""
         rho = low / now.v - high / room - gradient
         e = np.sum(arms.sign * rho / theta, axis=0)
@@ -123,7 +125,7 @@ def _iterate(gram: Gram, bias: bool, arms: Arms, now: State, c: Floats, f: Float
         dv = _shared_out(arms, dc, theta, rho, e, E)
         d_low = low / now.v - now.low - now.low / now.v * dv
         d_high = high / room - now.high + now.high / room * dv
-        return State(dv, d_low, d_high, db)
+        return BoxIterate(dv, d_low, d_high, db)
 
     mu = _complementarity(arms, now)
     predictor = direction(0.0, 0.0)
@@ -156,12 +158,12 @@ def _shared_out(arms: Arms, dc: Floats, theta: Floats, rho: Floats, e: Floats, E
     return np.stack([np.where(loosest, dc + dv[1], dv[0]), np.where(loosest, dv[1], dv[0] - dc)])
 
 
-def _complementarity(arms: Arms, state: State) -> float:
+def _complementarity(arms: Arms, state: BoxIterate) -> float:
     total = np.sum(state.v * state.low + (arms.top - state.v) * state.high)
     return float(total) / (2 * state.v.size)
 
 
-def _longest(arms: Arms, now: State, step: State) -> float:
+def _longest(arms: Arms, now: BoxIterate, step: BoxIterate) -> float:
     """The longest t <= 1 for which every v, top - v and multiplier stays at least 0."""
     values = np.stack([now.v, arms.top - now.v, now.low, now.high])
     slopes = np.stack([step.v, -step.v, step.low, step.high])

@@ -9,7 +9,7 @@ import math
 
 from hplus.kernels.compiled import inner
 
-# losses; PIECEWISE is linear on both sides of a tube around y, PROCESS the Poisson process's
+# losses; PIECEWISE is linear on both sides of a tube constants y, PROCESS the Poisson process's
 SQUARED, PIECEWISE, HUBER, POISSON, HINGE, SQUARED_HINGE, LOGISTIC, PERCEPTRON, PROCESS = range(9)
 # links: what the function z of the kernel's space is to the prediction f
 IDENTITY, EXPONENTIAL, RECIPROCAL = range(3)

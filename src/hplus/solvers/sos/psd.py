@@ -13,14 +13,14 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
-from hplus.solvers.barrier import Barrier
-from hplus.solvers.blocks import Ease
-from hplus.solvers.directions import direction
-from hplus.solvers.iterates import Iterate, Solved, eased, evaluate
-from hplus.solvers.problem import Problem
 from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.sos.barrier import Barrier
+from hplus.solvers.sos.blocks import Ease
+from hplus.solvers.sos.directions import direction
+from hplus.solvers.sos.iterates import DualSolution, Iterate, eased, evaluate
+from hplus.solvers.sos.problem import Problem
 
-__all__ = ["AIM", "GAP", "Problem", "Solved", "certify", "solve"]
+__all__ = ["AIM", "GAP", "DualSolution", "Problem", "certify", "solve"]
 
 GAP, AIM = 1e-6, 1e-7
 """The relative gap that is promised, and the one that the solver aims at."""
@@ -34,7 +34,7 @@ def solve(
     start: Floats | None = None,
     softness: float | None = None,
     tolerance: float = AIM,
-) -> Solved:
+) -> DualSolution:
     """Minimise G from the slopes `start` (n, outputs), down from penalties of at least `softness`.
 
     Without a start, slopes of the expected level. `softness` is a frobenius penalty at which the
@@ -57,7 +57,7 @@ def solve(
         return replace(sure, iterations=solved.iterations + sure.iterations)
 
 
-def certify(problem: Problem, solved: Solved, z: Floats) -> SolverResult:
+def certify(problem: Problem, solved: DualSolution, z: Floats) -> SolverResult:
     """P and -G from the weights of the functions, their outputs z at the rows, and the slopes."""
     pairs = zip(problem.blocks, solved.weights, strict=True)
     penalty = sum(block.penalty_of(w) for block, w in pairs)
@@ -73,7 +73,7 @@ def certify(problem: Problem, solved: Solved, z: Floats) -> SolverResult:
     return SolverResult(solved.status, solved.iterations, P, gap, size).judged(GAP)
 
 
-def _descend(problem: Problem, start: Floats, softness: float, tolerance: float) -> Solved:
+def _descend(problem: Problem, start: Floats, softness: float, tolerance: float) -> DualSolution:
     """Semismooth Newton, from an easy frobenius penalty down to the true one."""
     barrier = Barrier.around(problem.rows)
     hardest = problem.hardest
@@ -95,7 +95,7 @@ def _descend(problem: Problem, start: Floats, softness: float, tolerance: float)
     return now.solved(iterations, Status.MAX_ITER if step.length > 0.0 else Status.STALLED)
 
 
-def _follow_path(problem: Problem, tolerance: float) -> Solved:
+def _follow_path(problem: Problem, tolerance: float) -> DualSolution:
     """An interior point method: Newton with a barrier for A ≻ 0 that falls with the gap.
 
     Slower than `_descend` on large problems, but sure where the penalties are next to nothing.

@@ -11,8 +11,8 @@ from sklearn.svm import SVC
 
 from hplus._checks import Floats, check_memory
 from hplus.kernels import Gaussian, Kernel, Linear, Polynomial
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
-from hplus.solvers.risk import Risk
 
 CACHE_MEGABYTES = 400
 

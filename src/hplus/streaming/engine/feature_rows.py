@@ -71,7 +71,7 @@ def interpolate(grid, x, values):
 
 @inner
 def spread(grid, x, counts):
-    """Count an event at x on the nodes around it, with the weights of the interpolation."""
+    """Count an event at x on the nodes constants it, with the weights of the interpolation."""
     for vertex in range(2 ** len(x)):
         index, weight = _corner(grid, x, vertex)
         counts[index] += weight

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.solvers.gram import Gram
+from hplus.solvers.machines.gram import Gram
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
-from hplus.solvers.risk import Risk
 
 SHORTEST_STEP = 1e-10
 
