@@ -142,10 +142,8 @@ _MODULES = {
 }
 """The module of each public name, imported when the name is first used."""
 
-__all__ = list(_MODULES)
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for one of the package
+if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
+    __all__ = list(_MODULES)
 
     def __getattr__(name: str) -> Any:
         """A public name or a module of the package, imported on first use."""
@@ -160,4 +158,4 @@ if not TYPE_CHECKING:  # a type checker would take every name for one of the pac
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES})

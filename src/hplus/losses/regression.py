@@ -1,4 +1,4 @@
-"""Losses of a quantity: the mean, the median, a quantile, and robust mixtures of them."""
+"""Losses for regression: the mean, the median, a quantile, and robust losses between them."""
 
 from __future__ import annotations
 
