@@ -106,6 +106,12 @@ def test_the_reference_has_every_option_with_what_it_does(name):
     assert f"hplus {name}" in command_line.examples(command)
 
 
+def test_the_reference_on_the_page_of_commands_is_current():
+    page = command_line.PAGE.read_text("utf-8")
+    assert page == command_line.current(page), "run: python docs/_ext/command_line.py"
+    assert all(f"\n### hplus {name}\n" in page for name in hplus.commands)
+
+
 def test_a_line_that_is_not_printed_is_found_missing():
     printed = "Counts for 7 days\nBronx,33.7,24.0\n"
     assert consoles.missing(("...", "Bronx,33.7,24.0"), printed, exact=True) == []

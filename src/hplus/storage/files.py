@@ -52,7 +52,7 @@ def dumps(document: Json) -> str:
 
 
 def header(text: str, tensors: Mapping[str, Array]) -> bytes:
-    """The beginning of a safetensors file: its length, the type and place of each tensor, padding."""
+    """The beginning of a safetensors file: length, type and place of each tensor, padding."""
     entries: Json = {"__metadata__": {"hplus": text}}
     end = 0
     for name, array in tensors.items():

@@ -101,5 +101,3 @@ def _locked(folder: Path) -> int:
             "that one, or name another folder."
         ) from None
     return lock
-
-
