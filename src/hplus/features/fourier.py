@@ -32,7 +32,6 @@ from hplus.kernels import (
     Scaled,
     Sum,
 )
-from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Stationary
 
 
@@ -130,7 +129,7 @@ def _(kernel: Scaled, shape: tuple[int, int], rng: np.random.RandomState) -> Flo
 
 @draw_frequencies.register
 def _(kernel: Constant, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return np.zeros(shape) * _at_columns(kernel, shape[1], 1.0)
+    return kernel.scatter(0.0, shape)
 
 
 @draw_frequencies.register
@@ -165,19 +164,12 @@ def _(kernel: Periodic, shape: tuple[int, int], rng: np.random.RandomState) -> F
     # the difference of two Poisson variables with mean a/2
     a = 1.0 / kernel.scale**2
     harmonics = rng.poisson(0.5 * a, size=shape) - rng.poisson(0.5 * a, size=shape)
-    return harmonics * _at_columns(kernel, shape[1], 2.0 * np.pi / kernel.period)
+    return harmonics * kernel.scatter(2.0 * np.pi / kernel.period, (shape[1],))
 
 
 def _rates(kernel: Stationary, dimension: int) -> Floats:
     """1/scale on each axis."""
-    return _at_columns(kernel, dimension, np.reciprocal(kernel.scales(len(kernel.axes(dimension)))))
-
-
-def _at_columns(kernel: Leaf, dimension: int, numbers: Floats | float) -> Floats:
-    """The numbers in the columns that the kernel sees, 0 elsewhere, shape (dimension,)."""
-    row = np.zeros(dimension)
-    row[list(kernel.axes(dimension))] = numbers
-    return row
+    return kernel.scatter(np.reciprocal(kernel.scales(len(kernel.axes(dimension)))), (dimension,))
 
 
 def _amplitude(kernel: Kernel, dimension: int) -> float:

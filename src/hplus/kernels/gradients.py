@@ -9,7 +9,6 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.kernels.base import Kernel, Product, Scaled, Sum
 from hplus.kernels.distances import shared_origin, squared_distances
-from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import (
     MAX_EXPONENT,
     Gaussian,
@@ -59,12 +58,12 @@ def _(kernel: Scaled, X: Floats, Z: Floats, C: Floats) -> Floats:
 
 @gradient_sum.register
 def _(kernel: Constant | Nugget | Finite, X: Floats, Z: Floats, C: Floats) -> Floats:
-    return _at_columns(kernel, X, 0.0)
+    return kernel.scatter(0.0, X.shape)
 
 
 @gradient_sum.register
 def _(kernel: Linear, X: Floats, Z: Floats, C: Floats) -> Floats:
-    return _at_columns(kernel, X, C @ kernel.select(Z))
+    return kernel.scatter(C @ kernel.select(Z), X.shape)
 
 
 @gradient_sum.register
@@ -72,7 +71,7 @@ def _(kernel: Polynomial, X: Floats, Z: Floats, C: Floats) -> Floats:
     # ∇(x·z + c)^p = p (x·z + c)^(p-1) z
     A, B = kernel.select(X), kernel.select(Z)
     slopes = kernel.degree * (A @ B.T + kernel.offset) ** (kernel.degree - 1)
-    return _at_columns(kernel, X, (C * slopes) @ B)
+    return kernel.scatter((C * slopes) @ B, X.shape)
 
 
 @gradient_sum.register
@@ -80,7 +79,7 @@ def _(kernel: Radial, X: Floats, Z: Floats, C: Floats) -> Floats:
     # ∇κ(|a - b|), a = x/h and b = z/h, is -κ'(r)/r · (b - a)/h
     A, B, scales = _scaled(kernel, X, Z)
     pulls = C * _steepness(kernel, squared_distances(A, B))
-    return _at_columns(kernel, X, _weighted_differences(pulls, A, B) / scales)
+    return kernel.scatter(_weighted_differences(pulls, A, B) / scales, X.shape)
 
 
 @gradient_sum.register
@@ -89,7 +88,7 @@ def _(kernel: Laplace, X: Floats, Z: Floats, C: Floats) -> Floats:
     E = C * kernel.profile(A, B)
     columns = zip(A.T, B.T, strict=True)
     sides = [np.einsum("ij,ij->i", E, np.sign(b - a[:, None])) for a, b in columns]
-    return _at_columns(kernel, X, np.stack(sides, axis=1) / scales)
+    return kernel.scatter(np.stack(sides, axis=1) / scales, X.shape)
 
 
 @gradient_sum.register
@@ -99,7 +98,7 @@ def _(kernel: Periodic, X: Floats, Z: Floats, C: Floats) -> Floats:
     (cosx, sinx), (cosz, sinz) = np.hsplit(A, 2), np.hsplit(B, 2)
     # -½|a - b|² grows with x by (2π/period)(cos x sin z - sin x cos z)/scale²
     rate = 2.0 * np.pi / kernel.period
-    return _at_columns(kernel, X, rate * (cosx * (E @ sinz) - sinx * (E @ cosz)))
+    return kernel.scatter(rate * (cosx * (E @ sinz) - sinx * (E @ cosz)), X.shape)
 
 
 def _scaled(kernel: Stationary, X: Floats, Z: Floats) -> tuple[Floats, Floats, Floats]:
@@ -128,11 +127,4 @@ def _weighted_differences(E: Floats, A: Floats, B: Floats) -> Floats:
     reach = np.maximum(np.abs(A).max(axis=0, initial=0.0), np.abs(B).max(axis=0, initial=0.0))
     for axis in np.flatnonzero(reach > MAX_EXPANDED_REACH):
         out[:, axis] = np.einsum("ij,ij->i", E, B[:, axis] - A[:, axis, None])
-    return out
-
-
-def _at_columns(kernel: Leaf, X: Floats, gradients: Floats | float) -> Floats:
-    """The gradients in the columns that the kernel sees, 0 elsewhere, shape (n, d)."""
-    out = np.zeros(X.shape)
-    out[:, list(kernel.axes(X.shape[1]))] = gradients
     return out

@@ -31,7 +31,7 @@ from hplus.kernels.compiled import (
     POWER,
     PUSHES,
     SCALE,
-    SQUARED,
+    SQUARED_DIFFERENCE,
     TABLE,
 )
 from hplus.kernels.leaf import Leaf
@@ -107,7 +107,7 @@ def _(kernel: Scaled, dimension: int) -> list[Instruction]:
 
 @instructions.register
 def _(kernel: Gaussian, dimension: int) -> list[Instruction]:
-    return [*_distance(SQUARED, kernel, dimension), Instruction(EXP, (0.5,))]
+    return [*_distance(SQUARED_DIFFERENCE, kernel, dimension), Instruction(EXP, (0.5,))]
 
 
 @instructions.register
@@ -117,19 +117,25 @@ def _(kernel: Laplace, dimension: int) -> list[Instruction]:
 
 @instructions.register
 def _(kernel: Matern32, dimension: int) -> list[Instruction]:
-    return [*_distance(SQUARED, kernel, dimension, math.sqrt(3.0)), Instruction(MATERN32)]
+    return [
+        *_distance(SQUARED_DIFFERENCE, kernel, dimension, math.sqrt(3.0)),
+        Instruction(MATERN32),
+    ]
 
 
 @instructions.register
 def _(kernel: Matern52, dimension: int) -> list[Instruction]:
-    return [*_distance(SQUARED, kernel, dimension, math.sqrt(5.0)), Instruction(MATERN52)]
+    return [
+        *_distance(SQUARED_DIFFERENCE, kernel, dimension, math.sqrt(5.0)),
+        Instruction(MATERN52),
+    ]
 
 
 @instructions.register
 def _(kernel: RationalQuadratic, dimension: int) -> list[Instruction]:
     # (1 + q)^-a = exp(-a log1p(q)), q = r²/2a
     a = kernel.mixture
-    steps = _distance(SQUARED, kernel, dimension)
+    steps = _distance(SQUARED_DIFFERENCE, kernel, dimension)
     return [*steps, Instruction(LOG1P, (0.5 / a,)), Instruction(EXP, (a,))]
 
 
