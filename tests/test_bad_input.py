@@ -680,7 +680,7 @@ def test_a_damaged_file_is_refused(damage, path):
 
 def test_a_file_of_another_program_is_refused(path):
     save_file({"w": np.ones(3)}, path)
-    pattern = "safetensors file that hplus did not write"
+    pattern = "safetensors file that was not written by hplus"
     refused(lambda: load(path), ValueError, "rain.hplus", pattern)
 
 

@@ -19,7 +19,6 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
-from hplus.estimators.over_windows import values_at
 from hplus.evaluation.residuals import (
     Calibration,
     Predicted,
@@ -34,6 +33,7 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
+from hplus.rates.exposure import values_at
 from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05
