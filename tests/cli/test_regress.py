@@ -20,8 +20,8 @@ def sales(folder):
 def test_more_than_a_fifth_of_the_rows_dropped_is_refused_unless_it_is_allowed(sales, run):
     words = ["regress", "sales.csv", "--target", "sold", "-o", "sales.hplus"]
     said = " ".join(run(*words, code=3).stderr.split())
-    assert "30 of 100 rows of sales.csv cannot be used (30 no price), which is more than" in said
-    assert "--most-dropped 0.2: mend the file, name other --features" in said
+    assert "30 of 100 rows of sales.csv cannot be used (no price: 30), which is more than" in said
+    assert "--most-dropped 0.2: fix the file, choose other --features" in said
     assert not (sales / "sales.hplus").exists()
     assert "30 of 100 rows dropped: no price." in run(*words, "--most-dropped", 0.3).stderr
     assert "dropped" not in run(*words, "--features", "shop,code").stderr

@@ -26,8 +26,8 @@ from hplus.studies.previews import Preview
 from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
-from hplus.tables import feeds, lines
-from hplus.tables.source import TableError
+from hplus.files import feeds, lines
+from hplus.files.feeds import TableError
 
 LINE = Frame(("x",), Interval(0, 1))
 PLANE = Frame(("x", "y"), Box((0, 0), (1, 1)))
@@ -43,8 +43,9 @@ ODD = (
 REASONS = {
     "broken line": 3,
     "empty line": 1,
+    "not UTF-8 text": 1,
     "no x": 1,
-    "x is not a number": 2,
+    "x is not a number": 1,
     "outside the window": 1,
 }
 
@@ -125,6 +126,12 @@ def test_json_lines_are_the_same_events_as_csv():
     assert study.dropped_ == {"broken line": 2, "no x": 2, "x is not a number": 2}
 
 
+def test_numbers_with_two_readings_are_dropped_because_lines_are_read_alone():
+    study = StreamStudy(LINE).take(b"x;b\n0,5;2,25\n0,500;x\n1,234;1\n1;\n0.25;1,234\n")
+    assert study.events_ == 4
+    assert study.dropped_ == {"a number such as 1,234 can be read in two ways": 1}
+
+
 def test_times_mean_the_same_whatever_stands_beside_them():
     cells = ["2014-07-01 10:00", "never", "1404208800", "1404208800000", "20140702", ""]
     cells += ["03.07.2014 12:00", "2014-07-04T00:00:00+02:00", "7/5/2014", "2014-07-05T01"]
@@ -135,7 +142,7 @@ def test_times_mean_the_same_whatever_stands_beside_them():
     assert study.dropped_ == {
         "at is not a time": 2,
         "no at": 1,
-        "at is not without an offset, as the first": 3,
+        "at has an offset, unlike the first": 3,
     }
     last = 1404522000.0  # 2014-07-05T01
     assert study.latest_ == last
@@ -144,7 +151,7 @@ def test_times_mean_the_same_whatever_stands_beside_them():
 
 
 def test_a_line_that_is_too_long_is_dropped_and_not_held(monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST", 40)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 40)
     data = b"x\n0.5\n" + b"0" * 38 + b".1\n" + b"0" * 500 + b"\n0.25\n" + b"0" * 41
     study = one_byte_at_a_time(StreamStudy(LINE), data)
     assert study.dropped_ == {"line longer than 1 MB": 1}
@@ -254,7 +261,7 @@ def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):
     assert "method spppot, not pmd" in _flat(run(path, "--state", state, "--method", "pmd", code=2))
     assert "forget none, not 5" in _flat(run(path, "--state", state, "--forget", "5", code=2))
     path.write_bytes(data[:500])
-    assert "bytes that were taken" in _flat(run(path, "--state", state, code=3))
+    assert "bytes that were read before" in _flat(run(path, "--state", state, code=3))
     path.write_bytes(b"y,x" + data[3:])
     assert "must begin with the header 'x,y'" in _flat(run(path, "--state", state, code=3))
     with Snapshots(state):

@@ -18,7 +18,7 @@ from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.study import EventStudy, Holdout
-from hplus.tables.places import EqualArea
+from hplus.files.places import EqualArea
 
 EVENTS = 400
 NODES = {1: 129, 2: 65, 3: 25}

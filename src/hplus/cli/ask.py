@@ -34,15 +34,18 @@ from hplus.cli.words import (
     window_words,
 )
 from hplus.evaluation import check as check_rate
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table, open_table
+from hplus.files.times import Zone
 from hplus.studies.draws import draw
-from hplus.studies.events import Events, placed, read_events
+from hplus.studies.events import sampled
 from hplus.studies.expect import Expected, grid_regions, named_regions, time_asked, whole
 from hplus.studies.expect import expect as expected_counts
 from hplus.studies.quantities import QuantityStudy
+from hplus.studies.ranges import Extent
 from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
-from hplus.tables.source import TableError, open_table
 
 
 @click.command(
@@ -68,8 +71,8 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     answers = _predicted if isinstance(study, EventStudy) else predicted_quantities
     table = open_table(points)
     rows = list(answers(study, table, level))
-    if table.broken:
-        note(f"{count(table.broken)} broken lines are left out.")
+    if table.dropped:
+        note(f"{count(table.dropped.total())} broken lines are left out.")
     lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
         raise TableError(f"none of the {len(rows)} rows of {points} is one that the model knows.")
@@ -80,10 +83,11 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
 
 
-def _predicted(study: EventStudy, table: Any, level: float) -> Iterator[dict[str, Any]]:
-    frame = study.frame.at_any_time()
+def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
+    frame, zone = study.frame.at_any_time(), Zone.NEITHER
     for chunk in table.chunks(frame.needed):
-        found = frame.points(chunk)
+        found = frame.points(chunk, zone)
+        zone = found.zone
         low, high = study.model_.predict_interval(found.X, level)
         rates = iter(zip(study.model_.predict(found.X), low, high, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
@@ -215,9 +219,8 @@ Example:
 def check(model: str, events: str, as_json: bool) -> None:
     """Does the model fit the EVENTS of a file? Best asked with events that it has not seen."""
     study = load_model(model, EventStudy)
-    kept = Events(study.frame, 0.0, seed=0)
-    reading = read_events(open_table(events), study.frame.at_any_time(), kept)
-    found = check_rate(study.model_, kept.known.X, exposure=_exposure(study, events))
+    X, reading, extent = sampled(events, study.frame.at_any_time())
+    found = check_rate(study.model_, X, exposure=_exposure(study, extent))
     if as_json:
         print_json({
             "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
@@ -227,27 +230,27 @@ def check(model: str, events: str, as_json: bool) -> None:
         })  # fmt: skip
         return
     note_dropped(reading.dropped, reading.rows)
-    if len(kept.known.X) < reading.kept:
-        note(f"{count(len(kept.known.X))} of them are checked, drawn at random.")
+    if len(X) < reading.kept:
+        note(f"A random sample of {count(len(X))} events is checked.")
     if Path(events).name == Path(study.reading_.file).name:
-        note("These look like the events of the fit, which say little about it.")
+        note("These look like the events that were fitted, which say little about the fit.")
         if study.holdout_ is not None:
-            note(f"On those held out of it: {str(study.holdout_.check).splitlines()[0]}")
+            note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))
 
 
-def _exposure(study: EventStudy, events: str) -> Any:
-    """How often each hour of a cycle was watched: as for the fit, if events are of that time."""
+def _exposure(study: EventStudy, extent: Extent) -> Any:
+    """The exposure of each hour of a cycle: as in the fit, if events are of the same period."""
     clock = study.frame.clock
-    if clock is not None and clock.cycle:
-        parts = placed(open_table(events), study.frame)
-        if any(part.dropped["outside the time watched"] for part in parts):
-            note(
-                f"Some events are not from the time of the fit: every hour of the {clock.cycle} is "
-                "taken to have been watched equally often."
-            )
-            return 1.0
-    return study.exposure_over_window
+    if clock is None or not clock.cycle:
+        return study.exposure_over_window
+    if clock.start <= extent.low[-1] and extent.high[-1] < clock.end:
+        return study.exposure_over_window
+    note(
+        f"Some events are not from the period of the fit: every hour of the {clock.cycle} is given "
+        "the same exposure."
+    )
+    return 1.0
 
 
 @click.command(

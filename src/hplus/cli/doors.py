@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,8 +20,8 @@ from rich.table import Table as RichTable
 
 from hplus import load
 from hplus._progress import progress
+from hplus.files.feeds import TableError
 from hplus.storage.files import replace_file
-from hplus.tables.source import TableError
 
 CODES = {
     1: "a fault in hplus itself",
@@ -33,6 +34,14 @@ CODES = {
     130: "interrupted",
 }
 """Exit codes other than 0."""
+
+OPTIONS = {
+    name: f"--{name.replace('_', '-')}"
+    for name in ("columns", "window", "within", "unit", "time", "cycle", "exposure", "holdout",
+                 "most_dropped", "lonlat", "forget", "budget", "level")
+} | {"start": "--from", "end": "--to", "lasting": "--for", "zone": "--timezone",
+     "form": "--time-format"}  # fmt: skip
+"""The options that stand for arguments of the library, beside those of the command itself."""
 
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """Where people read what goes on; results go to the standard output."""
@@ -53,13 +62,43 @@ class Commands(click.Group):
     """A group whose commands end with a sentence and a documented exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with refusals(), spoken_warnings():
+        def say(text: str) -> str:
+            return as_options(text, self._options(ctx))
+
+        with refusals(say), spoken_warnings(say):
             return super().invoke(ctx)
+
+    def _options(self, ctx: click.Context) -> dict[str, str]:
+        """The options of the command at work by the names of its arguments."""
+        command = self.get_command(ctx, ctx.invoked_subcommand or "")
+        own = [p for p in (command.params if command else []) if isinstance(p, click.Option)]
+        return OPTIONS | {str(p.name): max(p.opts, key=len) for p in own}
+
+
+def as_options(text: str, options: Mapping[str, str]) -> str:
+    """A message of the library, which names arguments as in a call, in words of the command line.
+
+    "window=(0, 1), start='2026-01-01'" becomes "--window 0,1 --from 2026-01-01", and a sentence
+    that begins with "start must" begins with "--from must".
+    """
+    names = "|".join(options)
+    value = r"\([^)]*\)|'[^']*'|[\w+-]+(?:\.\w+)*"
+
+    def option(found: re.Match[str]) -> str:
+        name, said, comma = found.groups()
+        if said is None:
+            return options[name] + (comma or "")
+        said = re.sub(r"[()' ]", "", said).rstrip(",")
+        return f"{options[name]}{'=' if said.startswith('-') else ' '}{said}{' ' if comma else ''}"
+
+    text = re.sub(rf"\bcolumns=({value}), lonlat=True", r"lonlat=\1", text)
+    text = re.sub(rf"\b({names})=({value})?(, (?=\w+=[^\s:,]))?", option, text)
+    return re.sub(rf"^({names})(?= must\b)", lambda found: options[found[1]], text)
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Errors of the library as refusals."""
+def refusals(say: Callable[[str], str]) -> Iterator[None]:
+    """Errors of the library as refusals, in the words that `say` makes of theirs."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -69,11 +108,11 @@ def refusals() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise click.exceptions.Exit(0) from None
     except KeyboardInterrupt:
-        raise Refusal("interrupted; nothing was written by half.", 130) from None
+        raise Refusal("interrupted; no partial file was left behind.", 130) from None
     except Exception as error:
         if "HPLUS_DEBUG" in os.environ:
             raise
-        raise Refusal(_sentence(error), _code(error)) from error
+        raise Refusal(say(_sentence(error)), _code(error)) from error
 
 
 def _code(error: BaseException) -> int:
@@ -104,14 +143,14 @@ def _sentence(error: BaseException) -> str:
 
 
 @contextmanager
-def spoken_warnings() -> Iterator[None]:
+def spoken_warnings(say: Callable[[str], str]) -> Iterator[None]:
     """Warnings as one line each, once."""
-    said = set()
+    shown = set()
 
-    def show(message: Any, *_: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            talk.print(f"[yellow]Note:[/] {_escaped(str(message))}")
+    def show(message: Warning | str, *_: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            talk.print(f"[yellow]Note:[/] {_escaped(say(str(message)))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

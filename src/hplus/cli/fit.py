@@ -28,6 +28,7 @@ from hplus.cli.words import (
     numbers_option,
     window_words,
 )
+from hplus.files.tables import open_table
 from hplus.studies.plans import plan
 from hplus.studies.study import EventStudy
 
@@ -98,9 +99,8 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     """
     began = perf_counter()
     check_writable(output)
-    if file == "-":
-        raise click.UsageError("A fit reads its file more than once: for a pipe, use hplus stream.")
-    frame = plan(file, **plan_words(options))
+    table = open_table(file)
+    frame = plan(table, **plan_arguments(options))
     study = EventStudy(
         frame,
         options["exposure"],
@@ -110,14 +110,14 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
         options["jobs"],
     )
     with progress_bar(as_json):
-        study.fit(file)
+        study.fit(table)
     study.made_with_ = made_with(began, options["seed"])
     if output:
         save(study, output)
     _tell(study, output, as_json)
 
 
-def plan_words(options: dict[str, Any]) -> dict[str, Any]:
+def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
     """The options of `plan` among those of a command."""
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")

@@ -24,11 +24,12 @@ from hplus.cli.doors import (
     progress_bar,
 )
 from hplus.cli.words import count, made_with, names_option, short, six_digits
+from hplus.files.feeds import TableError
+from hplus.files.kinds import TypedColumns, read_columns
+from hplus.files.tables import Table, open_table
 from hplus.studies.columns import CURVE_POINTS, Column
 from hplus.studies.events import Reading
 from hplus.studies.quantities import QuantityStudy
-from hplus.tables.columns import Columns, read_columns
-from hplus.tables.source import Table, TableError, open_table
 
 
 @click.command(
@@ -84,14 +85,14 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
     _tell(study, dict(found.dropped), output, as_json)
 
 
-def _check_dropped(file: str, found: Columns, most: float) -> None:
+def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
     """Refuse a table of which more rows than this share are of no use."""
     reasons = ", ".join(f"{n} {why}" for why, n in found.dropped.items())
     if not found.rows.any():
         raise TableError(f"no row of {file} can be used ({reasons}): leave a column out.")
     kept = int(found.rows.sum())
     reading = Reading(file, kept + found.dropped.total(), kept, dict(found.dropped))
-    reading.refuse_beyond(most, "mend the file, name other --features")
+    reading.check_dropped(most, "fix the file, choose other --features")
 
 
 def _others(table: Table, target: str, exposure: str | None) -> list[str]:

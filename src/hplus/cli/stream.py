@@ -12,17 +12,17 @@ import click
 
 from hplus import save
 from hplus.cli.doors import Refusal, check_writable, note, note_dropped
-from hplus.cli.fit import frame_options, plan_words
+from hplus.cli.fit import frame_options, plan_arguments
 from hplus.cli.live import View, view_of
 from hplus.cli.words import amount_option, count, made_with
+from hplus.files.feeds import Feed
+from hplus.files.lines import Lines
+from hplus.files.tables import Table, open_table, start_table
 from hplus.streaming.methods import METHODS
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import DamagedError, Snapshots, differences
 from hplus.studies.streams import AT_ONCE, StreamStudy
-from hplus.tables.feeds import Feed
-from hplus.tables.lines import Lines, start_table
-from hplus.tables.source import Table, open_table
 
 NO_END = "2100-01-01"
 """Until when times that go round a cycle are watched, if nobody says."""
@@ -84,7 +84,7 @@ def stream(file: str, output: str | None, state: str | None, as_json: bool, **op
         if snapshots is None:
             note("Nothing is kept: name a folder with --state to be able to go on after a stop.")
         view = stack.enter_context(view_of(as_json, safe=state is not None))
-        run = Run(study, feed, snapshots, view, options["every"], options["seconds"])
+        run = StreamRun(study, feed, snapshots, view, options["every"], options["seconds"])
         with stop_signals() as stopped:
             run.go(stopped)
             interrupted = stopped()
@@ -100,7 +100,7 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
         kept = None if snapshots is None else snapshots.newest()
     except DamagedError as error:
         raise Refusal(f"{error} Name another --state to begin anew.", 4) from error
-    words = plan_words(options)
+    words = plan_arguments(options)
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
     frame = plan(_table(feed, kept if options["live"] else None), **words)
@@ -133,7 +133,7 @@ def _table(feed: Feed, kept: StreamStudy | None) -> Table:
     return kept.table()
 
 
-class Run:
+class StreamRun:
     """A stream at work: lines are learned, snapshots taken, and then people told."""
 
     def __init__(
@@ -212,7 +212,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _end(study: StreamStudy, run: Run, output: str | None) -> None:
+def _end(study: StreamStudy, run: StreamRun, output: str | None) -> None:
     note_dropped(study.dropped_, study.lines_, "lines")
     if run.lines.waiting:
         note(f"The last {count(run.lines.waiting)} bytes are a line without an end: not taken.")

@@ -31,11 +31,11 @@ def draw(
     rng, clock = check_random_state(random_state), study.frame.clock
     paths = check_count("paths", paths)
     if clock is not None and clock.cycle:
-        begin = clock.end if start is None else seconds_of("--from", start, clock.zone)
+        begin = clock.end if start is None else seconds_of("start", start, clock.zone)
         seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         return [_coming(study, begin, seconds, rng) for _ in range(paths)]
     if start is not None or (clock is not None and lasting is not None):
-        raise ValueError("a time to draw for needs a model of a cycle: fit with --cycle.")
+        raise ValueError("start= and lasting= need a model with a cycle: fit with cycle=.")
     exposure = 1.0 if clock is not None else time_asked(study, lasting).parts[0][1]
     return [_split(study, _points(study, exposure, rng)) for _ in range(paths)]
 

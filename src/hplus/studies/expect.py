@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
+from hplus.files.outlines import read_outlines
 from hplus.solvers.grid_rate import mixed_poisson_quantile
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
 from hplus.studies.study import EventStudy
-from hplus.tables.outlines import read_outlines
 from hplus.windows import Box, Interval, Window
 
 MOST_CELLS = 100_000
@@ -107,25 +107,25 @@ def time_asked(
     if clock is None:
         return _of_exposure(study, lasting, start, end)
     if lasting is not None and end is not None:
-        raise ValueError("say how long with --for or until when with --to, not both.")
+        raise ValueError("give lasting= or end=, not both.")
     begins = clock.end if clock.cycle else clock.start
-    a = begins if start is None else seconds_of("--from", start, clock.zone)
+    a = begins if start is None else seconds_of("start", start, clock.zone)
     if clock.cycle:
         if end is not None:
-            seconds = seconds_of("--to", end, clock.zone) - a
+            seconds = seconds_of("end", end, clock.zone) - a
         else:
             seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         if not seconds > 0.0:
-            raise ValueError("the time that is asked for must end after it begins.")
+            raise ValueError("end must be later than start.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Time(parts, _span(a, a + seconds))
-    b = clock.end if end is None else seconds_of("--to", end, clock.zone)
+    b = clock.end if end is None else seconds_of("end", end, clock.zone)
     if lasting is not None:
         b = a + lasting.of(Amount(1.0, "s"))
     if not clock.start <= a < b <= clock.end:
         raise ValueError(
-            f"the model knows the rate from {moment(clock.start)} to {moment(clock.end)}, got "
-            f"{moment(a)} to {moment(b)}: to look ahead, fit with --cycle day or --cycle week."
+            f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
+            f"{moment(b)}: to forecast, fit with cycle='day' or cycle='week'."
         )
     scale = SECONDS[clock.unit]
     part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
@@ -151,13 +151,13 @@ def _of_exposure(
 ) -> Time:
     unit = study.exposure_.unit
     if start or end:
-        raise ValueError("--from and --to need a model with a time: fit with --time and --cycle.")
+        raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
     if lasting is None:
-        return Time([(None, 1.0)], _one(study.exposure_) or "the time watched")
+        return Time([(None, 1.0)], _one(study.exposure_) or "the observation period")
     if not unit and lasting.unit:
         raise ValueError(
-            f"the model does not know how long was watched, got {lasting}: fit it with --exposure, "
-            "such as --exposure 365d."
+            f"the model does not know its exposure, got {lasting}: fit with exposure=, for example "
+            "exposure='365d'."
         )
     return Time([(None, lasting.of(Amount(1.0, unit)))], str(lasting))
 

@@ -10,12 +10,14 @@ import numpy as np
 
 from hplus._checks import Bools, Floats
 from hplus._values import Value, value
+from hplus.files.cells import numbers
+from hplus.files.feeds import TableError
+from hplus.files.outlines import Outline, Rings
+from hplus.files.places import EqualArea
+from hplus.files.rows import Chunk
+from hplus.files.times import MAX_SECONDS, Zone, times
 from hplus.storage import storable
 from hplus.studies.spans import Clock
-from hplus.tables.cells import AGES, Zone, numbers, times
-from hplus.tables.outlines import Outline, Rings
-from hplus.tables.places import EqualArea
-from hplus.tables.source import Chunk, TableError
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 storable(EqualArea)
@@ -37,14 +39,16 @@ class Axis(Value):
 
 
 class Placed(NamedTuple):
-    """Points (n, d) of the rows that could be placed, which rows those are, and why the others not.
+    """Points (n, d) of the rows that could be placed, which rows those are, and why others not.
 
-    `low` and `high` are the range of the columns as the file has them.
+    `seconds` (n,) are their times. `low` and `high` are the range of the columns, and of the
+    times, as the file has them; `zone` is that of the first time so far.
     """
 
     X: Floats
     rows: Bools
     dropped: Counter[str]
+    seconds: Floats
     low: Floats
     high: Floats
     zone: Zone
@@ -106,30 +110,35 @@ class Frame(Value):
         """The same, of a cycle also for events before or after the time that was watched."""
         if self.clock is None or not self.clock.cycle:
             return self
-        return self.replace(clock=self.clock.replace(start=-AGES, end=AGES))
+        return self.replace(clock=self.clock.replace(start=-MAX_SECONDS, end=MAX_SECONDS))
 
-    def points(self, chunk: Chunk) -> Placed:
-        """The rows of a chunk as points of the window; the rest is counted by reason."""
+    def points(self, chunk: Chunk, zone: Zone = Zone.NEITHER, *, alone: bool = False) -> Placed:
+        """The rows of a chunk as points of the window; the rest is counted by reason.
+
+        `zone` is that of the rows before, and `alone` says that no row may look at the others.
+        """
         dropped: Counter[str] = Counter()
-        n = len(chunk)
-        good, raw, zone = np.ones(n, dtype=bool), [], Zone.NEITHER
+        good, raw = np.ones(len(chunk), dtype=bool), []
         for name in self.columns:
-            cells = numbers(chunk.columns[name], chunk.comma)
+            cells = numbers(chunk.columns[name])
             good = _drop(dropped, good, cells.missing, f"no {name}")
             good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
             raw.append(cells.values)
         if self.clock is not None:
-            cells, zone = times(
-                chunk.columns[self.clock.column], self.clock.zone, self.clock.form or None
-            )
-            good = _drop(dropped, good, cells.missing, f"no {self.clock.column}")
-            good = _drop(dropped, good, cells.wrong, f"{self.clock.column} is not a time")
-            raw.append(cells.values)
+            name = self.clock.column
+            found = times(chunk.columns[name], self.clock.zone, self.clock.form, alone=alone)
+            zone = found.zone if zone is Zone.NEITHER else zone
+            good = _drop(dropped, good, found.missing, f"no {name}")
+            good = _drop(dropped, good, found.wrong, f"{name} is not a time")
+            other = found.aware != (zone is Zone.AWARE)
+            unlike = "no" if zone is Zone.AWARE else "an"
+            good = _drop(dropped, good, other, f"{name} has {unlike} offset, unlike the first")
+            raw.append(found.seconds)
         rows = np.column_stack(raw)[good]
         low, high = _range(rows)
         X, inside = self._within(rows, dropped)
         good[good] = inside
-        return Placed(X[inside], good, dropped, low, high, zone)
+        return Placed(X[inside], good, dropped, rows[inside, -1], low, high, zone)
 
     def _within(self, rows: Floats, dropped: Counter[str]) -> tuple[Floats, Bools]:
         """Rows in the units of the window, and which of them lie in it."""
@@ -140,7 +149,7 @@ class Frame(Value):
             good = _drop(dropped, good, off, "not a longitude and a latitude")
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
-            good = _drop(dropped, good, outside, "outside the time watched")
+            good = _drop(dropped, good, outside, "outside the observation period")
         if self.region is not None:
             outside = ~self.region.contains(X[:, : self.region.dimension])
             good = _drop(dropped, good, outside, "outside the window")

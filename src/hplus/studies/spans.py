@@ -62,7 +62,7 @@ class Amount(Value):
         """An amount from text such as "365d", "1.5 h" or "82 games"."""
         found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([^\W\d_]*)\s*", text)
         if found is None:
-            raise ValueError(f'an amount must be such as "365d" or "82 games", got {text!r}.')
+            raise ValueError(f'an amount must look like "365d" or "82 games", got {text!r}.')
         try:
             number = float(found[1])
         except ValueError:
@@ -116,14 +116,14 @@ class Clock(Value):
         start, end = check_number("start", self.start), check_number("end", self.end)
         if not start < end:
             raise ValueError(
-                f"the time watched must end after it begins, got {moment(start)} to {moment(end)}."
+                f"end must be later than start, got {moment(start)} to {moment(end)}."
             )
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         if self.cycle and end - start < CYCLES[self.cycle]:
             raise ValueError(
-                f"a cycle must be watched at least once, got less than a {self.cycle}: "
-                f"{moment(start)} to {moment(end)}."
+                f"the observation period must last at least a {self.cycle} for cycle="
+                f"{self.cycle!r}, got {moment(start)} to {moment(end)}."
             )
         _check_zone(self.zone)
         self._set(start=start, end=end, spread=check_nonnegative("spread", self.spread))
@@ -188,7 +188,7 @@ def _check_zone(zone: str) -> None:
         ZoneInfo(zone)
     except (ValueError, LookupError, OSError):
         raise ValueError(
-            f"the time zone must be known here, such as Europe/Paris, got {zone!r}."
+            f"zone must be a known time zone, for example Europe/Paris, got {zone!r}."
         ) from None
 
 
@@ -212,7 +212,7 @@ def seconds_of(name: str, text: str, zone: str = "UTC") -> float:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
-            f'{name} must be a date such as 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
+            f'{name} must look like 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
         ) from None
     wall = found if found.tzinfo is None else found.astimezone(ZoneInfo(zone))
     return wall.replace(tzinfo=UTC).timestamp()

@@ -8,8 +8,14 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from hplus._checks import Bools, Floats
+from hplus._checks import Floats
 from hplus.estimators.base import Estimator
+from hplus.files.commas import in_doubt, with_points
+from hplus.files.feeds import Feed
+from hplus.files.lines import TOO_LONG, Lines, WholeLines
+from hplus.files.rows import Chunk, Layout, read_rows
+from hplus.files.tables import Table, is_json, layout_of, start_table
+from hplus.files.times import Zone
 from hplus.storage import storable
 from hplus.streaming.budgets import AUTO
 from hplus.streaming.intensity import AUTO_REFIT, StreamingIntensity
@@ -17,11 +23,6 @@ from hplus.streaming.layout import EXPOSURE, SEEN
 from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount
-from hplus.tables.cells import Zone
-from hplus.tables.feeds import Feed
-from hplus.tables.lines import Block, Layout, Lines, is_json, layout_of, read_lines
-from hplus.tables.moments import moments
-from hplus.tables.source import Chunk, Table, csv_table
 
 AT_ONCE = 2000
 """Lines that are read and learned from at a time."""
@@ -116,23 +117,20 @@ class StreamStudy(Estimator):
             self.learn(block)
         return self
 
-    def learn(self, block: Block, heard: Callable[[Floats], None] | None = None) -> int:
-        """Learn from whole lines, and say how many events they held.
+    def learn(self, block: WholeLines, heard: Callable[[Floats], None] | None = None) -> int:
+        """Learn from whole lines, and return how many events they held.
 
         `heard` is called with the events (n, d) before they are learned.
         """
         data = block.data
         if not self.kind_ and data:
-            data = self._first(data)
-        layout = self._read_as()
-        chunk, dropped = read_lines(data, layout, self.frame.needed) if data else (None, Counter())
-        lines = data.count(b"\n") + block.long
-        if block.long:
-            dropped["line longer than 1 MB"] += block.long
-        events = 0 if chunk is None else self._learn_rows(chunk, dropped, heard)
-        for reason, lost in dropped.items():
+            data = self._without_header(data)
+        dropped: Counter[str] = Counter()
+        events = self._learn_lines(data, dropped, heard) if data else 0
+        dropped[TOO_LONG] += block.long
+        for reason, lost in (+dropped).items():
             self.dropped_[reason] = self.dropped_.get(reason, 0) + lost
-        self.lines_ += lines
+        self.lines_ += data.count(b"\n") + block.long
         self.events_ += events
         self.offset_ += block.size
         return events
@@ -162,7 +160,7 @@ class StreamStudy(Estimator):
         """The columns of its lines, with no rows."""
         if self.kind_ == "json":
             return Table("-", list(self.frame.needed), lambda *_: iter(()))
-        return csv_table("-", self.header_.encode() + b"\n")
+        return start_table("-", self.header_.encode() + b"\n")
 
     def settings(self) -> dict[str, str]:
         """What has to stay the same while a stream goes on, in words."""
@@ -173,59 +171,42 @@ class StreamStudy(Estimator):
                  "forget": self.forget}  # fmt: skip
         return {name: "none" if part in (None, ()) else str(part) for name, part in parts.items()}
 
-    def _first(self, data: bytes) -> bytes:
+    def _without_header(self, data: bytes) -> bytes:
         """The lines without the header, which is kept."""
         if is_json(data):
             self.kind_ = "json"
             return data
         header, rest = data.split(b"\n", 1)
-        table = csv_table("the stream", header)
+        table = start_table("the stream", header + b"\n")
         for name in self.frame.needed:
             table.require(name)
         self.header_, self.kind_ = header.decode("utf-8", "replace"), "csv"
         return rest
 
     def _read_as(self) -> Layout:
-        if self.kind_ == "json" or not self.kind_:
+        if self.kind_ == "json":
             return Layout((), is_json=True)
         layout: Layout | None = self.__dict__.get("_layout")
         if layout is None:
             layout = self._layout = layout_of("the stream", self.header_.encode())
         return layout
 
-    def _learn_rows(self, chunk: Chunk, dropped: Counter[str], heard: Any) -> int:
-        seconds = np.zeros(len(chunk))
-        if self.frame.clock is not None:
-            chunk, seconds = self._timed(chunk, dropped)
-        found = self.frame.points(chunk)
-        dropped += found.dropped
+    def _learn_lines(
+        self, data: bytes, dropped: Counter[str], heard: Callable[[Floats], None] | None
+    ) -> int:
+        layout = self._read_as()
+        chunk, lost = read_rows(data, layout, self.frame.needed)
+        if layout.delimiter != "," and b"," in data:
+            chunk = _with_points(chunk, lost)
+        found = self.frame.points(chunk, Zone(self.offsets_ or Zone.NEITHER), alone=True)
+        self.offsets_ = "" if found.zone is Zone.NEITHER else found.zone.value
+        dropped += lost + found.dropped
         if len(found.X) == 0:
             return 0
         if heard is not None:
             heard(found.X)
-        self.model_.partial_fit(found.X, exposure=self._gaps(seconds[found.rows]))
+        self.model_.partial_fit(found.X, exposure=self._gaps(found.seconds))
         return len(found.X)
-
-    def _timed(self, chunk: Chunk, dropped: Counter[str]) -> tuple[Chunk, Floats]:
-        """The rows with their times as times, without those whose times make no sense."""
-        clock = self.frame.clock
-        assert clock is not None
-        found = moments(chunk.columns[clock.column], clock.zone, clock.form)
-        good = ~self._drop(found.wrong, dropped, f"{clock.column} is not a time")
-        known = good & ~np.isnan(found.seconds)
-        if not self.offsets_ and known.any():
-            self.offsets_ = (Zone.AWARE if found.aware[known][0] else Zone.NAIVE).value
-        other = known & (found.aware != (self.offsets_ == Zone.AWARE.value))
-        good &= ~self._drop(other, dropped, f"{clock.column} is not {self.offsets_}, as the first")
-        columns = dict(chunk.columns) | {clock.column: found.stamps()}
-        kept = {name: column.filter(good) for name, column in columns.items()}
-        return Chunk(kept, chunk.first, chunk.comma), found.seconds[good]
-
-    @staticmethod
-    def _drop(bad: Bools, dropped: Counter[str], reason: str) -> Bools:
-        if bad.any():
-            dropped[reason] += int(bad.sum())
-        return bad
 
     def _gaps(self, seconds: Floats) -> Floats | None:
         """Cycles from the latest event before to each event; None without a cycle."""
@@ -269,3 +250,11 @@ class StreamStudy(Estimator):
             )
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure or forget, not both: what is forgotten was watched.")
+
+
+def _with_points(chunk: Chunk, dropped: Counter[str]) -> Chunk:
+    """Cells with decimal points for commas, without the rows that have a number such as 1,234."""
+    clear = ~np.any([in_doubt(column) for column in chunk.columns.values()], axis=0)
+    dropped["a number such as 1,234 can be read in two ways"] += int(np.sum(~clear))
+    columns = {name: with_points(column).filter(clear) for name, column in chunk.columns.items()}
+    return Chunk(columns)

@@ -17,12 +17,12 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.files.tables import Table, open_table
 from hplus.statistic import Statistic
 from hplus.storage import storable
-from hplus.studies.events import Events, Reading, read_events
+from hplus.studies.events import Reading, SplitEvents, read_events
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock, phases
-from hplus.tables.source import open_table
 from hplus.windows import Interval
 
 FEWEST = 30
@@ -118,7 +118,7 @@ class EventStudy(Estimator):
             return partial(_watched, clock)
         return self.exposure_.amount
 
-    def fit(self, path: str, y: None = None) -> Self:
+    def fit(self, path: str | Table, y: None = None) -> Self:
         """Read the events of a file in one pass and learn their rate."""
         with whole_or_not(self):
             self._check_parameters()
@@ -147,11 +147,11 @@ class EventStudy(Estimator):
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
 
-    def _read(self, path: str) -> Events:
-        table = open_table(path)
-        events = Events(self.frame, float(self.holdout), self.random_state)
-        self.reading_: Reading = read_events(table, self.frame, events)
-        self.reading_.refuse_beyond(self.most_dropped)
+    def _read(self, path: str | Table) -> SplitEvents:
+        table = path if isinstance(path, Table) else open_table(path)
+        events = SplitEvents(self.frame, float(self.holdout), self.random_state)
+        self.reading_: Reading = read_events(table, self.frame, events.add)[0]
+        self.reading_.check_dropped(self.most_dropped)
         return events
 
     def _watched(self) -> Amount:
@@ -180,7 +180,7 @@ class EventStudy(Estimator):
         both = SeparableIntensity(window, kernels=kernels, random_state=seed)
         return both.fit(statistics, exposure=exposure)
 
-    def _held_out(self, events: Events, kernels: tuple[Any, ...]) -> Holdout:
+    def _held_out(self, events: SplitEvents, kernels: tuple[Any, ...]) -> Holdout:
         """How well the events that are learned from predict the others."""
         model = self._learned(events.learned.parts, kernels)
         X = events.unseen.X
@@ -213,7 +213,7 @@ class EventStudy(Estimator):
         return float(seen / self.exposure_.amount)
 
 
-def _kde_log_shapes(events: Events, X: Floats) -> Floats:
+def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
     """Of a kernel density estimate, or the product of two if places and times are learned apart."""
     logs = np.zeros(len(X))
     start = 0

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.tables.cells import numbers, texts
-from hplus.tables.source import TableError, open_table
+from hplus.files.cells import numbers, texts
+from hplus.files.feeds import TableError
+from hplus.files.tables import open_table
 
 NAMES = ("name", "title", "label", "id", "code", "district", "beat", "precinct", "zone")
 """Properties that are taken as the name of a feature, in this order, whatever their case."""
@@ -128,7 +129,7 @@ def _of_vertices(path: str, field: str | None) -> list[Outline]:
         )
     rings: dict[str, list[Floats]] = {}
     for chunk in table.chunks(table.names):
-        x, y = (numbers(chunk.columns[name], chunk.comma) for name in table.names[-2:])
+        x, y = (numbers(chunk.columns[name]) for name in table.names[-2:])
         if not np.isfinite(x.values + y.values).all():
             raise TableError(f"{path} must hold numbers for every vertex, got other cells.")
         labels = (
