@@ -38,7 +38,7 @@ from hplus.streaming.links import Log
 from hplus.streaming.methods import PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.regression import StreamingRegressor
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
-from hplus.studies.quantities import QuantityStudy
+from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons

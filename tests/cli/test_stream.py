@@ -18,6 +18,8 @@ from hplus import Box, Interval, load
 from hplus.cli.commands import hplus
 from hplus.cli.live import BARS, SHADES, Picture, bars, picture
 from hplus.cli.stream import NO_END
+from hplus.files import feeds, lines
+from hplus.files.feeds import TableError
 from hplus.storage import files
 from hplus.storage.documents import pack
 from hplus.studies.frames import Frame
@@ -26,8 +28,6 @@ from hplus.studies.previews import Preview
 from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
-from hplus.files import feeds, lines
-from hplus.files.feeds import TableError
 
 LINE = Frame(("x",), Interval(0, 1))
 PLANE = Frame(("x", "y"), Box((0, 0), (1, 1)))

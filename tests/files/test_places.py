@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hplus.files.feeds import TableError
 from hplus.files.outlines import read_outlines
 from hplus.files.places import RADIUS, EqualArea
-from hplus.files.feeds import TableError
 
 lons, lats = st.floats(-180, 180), st.floats(-90, 90)
 

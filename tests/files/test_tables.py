@@ -13,8 +13,8 @@ from pyarrow import parquet
 
 from hplus.files import tables
 from hplus.files.cells import numbers
-from hplus.files.kinds import read_columns
 from hplus.files.feeds import TableError
+from hplus.files.kinds import read_columns
 from hplus.files.tables import open_table
 
 VALUES = np.random.RandomState(0).normal(size=(500, 2)).round(6)

@@ -7,9 +7,9 @@ import pytest
 
 from hplus import EventStudy, Intensity, SeparableIntensity
 from hplus.evaluation import EdgeCorrectedKDE
+from hplus.files.tables import open_table
 from hplus.studies.events import SplitEvents, read_events
 from hplus.studies.plans import plan
-from hplus.files.tables import open_table
 
 MONDAY, TWICE = np.datetime64("2026-01-05T00:00:00", "ms"), 84.0
 """Of 10.5 days from a Monday on, the first 84 hours of the week are watched twice."""

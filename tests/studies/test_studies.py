@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from hplus import EventStudy, Interval, load, save
+from hplus.files import tables
+from hplus.files.feeds import TableError
 from hplus.studies.events import Sample
 from hplus.studies.expect import expect, grid_regions, time_asked, whole
 from hplus.studies.plans import plan
 from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
-from hplus.files import tables
-from hplus.files.feeds import TableError
 from hplus.windows import Cycle, Polygons
 
 

@@ -41,7 +41,7 @@ from hplus.studies.draws import draw
 from hplus.studies.events import sampled
 from hplus.studies.expect import Expected, grid_regions, named_regions, time_asked, whole
 from hplus.studies.expect import expect as expected_counts
-from hplus.studies.quantities import QuantityStudy
+from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.ranges import Extent
 from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy

@@ -27,9 +27,9 @@ from hplus.cli.words import count, made_with, names_option, short, six_digits
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
 from hplus.files.tables import Table, open_table
-from hplus.studies.columns import CURVE_POINTS, Column
+from hplus.studies.encoding import CURVE_POINTS, Column
 from hplus.studies.events import Reading
-from hplus.studies.quantities import QuantityStudy
+from hplus.studies.quantity_study import QuantityStudy
 
 
 @click.command(

@@ -30,7 +30,7 @@ SLOW_LINES = 2000
 BROKEN, EMPTY, NOT_TEXT = "broken line", "empty line", "not UTF-8 text"
 """Why a line is dropped."""
 
-Cells = list[str | None]
+Row = list[str | None]
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def _plain_quotes(data: bytes, layout: Layout) -> bool:
 
 
 def _one_by_one(
-    data: bytes, wanted: Sequence[str], cells_of: Callable[[bytes], Cells | str]
+    data: bytes, wanted: Sequence[str], cells_of: Callable[[bytes], Row | str]
 ) -> tuple[Chunk, Counter[str]]:
-    rows: list[Cells] = []
+    rows: list[Row] = []
     dropped: Counter[str] = Counter()
     for line in data.split(b"\n")[:-1]:
         line = line.removesuffix(b"\r")
@@ -147,10 +147,10 @@ def _one_by_one(
     return _chunk(rows, wanted), dropped
 
 
-def _csv_cells(layout: Layout, wanted: Sequence[str]) -> Callable[[bytes], Cells | str]:
+def _csv_cells(layout: Layout, wanted: Sequence[str]) -> Callable[[bytes], Row | str]:
     at = [layout.names.index(name) for name in wanted]
 
-    def cells_of(line: bytes) -> Cells | str:
+    def cells_of(line: bytes) -> Row | str:
         text = line.decode("utf-8", "surrogateescape")
         cells = text.split(layout.delimiter)
         if '"' in text:
@@ -173,8 +173,8 @@ def _is_text(cell: str) -> bool:
     return cell.isascii() or not any("\udc80" <= letter <= "\udcff" for letter in cell)
 
 
-def _json_cells(wanted: Sequence[str]) -> Callable[[bytes], Cells | str]:
-    def cells_of(line: bytes) -> Cells | str:
+def _json_cells(wanted: Sequence[str]) -> Callable[[bytes], Row | str]:
+    def cells_of(line: bytes) -> Row | str:
         if not line.strip():
             return EMPTY
         row = json_object(line)
@@ -198,12 +198,12 @@ def _json_cell(cell: Any) -> str | None:
     return cell if isinstance(cell, str) else json.dumps(cell)
 
 
-def _chunk(rows: list[Cells], wanted: Sequence[str]) -> Chunk:
+def _chunk(rows: list[Row], wanted: Sequence[str]) -> Chunk:
     columns = {name: _strings([row[j] for row in rows]) for j, name in enumerate(wanted)}
     return Chunk(columns)
 
 
-def _strings(cells: Cells) -> pa.Array:
+def _strings(cells: Row) -> pa.Array:
     # JSON can spell halves of characters, which no text in UTF-8 holds
     whole = [None if c is None else c.encode("utf-8", "replace").decode() for c in cells]
     return arrow().array(whole, arrow().string())

@@ -27,7 +27,7 @@ LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
 @final
 @value
-class Axis(Value):
+class FrameAxis(Value):
     """One axis of the window: its name, its unit, and what it is.
 
     `kind` is "number", "east", "north", "time" or "cycle".
@@ -87,18 +87,19 @@ class Frame(Value):
         return self.region if self.clock is None else self.region * self.clock.window
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[FrameAxis, ...]:
         """What each axis of the window is."""
         units = self.window.axis_units
         if self.place is not None:
-            found = [Axis("east", "km", "east"), Axis("north", "km", "north")]
+            found = [FrameAxis("east", "km", "east"), FrameAxis("north", "km", "north")]
         else:
             found = [
-                Axis(name, unit, "number") for name, unit in zip(self.columns, units, strict=False)
+                FrameAxis(name, unit, "number")
+                for name, unit in zip(self.columns, units, strict=False)
             ]
         if self.clock is not None:
             kind = "cycle" if self.clock.cycle else "time"
-            found.append(Axis(self.clock.column, self.clock.unit, kind))
+            found.append(FrameAxis(self.clock.column, self.clock.unit, kind))
         return tuple(found)
 
     @property

@@ -80,18 +80,14 @@ def plan(
     table = path if isinstance(path, Table) else open_table(path)
     for name in (*columns, *([time] if time else [])):
         table.require(name)
-    _check_arguments(columns, window, within, time)
-    if not time and (start or end or cycle or form or zone != "UTC"):
-        raise ValueError(
-            "start=, end=, cycle=, zone= and form= need a column of times: give time=."
-        )
+    timed = bool(start or end or cycle or form or zone != "UTC")
+    _check_arguments(columns, window, within, time, timed)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
-    no_window = bool(columns) and window is None and within is None
-    no_times = bool(time) and not (start and end)
+    no_window = columns if window is None and within is None else ()
+    no_times = None if start and end else time
     if no_window or no_times:
-        raise ValueError(_missing(table, columns if no_window else (), flip,
-                                  time if no_times else None, zone, form))  # fmt: skip
+        raise ValueError(_missing(table, no_window, flip, no_times, zone, form))
     region, place = _place(window, within, geographic, flip, unit)
     clock = None
     if time:
@@ -142,8 +138,13 @@ def _check_arguments(
     window: Sequence[float] | None,
     within: str | None,
     time: str | None,
+    timed: bool,
 ) -> None:
     """Check which arguments go together."""
+    if timed and not time:
+        raise ValueError(
+            "start=, end=, cycle=, zone= and form= need a column of times: give time=."
+        )
     if not columns and not time:
         raise ValueError("columns must name at least one column, or time= a column of times.")
     if window is not None and within is not None:

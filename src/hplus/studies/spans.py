@@ -115,9 +115,7 @@ class Clock(Value):
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
         if not start < end:
-            raise ValueError(
-                f"end must be later than start, got {moment(start)} to {moment(end)}."
-            )
+            raise ValueError(f"end must be later than start, got {moment(start)} to {moment(end)}.")
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         if self.cycle and end - start < CYCLES[self.cycle]:
