@@ -225,7 +225,7 @@ def test_constant_columns_and_leaks_are_told_in_words():
             {"hour": columns["hour"], "same": np.ones(30), "copy": 2.0 * y}, y
         )
     assert [str(warning.message) for warning in told] == study.summary_["notes"]
-    assert "'same' is constant" in study.summary_["notes"][0]
+    assert "'same' is not used: it is constant" in study.summary_["notes"][0]
     assert "'copy' alone explains over 99.9 %" in study.summary_["notes"][1]
 
 
@@ -258,7 +258,7 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
     few = {name: column[:12] for name, column in columns.items()}
     with pytest.raises(ValueError, match="at least 20 rows, so that some can be held out, got 12"):
         QuantityStudy().fit(few, mean[:12])
-    with pytest.raises(ValueError, match="columns must hold one that is not constant"):
+    with pytest.raises(ValueError, match="columns must hold at least one that varies"):
         QuantityStudy().fit({"one": np.ones(30)}, mean)
     with pytest.raises(ValueError, match="above 0 in at least 2 rows, got 0"):
         QuantityStudy().fit(columns, np.zeros(30))
@@ -305,7 +305,7 @@ def test_a_hook_hears_the_stages_and_can_stop_the_fit():
     with progress(lambda stage, done, total: stages.update({stage: done / total})):
         study.fit(columns, mean)
     assert list(stages) == [
-        "checking on rows held out", "shuffling columns", "learning from all rows",
+        "checking on held-out rows", "shuffling columns", "learning from all rows",
     ]  # fmt: skip
     assert set(stages.values()) == {1.0}
     before = study.predict(columns)

@@ -211,7 +211,7 @@ def _check_rows(columns: tuple[Column, ...], rows: Rows) -> None:
         )
     if not any(column.parts() for column in columns):
         raise ValueError(
-            "columns must hold at least one that varies, got none: add another column."
+            "columns must hold at least one that varies, got none: add columns."
         )
 
 
