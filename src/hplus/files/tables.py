@@ -181,16 +181,16 @@ def _text_chunks(
 
 def _blocks(source: Source) -> Iterator[WholeLines]:
     """All lines of a source, whole, in blocks of one size however its bytes come."""
-    lines, parts, size = Lines(), [], 0
+    lines, waiting = Lines(), bytearray()
     try:
-        while (data := source.read(BLOCK_BYTES - size)) != b"":
-            parts, size = [*parts, data or b""], size + len(data or b"")
-            if size == BLOCK_BYTES:
-                lines.add(b"".join(parts))
-                parts, size = [], 0
+        while (data := source.read(BLOCK_BYTES - len(waiting))) != b"":
+            waiting += data or b""
+            if len(waiting) == BLOCK_BYTES:
+                lines.add(bytes(waiting))
+                waiting.clear()
                 while (block := lines.next(sys.maxsize)) is not None:
                     yield block
-        lines.add(b"".join(parts))
+        lines.add(bytes(waiting))
         while (block := lines.next(sys.maxsize) or lines.end()) is not None:
             yield block
     finally:

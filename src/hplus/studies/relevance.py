@@ -31,12 +31,8 @@ MIN_VARIANCE = 1e-3
 MAX_SEARCH_STEPS = 25
 """Steps of the search before it is decided what is periodic, and after."""
 
-WEIGHT_BOUNDS, SCALE_BOUNDS, SIGNAL_BOUNDS, NOISE_BOUNDS = (
-    (-6.0, 6.0),
-    (-3.0, 3.0),
-    (-4.0, 5.0),
-    (-9.0, 2.0),
-)
+WEIGHT_BOUNDS, SCALE_BOUNDS = (-6.0, 6.0), (-3.0, 3.0)
+SIGNAL_BOUNDS, NOISE_BOUNDS = (-4.0, 5.0), (-9.0, 2.0)
 """Bounds of the logits of a_j, and of the logarithms of the others."""
 
 

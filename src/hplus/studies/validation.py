@@ -94,7 +94,8 @@ def held_out(columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState
         found.append(np.stack([tested.y, m, unit * tested.exposure]))
         first = first or (model, tested)
     assert first is not None
-    return HeldOut(*np.hstack(found), *first)
+    y, predicted, plain = np.hstack(found)
+    return HeldOut(y, predicted, plain, *first)
 
 
 def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
