@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hplus import load, progress, save
 from hplus.studies import validation
 from hplus.studies.encoding import ColumnPart, learned_column
-from hplus.studies.intervals import learned_ratios
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
+from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.relevance import evidence, learned_scales
 from hplus.studies.validation import poisson_deviance
 

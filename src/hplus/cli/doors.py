@@ -23,17 +23,12 @@ from hplus._progress import progress
 from hplus.files.feeds import TableError
 from hplus.storage.files import replace_file
 
-CODES = {
-    1: "a fault in hplus itself",
-    2: "the command or one of its options cannot be carried out",
-    3: "a file of data cannot be read or does not hold what was asked for",
-    4: "a model file is missing, damaged or of another kind",
-    5: "a result cannot be written",
-    6: "an extra is not installed",
-    7: "there is not enough memory",
-    130: "interrupted",
+MAKERS = {
+    "EventStudy": "hplus fit",
+    "QuantityStudy": "hplus regress",
+    "StreamStudy": "hplus stream",
 }
-"""Exit codes other than 0."""
+"""The command that makes a model of each kind."""
 
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
@@ -58,29 +53,23 @@ class Refusal(click.ClickException):
         talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
 
 
-class Commands(click.Group):
-    """A group whose commands end with a sentence and a documented exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        def say(text: str) -> str:
-            return as_options(text, self._options(ctx))
-
-        with refusals(say), spoken_warnings(say):
-            return super().invoke(ctx)
-
-    def _options(self, ctx: click.Context) -> dict[str, str]:
-        """The options of the command at work by the names of its arguments."""
-        command = self.get_command(ctx, ctx.invoked_subcommand or "")
-        own = [p for p in (command.params if command else []) if isinstance(p, click.Option)]
-        return OPTIONS | {str(p.name): max(p.opts, key=len) for p in own}
+def option_names() -> dict[str, str]:
+    """The options of the command at work by the names of the arguments that they stand for."""
+    ctx = click.get_current_context(silent=True)
+    command = ctx.command if ctx else None
+    if ctx and isinstance(command, click.Group):
+        command = command.get_command(ctx, ctx.invoked_subcommand or "")
+    own = [p for p in (command.params if command else []) if isinstance(p, click.Option)]
+    return OPTIONS | {str(p.name): max(p.opts, key=len) for p in own}
 
 
-def as_options(text: str, options: Mapping[str, str]) -> str:
+def as_options(text: str) -> str:
     """A message of the library, which names arguments as in a call, in words of the command line.
 
     "window=(0, 1), start='2026-01-01'" becomes "--window 0,1 --from 2026-01-01", and a sentence
     that begins with "start must" begins with "--from must".
     """
+    options = option_names()
     names = "|".join(options)
     value = r"\([^)]*\)|'[^']*'|[\w+-]+(?:\.\w+)*"
 
@@ -97,8 +86,8 @@ def as_options(text: str, options: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def refusals(say: Callable[[str], str]) -> Iterator[None]:
-    """Errors of the library as refusals, in the words that `say` makes of theirs."""
+def refusals() -> Iterator[None]:
+    """Errors of the library as refusals, which name options."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -112,7 +101,7 @@ def refusals(say: Callable[[str], str]) -> Iterator[None]:
     except Exception as error:
         if "HPLUS_DEBUG" in os.environ:
             raise
-        raise Refusal(say(_sentence(error)), _code(error)) from error
+        raise Refusal(as_options(_sentence(error)), _code(error)) from error
 
 
 def _code(error: BaseException) -> int:
@@ -143,14 +132,14 @@ def _sentence(error: BaseException) -> str:
 
 
 @contextmanager
-def spoken_warnings(say: Callable[[str], str]) -> Iterator[None]:
+def spoken_warnings() -> Iterator[None]:
     """Warnings as one line each, once."""
     shown = set()
 
     def show(message: Warning | str, *_: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            talk.print(f"[yellow]Note:[/] {_escaped(say(str(message)))}")
+            talk.print(f"[yellow]Note:[/] {_escaped(as_options(str(message)))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -193,32 +182,30 @@ def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def load_model(path: str, *kinds: type) -> Any:
-    """A model of one of these kinds from a file, or a refusal."""
+@contextmanager
+def model_file(path: str) -> Iterator[None]:
+    """Errors of reading a model file as refusals."""
     try:
-        model = load(path)
+        yield
+    except PermissionError as error:
+        raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
     except (OSError, ValueError) as error:
-        said = str(error)
-        if isinstance(error, PermissionError):
-            said = f"{path} may not be read: you have no permission."
-        raise Refusal(said, 4) from error
-    if kinds and not isinstance(model, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise Refusal(str(error), 4) from error
+
+
+def load_model(path: str, *kinds: str) -> Any:
+    """The model in a file, refused unless the name of its class is one of `kinds`."""
+    with model_file(path):
+        model = load(path)
+    kind = type(model).__name__
+    if kinds and kind not in kinds:
+        makers = " or ".join(MAKERS[name] for name in kinds)
         raise Refusal(
-            f"{path} must hold a model of kind {wanted}, got {type(model).__name__}: "
-            f"{_maker(kinds)}",
+            f"{path} must hold a model of kind {' or '.join(kinds)}, got {kind}: make one with "
+            f"{makers}.",
             4,
         )
     return model
-
-
-def _maker(kinds: tuple[type, ...]) -> str:
-    makers = {
-        "EventStudy": "hplus fit",
-        "QuantityStudy": "hplus regress",
-        "StreamStudy": "hplus stream",
-    }
-    return f"make one with {' or '.join(makers.get(kind.__name__, '') for kind in kinds)}."
 
 
 def check_writable(path: str | None) -> None:

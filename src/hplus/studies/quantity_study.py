@@ -27,8 +27,8 @@ from hplus.studies.encoding import (
     learned_column,
     table_values,
 )
-from hplus.studies.intervals import learned_ratios
 from hplus.studies.leaks import leaks
+from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.validation import Rows, held_out, importances, learned_rate
 
 MIN_ROWS = 20
@@ -210,9 +210,7 @@ def _check_rows(columns: tuple[Column, ...], rows: Rows) -> None:
             f"columns must have one row for each of y, got {len(rows.values)} for {len(rows.y)}."
         )
     if not any(column.parts() for column in columns):
-        raise ValueError(
-            "columns must hold at least one that varies, got none: add columns."
-        )
+        raise ValueError("columns must hold at least one that varies, got none: add columns.")
 
 
 def _check_exposure(exposure: Any, n: int) -> Floats:

@@ -18,8 +18,8 @@ from hplus.files.tables import Table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.storage import storable
 from hplus.streaming.budgets import AUTO
+from hplus.streaming.engine.layout import EXPOSURE, SEEN
 from hplus.streaming.intensity import AUTO_REFIT, StreamingIntensity
-from hplus.streaming.layout import EXPOSURE, SEEN
 from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount

@@ -12,7 +12,7 @@ from hplus._progress import each
 from hplus.estimators.machines import KernelRegressor
 from hplus.features import Nystroem
 from hplus.studies.encoding import Column, encoded_table
-from hplus.studies.intervals import learned_ratios
+from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.relevance import learned_scales
 
 FOLDS = 5
