@@ -31,7 +31,7 @@ def test_categories_and_codes_that_were_never_seen_are_said(sales, run):
     run("regress", "sales.csv", "--target", "sold", "--features", "shop,code", "-o", "m.hplus")
     (sales / "next.csv").write_text("shop,code\nnorth,3\nsouth,99\neast,5\neast,8\n")
     said = " ".join(run("predict", "m.hplus", "next.csv").stderr.split())
-    assert "2 of 4 rows have a shop unlike any that was learned from, such as 'east':" in said
-    assert "1 of 4 rows have a code unlike any that was learned from, such as 99.0:" in said
+    assert "2 of 4 rows have a shop unlike any in the fit, for example 'east':" in said
+    assert "1 of 4 rows have a code unlike any in the fit, for example 99.0:" in said
     (sales / "next.csv").write_text("shop,code\nnorth,3\nwest,6\n")
     assert run("predict", "m.hplus", "next.csv").stderr == ""

@@ -215,7 +215,7 @@ def test_a_damaged_snapshot_falls_back_to_the_one_before(tmp_path, damage):
     flipped = good[:-100] + bytes([good[-100] ^ 1]) + good[-99:]
     newest.write_bytes({"torn": good[:-1], "flipped": flipped, "empty": b""}[damage])
     with Snapshots(tmp_path) as snapshots:
-        with pytest.warns(UserWarning, match=f"at byte {offset}, takes its place"):
+        with pytest.warns(UserWarning, match=f"at byte {offset}, is used instead"):
             kept = snapshots.newest()
         assert content(kept) == before
         snapshots.save(kept.take(data[offset:]))
@@ -243,10 +243,10 @@ def test_a_stream_goes_on_as_if_it_had_never_stopped(tmp_path, packed):
     told, said = run(path, "--state", state, "--every", "100")
     assert [line["events"] for line in told][:2] == [100, 200]
     assert told[-1]["offset"] == data[:5001].rindex(b"\n") + 1
-    assert "without an end" in said
+    assert "incomplete line" in said
     write(data)
     told, said = run(path, "--state", state, "--every", "100", "-o", tmp_path / "model.hplus")
-    assert "Going on" in said
+    assert "Resuming after" in said
     assert told[-1]["offset"] == len(data)
     with Snapshots(state) as snapshots:
         assert content(snapshots.newest()) == content(StreamStudy(PLANE, budget=20).take(data))
@@ -269,7 +269,7 @@ def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):
     for slot in SLOTS:
         (state / slot).write_bytes(b"nothing")
     assert "can be read" in _flat(run(path, "--state", state, code=4))
-    assert "Nothing is kept" in _flat(run(path))
+    assert "No snapshots are saved" in _flat(run(path))
 
 
 def _flat(found):
@@ -371,10 +371,10 @@ def test_the_loss_is_that_of_the_model_as_it_was_before_the_events(frame, method
     study = StreamStudy(frame, method).take(events(300))
     X = np.random.RandomState(1).rand(99, frame.window.dimension)
     preview = Preview(study.model_)
-    preview.hear(X)
+    preview.score_events(X)
     assert abs(preview.loss()) < 1e-12  # a constant rate, before the first look
-    preview.look()
-    preview.hear(X)
+    preview.update()
+    preview.score_events(X)
     np.testing.assert_allclose(preview.loss(), -study.model_.score(X), atol=0.03)
     assert np.isnan(preview.loss())
 
@@ -382,7 +382,7 @@ def test_the_loss_is_that_of_the_model_as_it_was_before_the_events(frame, method
 def test_a_terminal_shows_figures_and_a_map(capsys):
     study = StreamStudy(PLANE, budget=20).take(events(300))
     preview = Preview(study.model_)
-    preview.look()
+    preview.update()
     with Picture(safe=True) as view:
         view.tick(study)
         view.show(study, preview, -0.25)

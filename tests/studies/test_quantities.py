@@ -213,7 +213,7 @@ def test_columns_that_tell_the_target_are_named():
     a, b, c = rng.gamma(2.0, 3.0, (3, 200))
     assert "'b' alone" in leaks(["a", "b"], np.column_stack([a, np.log(b)]), b)[0]
     (together,) = leaks(["a", "c", "b"], np.column_stack([a, c, b]), a + b)
-    assert "'a' and 'b' add up" in together
+    assert "'a' and 'b' together explain" in together
     assert leaks(["a", "b"], np.column_stack([a, b]), a + b + c) == []
 
 

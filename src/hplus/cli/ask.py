@@ -1,4 +1,4 @@
-"""Commands that ask a model: predict, expect, sample, check."""
+"""Commands that query a model: predict, expect, sample, check."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from hplus.cli.doors import (
 from hplus.cli.doors import (
     check_writable,
     json_option,
+    level_option,
     load_model,
     note,
     note_dropped,
     print_json,
     rows_as_csv,
+    rows_output_option,
+    seed_option,
     write_text,
 )
 from hplus.cli.regress import predicted_quantities
@@ -40,6 +43,18 @@ if TYPE_CHECKING:
     from hplus.studies.study import EventStudy
 
 
+start_option = click.option(
+    "--from", "start", metavar="DATE", help="Start (default: the end of the observation period)."
+)
+lasting_option = click.option(
+    "--for",
+    "lasting",
+    callback=amount_option,
+    metavar="AMOUNT",
+    help='How long, for example 7d or "10 games".',
+)
+
+
 @click.command(
     epilog="""
 \b
@@ -49,14 +64,15 @@ Example:
 )
 @click.argument("model")
 @click.argument("points")
-@click.option("--level", default=0.9, show_default=True, help="Of the band.")
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@level_option
+@rows_output_option
 @json_option
 def predict(model: str, points: str, level: float, output: str | None, as_json: bool) -> None:
-    """The rate, or the quantity, at each row of POINTS: a CSV with it and with low and high.
+    """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
-    For a model of hplus fit these are bounds of the rate; for one of hplus regress, of the target.
-    Rows that are not in the window, or have bad cells, keep their place without an answer.
+    The result is a CSV with the columns low and high: bounds of the rate for a model of hplus fit,
+    of the target for a model of hplus regress. Rows outside the window or with invalid cells are
+    kept, without a prediction.
     """
     check_writable(output)
     study = load_model(model, "EventStudy", "QuantityStudy")
@@ -64,13 +80,16 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     table = open_table(points)
     rows = list(answers(study, table, level))
     if table.dropped:
-        note(f"{count(table.dropped.total())} broken lines are left out.")
+        note(f"{count(table.dropped.total())} broken lines were skipped.")
     lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
-        raise TableError(f"none of the {len(rows)} rows of {points} is one that the model knows.")
+        raise TableError(
+            f"none of the {len(rows)} rows of {points} lies inside the model's window."
+        )
     if lost:
         note(
-            f"{count(lost)} of {count(len(rows))} rows have no answer: outside the window, or bad."
+            f"{count(lost)} of {count(len(rows))} rows have no prediction: they lie outside the "
+            "window or have invalid cells."
         )
     write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
 
@@ -102,32 +121,28 @@ Examples:
 """
 )
 @click.argument("model")
-@click.option("--regions", metavar="FILE", help="GeoJSON file (or CSV of vertices) with polygons.")
-@click.option("--name-field", metavar="PROPERTY", help="Property with the names of the regions.")
-@click.option("--grid", callback=shape_option, metavar="20x20", help="Cells of the window instead.")
+@click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
+@click.option("--name-field", metavar="PROPERTY", help="Property that names the regions.")
 @click.option(
-    "--for",
-    "lasting",
-    callback=amount_option,
-    metavar="AMOUNT",
-    help=('How long, such as 7d or "10 games".'),
+    "--grid", callback=shape_option, metavar="20x20", help="Count in the cells of a grid instead."
 )
-@click.option("--from", "start", metavar="DATE", help="From when (default: when watching ended).")
-@click.option("--to", "end", metavar="DATE", help="Until when, instead of --for.")
-@click.option("--level", default=0.9, show_default=True, help="Chance that a count is within.")
+@lasting_option
+@start_option
+@click.option("--to", "end", metavar="DATE", help="End, instead of --for.")
+@level_option
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "json", "geojson"]),
-    help=("Default: what the output's name ends with, or a table for the terminal."),
+    help=("Output format (default: by the suffix of the output file, else CSV)."),
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@rows_output_option
 @json_option
 def expect(model: str, regions: str | None, grid: Any, output: str | None, **options: Any) -> None:
-    """How many events to expect in regions or cells, with an interval that includes chance.
+    """Expected counts of events in regions or grid cells, with prediction intervals.
 
-    Counts of parts add up to the count of the whole. A model with a cycle looks ahead: --for 7d is
-    the coming week. Otherwise counts are for one unit of exposure, or for what --for says.
+    Counts of parts add up to the count of the whole. A model with a cycle forecasts: --for 7d is
+    the coming week. Otherwise counts are for one unit of exposure, or for the exposure in --for.
     """
     from hplus.studies.expect import expect as expected_counts
     from hplus.studies.expect import grid_regions, named_regions, time_asked, whole
@@ -146,7 +161,7 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if grid:
         found = [part for part in found if part.expected > 0.0]
     form = "json" if options["as_json"] else options["form"] or _form(output)
-    note(f"Counts for {time.words}, in all {sum(part.expected for part in found):.6g} expected.")
+    note(f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}.")
     write_text(output, _counts(found, form, options["level"]))
 
 
@@ -162,7 +177,7 @@ def _counts(found: list[Expected], form: str, level: float) -> str:
     if form == "json":
         return json_text({"level": level, "regions": rows}) + "\n"
     if any(part.region.geometry is None for part in found):
-        raise click.UsageError("GeoJSON needs regions or a grid of two columns.")
+        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
     features = [
         {"type": "Feature", "properties": row, "geometry": part.region.geometry}
         for row, part in zip(rows, found, strict=True)
@@ -179,14 +194,14 @@ Examples:
 """
 )
 @click.argument("model")
-@click.option("--paths", default=1, show_default=True, help="How many patterns.")
-@click.option("--for", "lasting", callback=amount_option, metavar="AMOUNT", help="How long.")
-@click.option("--from", "start", metavar="DATE", help="From when (default: when watching ended).")
-@click.option("--seed", "random_state", type=int, default=0, show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
+@lasting_option
+@start_option
+@seed_option
+@rows_output_option
 @json_option
 def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
-    """Events that could happen: random patterns with the rate of the model, for simulators."""
+    """Simulate events: random patterns with the rate of the model."""
     from hplus.studies.draws import draw
 
     check_writable(output)
@@ -214,7 +229,7 @@ Example:
 @click.argument("events")
 @json_option
 def check(model: str, events: str, as_json: bool) -> None:
-    """Does the model fit the EVENTS of a file? Best asked with events that it has not seen."""
+    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
     from hplus.evaluation import check as check_rate
     from hplus.studies.events import sampled
 

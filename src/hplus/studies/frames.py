@@ -1,4 +1,4 @@
-"""Frames: how rows of a file become points of a window, and back into the user's own words."""
+"""Frames: rows of a file as points of a window, and points in the user's own columns."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Frame(Value):
 
     @property
     def window(self) -> Window:
-        """Where events could have been seen."""
+        """Where events could occur."""
         if self.region is None:
             assert self.clock is not None
             return self.clock.window
@@ -104,11 +104,11 @@ class Frame(Value):
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns of a file that it reads."""
+        """The columns that it reads."""
         return self.columns + (() if self.clock is None else (self.clock.column,))
 
     def at_any_time(self) -> Frame:
-        """The same, of a cycle also for events before or after the time that was watched."""
+        """The same frame; with a cycle, also for events outside the observation period."""
         if self.clock is None or not self.clock.cycle:
             return self
         return self.replace(clock=self.clock.replace(start=-MAX_SECONDS, end=MAX_SECONDS))
@@ -172,7 +172,7 @@ class Frame(Value):
         return np.column_stack([self.place.backward(X[:, :2]), X[:, 2:]])
 
     def describe(self, X: Any) -> list[dict[str, Any]]:
-        """Points (n, d) of the window in the user's own columns and words."""
+        """Points (n, d) of the window in the user's own columns."""
         X = np.atleast_2d(np.asarray(X, dtype=float))
         numbers_ = self.own(X)[:, : len(self.columns)]
         form = ".6g" if self.place is None else ".5f"  # a metre, in degrees
@@ -207,7 +207,7 @@ def polygon_window(
 
 
 def is_lonlat(columns: Sequence[str]) -> bool:
-    """Do two columns call themselves longitude and latitude?"""
+    """Are two columns called longitude and latitude?"""
     names = [name.lower() for name in columns]
     return len(names) == 2 and any(
         a in LONGITUDES and b in LATITUDES for a, b in (names, names[::-1])
@@ -222,14 +222,14 @@ def lonlat_map(low: Floats, high: Floats) -> EqualArea:
     ):
         if not -most <= a < b <= most:
             raise TableError(
-                f"the {name} of a window must lie between {-most:g} and {most:g} and go up, got "
-                f"{a:g} to {b:g}: are longitude and latitude swapped?"
+                f"the {name} of a window must increase, between {-most:g} and {most:g}, got {a:g} "
+                f"to {b:g}: are longitude and latitude swapped?"
             )
     return EqualArea(float(low[0]), float(low[1]), float(low[1] + high[1]) / 2.0)
 
 
 def box_region(low: Floats, high: Floats, place: EqualArea | None, unit: str) -> Window:
-    """A box in the file's own coordinates as a window; a map around the world is a ring."""
+    """A box in the file's own coordinates as a window; around the whole world it is a ring."""
     if place is not None:
         (low, high), unit = place.forward(np.array([low, high])), _map_unit(unit)
         if high[0] == place.forward(np.array([[place.west + 360.0, 0.0]]))[0, 0]:
@@ -255,17 +255,17 @@ def outlines_region(
 
 
 def _map_unit(unit: str) -> str:
-    """Kilometres, refused if another unit is asked for."""
+    """Kilometres: no other unit can be asked for."""
     if unit not in ("", "km"):
         raise ValueError(
-            f"unit must be left out with a longitude and a latitude, which are put on a map in km, "
-            f"got {unit!r}."
+            f"unit must be left out for longitude and latitude, which are converted to km, got "
+            f"{unit!r}."
         )
     return "km"
 
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
-    """Rows that are still good, the others counted under a reason once."""
+    """Rows that are still good; each of the others is counted once, under its first reason."""
     lost = int(np.sum(good & bad))
     if lost:
         dropped[reason] += lost

@@ -1,4 +1,4 @@
-"""StreamStudy: a rate of events learned from lines as they come, and continued where it stopped."""
+"""StreamStudy: a rate of events learned from lines as they arrive, which can be resumed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount
 
-AT_ONCE = 2000
+MAX_LINES = 2000
 """Lines that are read and learned from at a time."""
 
 FIRST_GAP = 1e-9
-"""Cycles watched before the first event, at the least."""
+"""Cycles before the first event, at least."""
 
 
 @storable
@@ -42,28 +42,28 @@ class StreamStudy(Estimator):
     Parameters
     ----------
     frame : Frame
-        Which columns are the axes of which window; `plan` makes one. Times are taken as they are,
-        never spread: what is there at the start must not decide.
+        Which columns are the axes of which window; see `plan`. Times are never spread out: that
+        would depend on the lines that are there at the start.
     method : str or method, default="spppot"
-        Of `StreamingIntensity`.
+        The method of `StreamingIntensity`.
     budget : int, optional
-        Atoms that are kept at most.
+        The largest number of atoms.
     forget : Amount, optional
-        What was seen counts half as much after so many events, or with a cycle after so much time.
+        The half-life of events: a number of events or, with a cycle, a time.
     exposure : Amount, optional
-        What all lines so far stand for together, such as 82 games. A cycle knows by itself: from
-        the frame's start to the latest event.
+        The exposure of all lines so far, for example 82 games. With a cycle it is the time from the
+        frame's start to the latest event.
 
     Attributes
     ----------
     model_ : StreamingIntensity
     offset_ : int
-        Bytes taken, up to the end of a line.
+        Bytes read, up to the end of a line.
     lines_ : int
-        Lines taken, without the header.
+        Lines read, without the header.
     events_ : int
     dropped_ : dict
-        Lines that were of no use, by reason.
+        Lines that were dropped, by reason.
     header_ : str
         The first line of CSV; "" for JSON lines.
     """
@@ -83,7 +83,7 @@ class StreamStudy(Estimator):
         self.exposure = exposure
 
     def begin(self) -> Self:
-        """Forget all, and wait for the first line."""
+        """Start again, before the first line."""
         self._check_parameters()
         self.model_ = StreamingIntensity(
             self.frame.window, method=self.method, budget=self._budget(), forget=self._half_life()
@@ -98,7 +98,7 @@ class StreamStudy(Estimator):
         return self
 
     def fit(self, path: str, y: None = None) -> Self:
-        """Forget all, and take the whole lines of a file; "-" is the standard input."""
+        """Start again, and learn from the whole lines of a file; "-" is the standard input."""
         self.begin()
         feed = Feed(path)
         while (data := feed.read()) != b"":
@@ -107,13 +107,13 @@ class StreamStudy(Estimator):
         return self
 
     def take(self, data: bytes) -> Self:
-        """Learn from the lines in `data`; the last one waits for its end."""
+        """Learn from the lines in `data`; an incomplete last line waits for its end."""
         if not hasattr(self, "model_"):
             self.begin()
         if "_lines" not in self.__dict__:
             self._lines = Lines()
         self._lines.add(data)
-        while (block := self._lines.next(AT_ONCE)) is not None:
+        while (block := self._lines.next(MAX_LINES)) is not None:
             self.learn(block)
         return self
 
@@ -137,7 +137,7 @@ class StreamStudy(Estimator):
 
     @property
     def watched(self) -> Amount:
-        """How long or how often the window was watched; 1 of no unit if nobody said."""
+        """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self._cycle
         if cycle and hasattr(self.model_, "state_"):
             return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
@@ -145,25 +145,25 @@ class StreamStudy(Estimator):
 
     @property
     def rate(self) -> float:
-        """Events in the window for one unit of what was watched."""
+        """Events in the window per unit of exposure."""
         if not hasattr(self.model_, "state_"):
             return 0.0
-        # the integral of the rate, which its shape has no part in
+        # the integral of the rate does not depend on its shape
         return float(self.model_.state_[0]["numbers"][SEEN]) / self.watched.amount
 
     @property
     def atoms(self) -> int:
-        """Atoms that are kept."""
+        """The number of atoms."""
         return self.model_.n_atoms_ if hasattr(self.model_, "state_") else 0
 
     def table(self) -> Table:
-        """The columns of its lines, with no rows."""
+        """A table with the columns of the stream and no rows."""
         if self.kind_ == "json":
             return Table("-", list(self.frame.needed), lambda *_: iter(()))
         return start_table("-", self.header_.encode() + b"\n")
 
     def settings(self) -> dict[str, str]:
-        """What has to stay the same while a stream goes on, in words."""
+        """The settings that must stay the same when a stream is resumed, as text."""
         frame = self.frame
         clock = None if frame.clock is None else frame.clock.replace(spread=0.0)
         parts = {"columns": frame.columns, "window": frame.region, "map": frame.place,
@@ -209,7 +209,7 @@ class StreamStudy(Estimator):
         return len(found.X)
 
     def _gaps(self, seconds: Floats) -> Floats | None:
-        """Cycles from the latest event before to each event; None without a cycle."""
+        """Cycles from the latest event so far to each event; None without a cycle."""
         if not self._cycle:
             return None
         latest = np.maximum.accumulate(np.concatenate([[self.latest_], seconds]))
@@ -236,7 +236,7 @@ class StreamStudy(Estimator):
             return self.forget.of(Amount(1.0, self._cycle))
         if self.forget.unit not in ("", "event"):
             raise ValueError(
-                f"forget must be a number of events, got {self.forget}: times need a cycle."
+                f"forget must be a number of events, got {self.forget}: a time needs a cycle."
             )
         return self.forget.amount
 
@@ -245,11 +245,11 @@ class StreamStudy(Estimator):
             raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
         if self.exposure is not None and self._cycle:
             raise ValueError(
-                f"exposure must be left out with a cycle, which knows how many {self._cycle}s were "
-                f"watched, got {self.exposure}."
+                f"exposure must be left out with a cycle, whose exposure is its number of "
+                f"{self._cycle}s, got {self.exposure}."
             )
         if self.exposure is not None and self.forget is not None:
-            raise ValueError("give exposure or forget, not both: what is forgotten was watched.")
+            raise ValueError("give exposure= or forget=, not both.")
 
 
 def _with_points(chunk: Chunk, dropped: Counter[str]) -> Chunk:
