@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from rich.table import Table as RichTable
 
 from hplus import load
 from hplus._progress import progress
+from hplus.cli.arguments import as_options
 from hplus.files.feeds import TableError
 from hplus.storage.files import replace_file
 
@@ -29,14 +29,6 @@ MAKERS = {
     "StreamStudy": "hplus stream",
 }
 """The command that makes a model of each kind."""
-
-OPTIONS = {
-    name: f"--{name.replace('_', '-')}"
-    for name in ("columns", "window", "within", "unit", "time", "cycle", "exposure", "holdout",
-                 "most_dropped", "lonlat", "forget", "budget", "level")
-} | {"start": "--from", "end": "--to", "lasting": "--for", "zone": "--timezone",
-     "form": "--time-format"}  # fmt: skip
-"""The options that stand for arguments of the library, beside those of the command itself."""
 
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """For messages; results go to the standard output."""
@@ -51,38 +43,6 @@ class Refusal(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
-
-
-def option_names() -> dict[str, str]:
-    """The options of the command at work by the names of the arguments that they stand for."""
-    ctx = click.get_current_context(silent=True)
-    command = ctx.command if ctx else None
-    if ctx and isinstance(command, click.Group):
-        command = command.get_command(ctx, ctx.invoked_subcommand or "")
-    own = [p for p in (command.params if command else []) if isinstance(p, click.Option)]
-    return OPTIONS | {str(p.name): max(p.opts, key=len) for p in own}
-
-
-def as_options(text: str) -> str:
-    """A message of the library, which names arguments as in a call, in words of the command line.
-
-    "window=(0, 1), start='2026-01-01'" becomes "--window 0,1 --from 2026-01-01", and a sentence
-    that begins with "start must" begins with "--from must".
-    """
-    options = option_names()
-    names = "|".join(options)
-    value = r"\([^)]*\)|'[^']*'|[\w+-]+(?:\.\w+)*"
-
-    def option(found: re.Match[str]) -> str:
-        name, said, comma = found.groups()
-        if said is None:
-            return options[name] + (comma or "")
-        said = re.sub(r"[()' ]", "", said).rstrip(",")
-        return f"{options[name]}{'=' if said.startswith('-') else ' '}{said}{' ' if comma else ''}"
-
-    text = re.sub(rf"\bcolumns=({value}), lonlat=True", r"lonlat=\1", text)
-    text = re.sub(rf"\b({names})=({value})?(, (?=\w+=[^\s:,]))?", option, text)
-    return re.sub(rf"^({names})(?= must\b)", lambda found: options[found[1]], text)
 
 
 @contextmanager

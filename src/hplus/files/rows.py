@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from hplus.files.extras import arrow
 from hplus.files.lines import Lines
@@ -86,10 +87,7 @@ def _at_once(
     odd_ends = data.count(b"\r") != data.count(b"\r\n")
     if not data or odd_ends or data.startswith(BOM) or not _plain_quotes(data, layout):
         return None
-    pa = arrow()
-    from pyarrow import csv as arrow_csv
-
-    dropped: Counter[str] = Counter()
+    pa, dropped = arrow(), Counter[str]()
 
     def skip(_: Any) -> str:
         dropped[BROKEN] += 1
@@ -98,23 +96,7 @@ def _at_once(
     # by their place: names may be repeated
     columns = {name: str(layout.names.index(name)) for name in wanted}
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(
-                column_names=[str(i) for i in range(len(layout.names))],
-                block_size=len(data) + 1,
-                use_threads=False,
-            ),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=layout.delimiter, invalid_row_handler=skip
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=list(columns.values()),
-                column_types={place: pa.string() for place in columns.values()},
-                strings_can_be_null=True,
-                null_values=MISSING,
-            ),
-        )
+        table = _read_csv(data, layout, list(columns.values()), skip)
     except pa.ArrowInvalid:
         return None
     if empty := data.count(b"\n") - table.num_rows - dropped[BROKEN]:
@@ -123,13 +105,45 @@ def _at_once(
     return Chunk(found), +dropped
 
 
+def _read_csv(
+    data: bytes, layout: Layout, places: list[str], skip: Callable[[Any], str]
+) -> pa.Table:
+    """The columns at some places as text; `skip` is called for lines of other lengths."""
+    pa = arrow()
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        pa.BufferReader(data),
+        read_options=arrow_csv.ReadOptions(
+            column_names=[str(i) for i in range(len(layout.names))],
+            block_size=len(data) + 1,
+            use_threads=False,
+        ),
+        parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, invalid_row_handler=skip),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=places,
+            column_types={place: pa.string() for place in places},
+            strings_can_be_null=True,
+            null_values=MISSING,
+        ),
+    )
+
+
 def _plain_quotes(data: bytes, layout: Layout) -> bool:
     """Are quotes around whole cells only, on one line, and doubled inside?"""
     if b'"' not in data:
         return True
-    end = re.escape(layout.delimiter).encode()
-    cell = rb'(?:"(?:[^"\r\n]|"")*+"|[^"\r\n' + end + rb"]*+)"
-    return re.fullmatch(rb"(?:" + cell + rb"(?:" + end + rb"|\r?\n))*+", data) is not None
+    letters = np.frombuffer(data, np.uint8)
+    quotes, ends = (np.flatnonzero(letters == ord(letter)) for letter in '"\n')
+    if len(quotes) % 2:
+        return False
+    opening, closing = quotes[::2], quotes[1::2]
+    outside = np.zeros(256, dtype=bool)
+    outside[list(f'{layout.delimiter}"\r\n'.encode())] = True
+    # what comes before the first letter is the last one, an end of line
+    at_edges = outside[letters[opening - 1]] & outside[letters[closing + 1]]
+    on_one_line = np.searchsorted(ends, opening) == np.searchsorted(ends, closing)
+    return bool(np.all(at_edges & on_one_line))
 
 
 def _one_by_one(

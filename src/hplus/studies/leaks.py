@@ -13,9 +13,8 @@ MAX_EXPLAINED = 0.999
 
 def leaks(names: list[str], X: Floats, y: Floats) -> list[str]:
     """One sentence for each column of X (n, d) that alone gives y, or for several together."""
-    alone = [
-        name for name, x in zip(names, X.T, strict=True) if explained_alone(x, y) > MAX_EXPLAINED
-    ]
+    shares = {name: explained_alone(x, y) for name, x in zip(names, X.T, strict=True)}
+    alone = [name for name, share in shares.items() if share > MAX_EXPLAINED]
     if alone:
         return [
             f"The column {name!r} alone explains over 99.9 % of the target: leave it out if it is "
