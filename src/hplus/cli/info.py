@@ -1,8 +1,8 @@
-"""hplus info: what a model file holds, read without building the model where that can be."""
+"""hplus info: what a model file holds, read without building the model if it has a summary."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,9 @@ from hplus.cli.doors import json_option, load_model, model_file, print_json, pri
 from hplus.cli.regress import quantity_words
 from hplus.cli.words import count, window_words
 from hplus.storage.models import read_record
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @click.command(
@@ -34,7 +37,7 @@ def info(model: str, as_json: bool) -> None:
     print_pairs(f"{model}: {kind}", said | _words(kind, found, made_with))
 
 
-def _summary(model: Any) -> dict[str, Any]:
+def _summary(model: BaseEstimator) -> dict[str, Any]:
     """The facts of a model whose file has no summary: saved in Python, or by an older version."""
     from hplus.cli.live import summary
     from hplus.cli.words import facts

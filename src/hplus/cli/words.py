@@ -94,9 +94,9 @@ def scales_words(study: EventStudy) -> list[str]:
 
 
 def _scales(model: Intensity) -> list[str]:
-    from hplus.solvers.fields import Texture
+    from hplus.rates.prior import SumOfFields
 
-    if not isinstance(model.kernel_, Texture):
+    if not isinstance(model.kernel_, SumOfFields):
         return [str(model.kernel_)]
     found = []
     for field in model.kernel_.fields:
@@ -121,7 +121,7 @@ def time_words(frame: Frame) -> str | None:
 
 def facts(study: EventStudy) -> dict[str, Any]:
     """What a fit found, as plain data."""
-    from hplus.estimators.over_windows import rate_unit
+    from hplus.rates.by_region import rate_unit
 
     held, reading, model = study.holdout_, study.reading_, study.model_
     return {

@@ -13,7 +13,7 @@ from hplus._values import Value, value
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
-from hplus.statistic import Statistic
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments

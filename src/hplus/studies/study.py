@@ -18,7 +18,7 @@ from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.files.tables import Table, open_table
-from hplus.statistic import Statistic
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.events import Reading, SplitEvents, read_events
 from hplus.studies.frames import Frame
