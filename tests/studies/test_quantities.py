@@ -234,11 +234,11 @@ def test_constant_columns_and_leaks_are_told_in_words():
     [
         (
             {"y": -1.0},
-            "y must hold numbers that are of at least 0, got 2 that are not, the first -1",
+            "y must be at least 0 in every row, got 2 rows where it is not, the first -1",
         ),
         (
             {"y": np.nan},
-            "y must hold numbers that are finite, got 2 that are not, the first nan in",
+            "y must be finite in every row, got 2 rows where it is not, the first nan in",
         ),
         ({"hour": np.inf}, "column 'hour' must hold finite values, got 2 missing or infinite, the"),
         ({"exposure": 0.0}, "exposure must be above 0 in every row, got 0 in row 4"),

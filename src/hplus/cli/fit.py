@@ -124,7 +124,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     found = facts(study)
     if output:
         save(study, output, summary=found)
-    _tell(study, found, output, as_json)
+    _tell(study, found, file, output, as_json)
 
 
 def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -140,7 +140,9 @@ def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(study: EventStudy, found: dict[str, Any], output: str | None, as_json: bool) -> None:
+def _tell(
+    study: EventStudy, found: dict[str, Any], file: str, output: str | None, as_json: bool
+) -> None:
     if as_json:
         print_json(found | {"model": output})
         return
@@ -149,5 +151,5 @@ def _tell(study: EventStudy, found: dict[str, Any], output: str | None, as_json:
     if output is None:
         note("The model was not saved: give -o model.hplus to use it later.")
     else:
-        words = shlex.join(["hplus", "report", output, study.reading_.file])
-        note(f"Saved {output}. Next: {words}")
+        events = [file] if file != "-" else []
+        note(f"Saved {output}. Next: {shlex.join(['hplus', 'report', output, *events])}")

@@ -127,7 +127,7 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     return {
         "rows": f"{count(found['rows'])}; {count(found['held_out'])} held out to test predictions",
-        "mean error": f"{short(error)}, against {short(plain)}",
+        "mean error": f"{short(error)}, against {short(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
         "importance": ", ".join(shares),
@@ -143,7 +143,7 @@ def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_
     for said in study.summary_["notes"]:
         note(f"Note: {said}")
     table = quantity_words(study.summary_, study.made_with_)
-    print_pairs(f"{study.made_with_['target']}, never below zero", table)
+    print_pairs(f"Predictions of {study.made_with_['target']}", table)
     if output is None:
         note("The model was not saved: give -o model.hplus to predict with it later.")
     else:

@@ -98,7 +98,7 @@ def open_table(path: str) -> Table:
         feed.close()
         return _parquet_table(path)
     feeds = [feed]
-    return text_table(path, feed.peek(), lambda: feeds.pop() if feeds else Feed(path))
+    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(path))
 
 
 def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:

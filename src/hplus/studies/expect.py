@@ -159,7 +159,8 @@ def _of_exposure(
             f"the model does not know its exposure, got {lasting}: fit with exposure=, for example "
             "exposure='365d'."
         )
-    return Period([(None, lasting.of(Amount(1.0, unit)))], str(lasting))
+    words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
+    return Period([(None, lasting.of(Amount(1.0, unit)))], words)
 
 
 def expect(

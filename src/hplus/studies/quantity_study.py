@@ -187,11 +187,11 @@ def _check_quantities(y: Any) -> Floats:
     y = as_floats("y", y)
     if y.ndim != 1:
         raise ValueError(f"y must be one number per row, got shape {y.shape}.")
-    for bad, rule in ((~np.isfinite(y), "finite"), (y < 0.0, "of at least 0")):
+    for bad, rule in ((~np.isfinite(y), "finite"), (y < 0.0, "at least 0")):
         first = np.flatnonzero(bad)
         if len(first):
             raise ValueError(
-                f"y must hold numbers that are {rule}, got {len(first)} that are not, the first "
+                f"y must be {rule} in every row, got {len(first)} rows where it is not, the first "
                 f"{y[first[0]]:.6g} in row {first[0]}: drop or correct those rows."
             )
     if len(y) < MIN_ROWS:
