@@ -35,7 +35,7 @@ from hplus import Gaussian, Intensity, Interval, KernelRegressor, Polygon, SoSRe
 from hplus.plotting import IntensityCurveDisplay
 from hplus.studies.frames import Frame
 from hplus.studies.streams import StreamStudy
-from hplus.tables.source import open_table
+from hplus.files.tables import open_table
 
 X = np.random.default_rng(0).random((40, 1))
 said = {}
