@@ -23,16 +23,9 @@ from hplus.cli.doors import (
     write_text,
 )
 from hplus.cli.live import summary
+from hplus.cli.options import amount_option, shape_option
 from hplus.cli.regress import predicted_quantities, quantity_words
-from hplus.cli.words import (
-    amount_option,
-    count,
-    count_row,
-    facts,
-    shape_option,
-    six_digits,
-    window_words,
-)
+from hplus.cli.summary import count_row, facts, fit_table
 from hplus.evaluation import check as check_rate
 from hplus.studies.draws import draw
 from hplus.studies.events import Events, placed, read_events
@@ -43,6 +36,7 @@ from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy
 from hplus.tables.source import TableError, open_table
+from hplus.wording import count, six_digits
 
 
 @click.command(
@@ -274,7 +268,7 @@ def info(model: str, as_json: bool) -> None:
 def _known(study: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """What a model knows, as plain data and in words."""
     if isinstance(study, EventStudy):
-        return facts(study), window_words(study, facts(study))
+        return facts(study), fit_table(study, facts(study))
     if isinstance(study, QuantityStudy):
         return study.summary_, quantity_words(study)
     found = summary(study) if isinstance(study, StreamStudy) else {"parameters": str(study)}

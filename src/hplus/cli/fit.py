@@ -19,17 +19,11 @@ from hplus.cli.doors import (
     print_pairs,
     progress_bar,
 )
-from hplus.cli.words import (
-    amount_option,
-    count,
-    facts,
-    made_with,
-    names_option,
-    numbers_option,
-    window_words,
-)
+from hplus.cli.options import amount_option, names_option, numbers_option
+from hplus.cli.summary import facts, fit_table, made_with
 from hplus.studies.plans import plan
 from hplus.studies.study import EventStudy
+from hplus.wording import count
 
 EXAMPLE = """
 \b
@@ -136,7 +130,7 @@ def _tell(study: EventStudy, output: str | None, as_json: bool) -> None:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(study, found))
+    print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(study, found))
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to ask it later.")
     else:

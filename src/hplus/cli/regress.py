@@ -23,12 +23,14 @@ from hplus.cli.doors import (
     print_pairs,
     progress_bar,
 )
-from hplus.cli.words import count, made_with, names_option, short, six_digits
+from hplus.cli.options import names_option
+from hplus.cli.summary import made_with
 from hplus.studies.columns import CURVE_POINTS, Column
 from hplus.studies.events import Reading
 from hplus.studies.quantities import QuantityStudy
 from hplus.tables.columns import Columns, read_columns
 from hplus.tables.source import Table, TableError, open_table
+from hplus.wording import count, rounded, six_digits
 
 
 @click.command(
@@ -116,11 +118,11 @@ def quantity_words(study: QuantityStudy) -> dict[str, str]:
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     return {
         "rows": f"{count(found['rows'])}, {count(found['held_out'])} of them held out in turn",
-        "mean error": f"{short(error)}, where always saying the mean errs by {short(plain)}",
+        "mean error": f"{rounded(error)}, where always saying the mean errs by {rounded(plain)}",
         "explained": f"{found['explained']:.0%} of the deviance",
         "intervals": f"{found['level']:.0%} wanted, {inside}",
         "what matters": ", ".join(shares),
-        "seconds": short(study.made_with_.get("seconds", float("nan"))),
+        "seconds": rounded(study.made_with_.get("seconds", float("nan"))),
     }
 
 

@@ -22,15 +22,15 @@ Example:
 @click.argument("model")
 @click.argument("events", required=False)
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE")
-@click.option("--title", help="Of the page.")
+@click.option("--title", help="Title of the page.")
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
 @json_option
 def report(model: str, events: str | None, output: str, as_json: bool, **options: Any) -> None:
-    """One HTML page with the map or curve, hot spots, fit and scores; it needs no network.
+    """Write one HTML page with the map or curve, hot spots, fit and scores; it needs no network.
 
-    With EVENTS, such as the file that was fitted, they are drawn on the map.
+    EVENTS, usually the file that the model was fitted to, are drawn on the map.
     """
-    from hplus.report import write_report
+    from hplus.display.page import write_report
     from hplus.studies.events import sample_events
 
     check_writable(output)

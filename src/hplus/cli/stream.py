@@ -14,7 +14,8 @@ from hplus import save
 from hplus.cli.doors import Refusal, check_writable, note, note_dropped
 from hplus.cli.fit import frame_options, plan_words
 from hplus.cli.live import View, view_of
-from hplus.cli.words import amount_option, count, made_with
+from hplus.cli.options import amount_option
+from hplus.cli.summary import made_with
 from hplus.streaming.methods import METHODS
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
@@ -23,6 +24,7 @@ from hplus.studies.streams import AT_ONCE, StreamStudy
 from hplus.tables.feeds import Feed
 from hplus.tables.lines import Lines, start_table
 from hplus.tables.source import Table, open_table
+from hplus.wording import count
 
 NO_END = "2100-01-01"
 """Until when times that go round a cycle are watched, if nobody says."""
