@@ -153,7 +153,7 @@ def window_words(window: Window) -> str:
     sides = sides_words((high - low).tolist(), window.axis_units)
     if window.box_bounds() is not None:
         return sides
-    return f"{quantity(window.volume, window.volume_unit)} within {sides}"
+    return f"{rounded(window.volume)} {window.volume_unit}".strip() + f" within {sides}"
 
 
 def per(*units: str) -> str:

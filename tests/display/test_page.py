@@ -83,7 +83,7 @@ def test_pages_name_no_address(shown, shape):
 def test_pages_can_be_made_without_events(studied, shape):
     read = Reader(report_html(studied(shape)[0]))
     assert "main-figure" in read.ids
-    assert "observed" not in read.text
+    assert "actual" not in read.text
 
 
 def test_numbers_are_never_shown_in_full_precision(shown):

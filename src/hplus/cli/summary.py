@@ -19,6 +19,7 @@ from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
 from hplus.studies.study import EventStudy
 from hplus.wording import (
+    TIED,
     count,
     listed,
     place_words,
@@ -89,7 +90,7 @@ def fit_table(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
         "exposure" if clock is None else "period": found["time"]
         or (str(study.exposure_) * bool(unit)),
         "expected": f"{rounded(found['expected'])} events{f' per {unit}' * bool(unit)}",
-        "busiest at": f"{place_words(peak)}: {rounded(rate)} {each}",
+        "busiest at": f"{place_words(peak).replace(TIED, ' ')}: {rounded(rate)} {each}",
         "scales": listed(found["scales"]),
     }
     if held is None:
@@ -132,6 +133,5 @@ def made_with(began: float, seed: int, command: str | None = None) -> dict[str, 
 
 def gain_words(gain: float, error: float, events: int) -> str:
     """A gain in nats, and what it means."""
-    odds = f"{np.exp(gain):.2f} times" if gain < MOST_GAIN else "far more than 100 times"
-    each = f"each of {count(events)} held-out events is {odds} as likely"
-    return f"{gain:+.3f} ± {error:.3f} nats per event: {each}"
+    odds = f"{np.exp(gain):.2f} times" if gain < MOST_GAIN else "over 100 times"
+    return f"{gain:+.3f} ± {error:.3f} nats: {count(events)} held-out events {odds} as likely"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from hplus._checks import Floats
@@ -12,6 +10,7 @@ from hplus.display.chart_axes import ChartAxis, log_marks
 from hplus.display.data.check_data import CalibrationData, RescaledTimes
 from hplus.display.data.margins import Concentration
 from hplus.display.page_figures import PageCurve
+from hplus.studies.study import Holdout
 from hplus.wording import TIED, percent, rounded
 
 WIDE, NARROW = (880.0, 330.0), (400.0, 300.0)
@@ -23,14 +22,6 @@ ENDS = (0.0, 1.0)
 
 BAR_HEIGHT = 56.0
 """Height of a bar with its name."""
-
-
-class Score(NamedTuple):
-    """A model, its gain over a constant rate and the standard error, 0 if there is none."""
-
-    name: str
-    gain: float
-    error: float
 
 
 def rate_chart(curve: PageCurve, *, wide: bool) -> Shape:
@@ -118,26 +109,30 @@ def concentration_chart(dense: Concentration, extent: str) -> Shape:
     )
 
 
-def score_bars(scores: list[Score]) -> Shape:
-    """Bars of scores with their standard errors; the first is ours."""
-    high = max(0.02, 1.15 * max(score.gain + score.error for score in scores))
-    low = min(0.0, 1.15 * min(score.gain - score.error for score in scores))
+def score_bars(held: Holdout) -> Shape:
+    """Gains of three models over a constant rate, ours with its standard error."""
+    gains = {
+        "This model": held.gain,
+        "Kernel density estimate": held.kde_gain,
+        "Constant rate": 0.0,
+    }
+    high = max(0.02, 1.15 * max(held.gain + held.gain_error, held.kde_gain))
+    low = min(0.0, 1.15 * min(held.gain - held.gain_error, held.kde_gain))
     x, y = ChartAxis("nats per event", low, high), ChartAxis("", 0.0, 1.0)
-    canvas = Canvas(x, y, CHART_SIZE[0], BAR_HEIGHT * len(scores) + 44.0, 12.0, 16.0, 4.0, 42.0)
-    bars = [_bar(canvas, score, i) for i, score in enumerate(scores)]
-    return canvas.svg(*canvas.x_axis(4, lines=True), *bars, label="Scores on held-out events")
+    canvas = Canvas(x, y, CHART_SIZE[0], BAR_HEIGHT * len(gains) + 44.0, 12.0, 16.0, 4.0, 42.0)
+    bars = [_bar(canvas, name, gain, i) for i, (name, gain) in enumerate(gains.items())]
+    a, b = canvas.px(held.gain - held.gain_error), canvas.px(held.gain + held.gain_error)
+    whisker = shape("path", class_="whisker", d=f"M{a:.1f} 32H{b:.1f}M{a:.1f} 28v8M{b:.1f} 28v8")
+    label = "Scores on held-out events"
+    return canvas.svg(*canvas.x_axis(4, lines=True), *bars, whisker, label=label)
 
 
-def _bar(canvas: Canvas, score: Score, i: int) -> Shape:
-    zero, x, y = canvas.px(0.0), canvas.px(score.gain), BAR_HEIGHT * i + 24.0
-    a, b = canvas.px(score.gain - score.error), canvas.px(score.gain + score.error)
-    whisker = f"M{a:.1f} {y + 8:.1f}H{b:.1f}M{a:.1f} {y + 4:.1f}v8M{b:.1f} {y + 4:.1f}v8"
+def _bar(canvas: Canvas, name: str, gain: float, i: int) -> Shape:
+    zero, x, y = canvas.px(0.0), canvas.px(gain), BAR_HEIGHT * i + 24.0
     box = {"x": min(zero, x), "y": y, "width": max(abs(x - zero), 1.5), "height": 16.0, "rx": 2.0}
-    gain = written(canvas.width - canvas.right, y - 7.0, rounded(score.gain, 2), "end", "bar-value")
     return shape(
         "g",
-        written(canvas.left, y - 7.0, score.name, "start", "bar-name"),
-        gain,
+        written(canvas.left, y - 7.0, name, "start", "bar-name"),
+        written(canvas.width - canvas.right, y - 7.0, rounded(gain, 2), "end", "bar-value"),
         shape("rect", class_="theirs" if i else "ours", **box),
-        shape("path", class_="whisker", d=whisker) if score.error > 0.0 else None,
     )

@@ -25,44 +25,20 @@ TOPPED_SHARE = 0.02
 STEEP_RATIOS = (2.5, 16.0)
 """Rate of the last colour over that of a usual event from which colours follow a root of it."""
 
-DARKEST, LIGHTEST = 0.20, 0.94
-"""Lightness of its ends, from 0 for black to 1 for white."""
-
-TO_CONES = np.array(
-    [
-        [1.0, 0.3963377774, 0.2158037573],
-        [1.0, -0.1055613458, -0.0638541728],
-        [1.0, -0.0894841775, -1.2914855480],
-    ]
+STOPS = (
+    "100f37 22124c 38155d 4f176a 691971 821d73 9b2470 b32f6a c83e61 d85058 e56550 ee7d4c f39551 "
+    "f5ad60 f5c477 f5d994 f6edb3"
 )
-TO_LINEAR = np.array(
-    [
-        [4.0767416621, -3.3077115913, 0.2309699292],
-        [-1.2684380046, 2.6097574011, -0.3413193965],
-        [-0.0041960863, -0.7034186147, 1.7076147010],
-    ]
-)
-"""From OKLab to cube roots of the responses of the eye's cones, from those to linear RGB."""
+"""From night blue over red to light yellow, in steps of lightness that look even (OKLCh)."""
 
 
 @cache
 def ramp() -> Bytes:
-    """Red, green and blue from night blue over red to light yellow, (256, 3).
-
-    A path in OKLCh, in which equal steps look equal: lightness rises evenly, the hue turns by half
-    a circle, and the chroma rises and falls within what a screen can show.
-    """
-    t = np.linspace(0.0, 1.0, RAMP_COLOURS)
-    L, hue = DARKEST + (LIGHTEST - DARKEST) * t, np.deg2rad(278.0 + 182.0 * t)
-    rgb = np.clip(_linear_rgb(L, 0.075 + 0.1 * np.sin(np.pi * t**0.9), hue), 0.0, 1.0)
-    encoded = np.where(rgb <= 0.0031308, 12.92 * rgb, 1.055 * rgb ** (1.0 / 2.4) - 0.055)
-    return np.round(255.0 * encoded).astype(np.uint8)
-
-
-def _linear_rgb(L: Floats, chroma: Floats, hue: Floats) -> Floats:
-    """OKLCh in linear RGB, outside [0, 1] where a screen cannot show it, (n, 3)."""
-    lab = np.stack([L, chroma * np.cos(hue), chroma * np.sin(hue)], axis=1)
-    return (lab @ TO_CONES.T) ** 3 @ TO_LINEAR.T
+    """Red, green and blue of each colour, (256, 3)."""
+    stops = np.array([list(bytes.fromhex(stop)) for stop in STOPS.split()], dtype=float)
+    at = np.linspace(0.0, len(stops) - 1.0, RAMP_COLOURS)
+    channels = [np.interp(at, np.arange(len(stops)), channel) for channel in stops.T]
+    return np.round(np.stack(channels, axis=1)).astype(np.uint8)
 
 
 def hex_colour(share: float) -> str:

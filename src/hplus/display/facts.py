@@ -142,7 +142,7 @@ def tiles(
         found.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
     found += _time_tiles(study)
     if place is not None:
-        found.append(Fact("Highest rate", rounded(place.shading.peak), place.unit))
+        found.append(Fact("Highest rate", rounded(place.highest), place.unit))
     elif curve is not None:
         found.append(Fact("Highest rate", rounded(float(curve.data.rate.max())), curve.unit))
     return tuple(found)

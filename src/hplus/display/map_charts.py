@@ -66,21 +66,13 @@ def _proportion(data: MapData) -> float:
 
 def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) -> tuple[Shape, ...]:
     """Shapes cut along the outline of a window, and the outline; `name` is unique in the page."""
-    rings = _rings(canvas, place)
+    rings = [line_path(canvas.pixels(*ring.T)) for ring, _ in outline(place)]
+    d = "".join(f"{ring}Z" for ring in rings)
     return (
-        _clip_path(rings, name),
+        shape("clipPath", shape("path", d=d, clip_rule="evenodd"), id=name),
         shape("g", *inside, clip_path=f"url(#{name})"),
-        shape("path", class_="outline", d=rings),
+        shape("path", class_="outline", d=d),
     )
-
-
-def _rings(canvas: Canvas, place: Window) -> str:
-    """The outline of a window as one path."""
-    return "".join(f"{line_path(canvas.pixels(*ring.T))}Z" for ring, _ in outline(place))
-
-
-def _clip_path(rings: str, name: str) -> Shape:
-    return shape("clipPath", shape("path", d=rings, clip_rule="evenodd"), id=name)
 
 
 def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
@@ -177,26 +169,13 @@ def _bar_marks(colours: Shading) -> list[Mark]:
     return marks
 
 
-def small_map(part: PartMap) -> Shape:
-    """A map without axes, to be compared with its neighbours; `small_window` cuts it."""
-    canvas = _small_canvas(part.data)
-    return canvas.svg(
-        shape("g", _image(canvas, part), clip_path="url(#window-small)"),
-        shape("path", class_="outline", d=_rings(canvas, part.data.place)),
-        label=f"Map of the rate, {part.label}",
-    )
-
-
-def small_window(part: PartMap) -> Shape:
-    """The outline along which all small maps are cut."""
-    cut = _clip_path(_rings(_small_canvas(part.data), part.data.place), "window-small")
-    return shape("svg", cut, class_="unseen", aria_hidden="true")
-
-
-def _small_canvas(data: MapData) -> Canvas:
-    x, y = (ChartAxis("", float(edges[0]), float(edges[-1])) for edges in (data.x, data.y))
-    ratio = float(np.clip(_proportion(data), FLATTEST, TALLEST))
-    return Canvas(x, y, SMALL_WIDTH, SMALL_WIDTH * ratio, 0.0, 0.0, 0.0, 0.0)
+def small_map(part: PartMap, index: int) -> Shape:
+    """A map without axes, to be compared with its neighbours."""
+    x, y = (ChartAxis("", float(e[0]), float(e[-1])) for e in (part.data.x, part.data.y))
+    ratio = float(np.clip(_proportion(part.data), FLATTEST, TALLEST))
+    canvas = Canvas(x, y, SMALL_WIDTH, SMALL_WIDTH * ratio, 0.0, 0.0, 0.0, 0.0)
+    cut = _cut_out(canvas, part.data.place, f"window-{index}", _image(canvas, part))
+    return canvas.svg(*cut, label=f"Map of the rate, {part.label}")
 
 
 def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:

@@ -46,12 +46,16 @@ Cell = str | float
 @final
 @value
 class PageMap(Value):
-    """A map of the rate on two axes, its colours, its unit in words, and dots for events."""
+    """A map of the rate on two axes, its colours, its unit in words, and dots for events.
+
+    `highest` is the highest rate, which may lie between the centres of pixels.
+    """
 
     data: MapData
     shading: Shading
     axes: tuple[ChartAxis, ChartAxis]
     unit: str
+    highest: float
     events: Floats | None
 
 
@@ -135,11 +139,12 @@ def page_map(study: EventStudy, sums: Margins, events: Floats | None) -> PageMap
         return None
     unit, parts = period_unit(study) if sums.line is not None else (_exposure_unit(study), 1.0)
     size = (f.window.volume_unit,) if same_unit(f.window) else f.window.axis_units
-    factor, words = readable(float(f.values.max()) / parts, *size, unit)
+    highest = f.peak()[1] / parts
+    factor, words = readable(highest, *size, unit)
     data = place_map(f, factor / parts)
     axes = (frame_axis(study.frame, 0), frame_axis(study.frame, 1))
     dots = None if events is None else thinned(events, MOST_DOTS)[:, :2]
-    return PageMap(data, shading(data.rate), axes, words, dots)
+    return PageMap(data, shading(data.rate), axes, words, factor * highest, dots)
 
 
 def page_curve(study: EventStudy, sums: Margins, events: Floats | None) -> PageCurve | None:
