@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load as load_tensors
 
-from hplus.storage.documents import CLASSES
 from hplus.storage.files import CODES, digest
+from hplus.storage.registry import stored_names
 
 Json = dict[str, Any]
 Draw = random.Random
@@ -200,7 +200,7 @@ def _nested(draw: Draw) -> Any:
 
 
 def _class_name(draw: Draw) -> str:
-    return draw.choice(sorted(CLASSES))
+    return draw.choice(sorted(stored_names()))
 
 
 NASTY: list[Callable[[Draw], Any]] = [

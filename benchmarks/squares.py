@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from hplus import Full, Gaussian, Nugget, SoSRegressor
 from hplus.losses import Squared
-from hplus.solvers.reference import full_cone_reference
-from hplus.solvers.squares import feature_map
+from hplus.solvers.sos.learning import feature_map
+from hplus.solvers.sos.reference import full_cone_reference
 
 SMOOTH, ROUGH = Gaussian(0.75), Gaussian(0.75) + 0.01 * Nugget()
 

@@ -39,8 +39,8 @@ from hplus import (
     StreamingRegressor,
 )
 from hplus.evaluation import paired
-from hplus.streaming.atoms import INVERSE, multiply
-from hplus.streaming.machine import Machine
+from hplus.streaming.engine.atoms import INVERSE, multiply
+from hplus.streaming.engine.learner import Learner
 from hplus.streaming.steps import RootStep
 from hplus.windows import Window
 
@@ -91,8 +91,8 @@ def warm(setting: Setting) -> StreamingIntensity:
     return model
 
 
-def machine_of(model: Any) -> Machine:
-    return model._live(model._machine)[0]
+def learner_of(model: Any) -> Learner:
+    return model._live(model._new_learner)[0]
 
 
 def speed(setting: Setting) -> None:
@@ -103,16 +103,16 @@ def speed(setting: Setting) -> None:
     n, rate = model.n_atoms_, CHUNK / seconds
     row(f"{setting.name}: atoms", n, least=setting.least, most=setting.most)
     row(f"{setting.name}, {n} atoms: events/s", rate, least=setting.speed)
-    bare, own = products(machine_of(model))
+    bare, own = products(learner_of(model))
     row(f"{setting.name}: share of {bare:,.0f} bare BLAS products P @ k a second", rate / bare)
     row(f"{setting.name}: share of {own:,.0f} of the engine's products a second", rate / own)
     textbook(setting.name, model, rate)
 
 
-def products(machine: Machine) -> tuple[float, float]:
+def products(learner: Learner) -> tuple[float, float]:
     """Products of P with a vector in a second: by BLAS, and by the engine's own loop."""
-    n, times = machine.size, 20_000
-    P, k, out = machine.state.matrices[INVERSE], np.ones(machine.size), np.empty(machine.size)
+    n, times = learner.size, 20_000
+    P, k, out = learner.state.matrices[INVERSE], np.ones(learner.size), np.empty(learner.size)
     compact = P[:n, :n].copy()
     repeat(P, n, k, out, 1)  # compiles
     bare, _ = best(lambda: [np.dot(compact, k, out=out) for _ in range(times)], 5)
@@ -130,9 +130,9 @@ def repeat(P, n, k, out, times):  # type: ignore[no-untyped-def]
 def textbook(name: str, model: StreamingIntensity, rate: float) -> None:
     """The next events, from the same state, by NumPy."""
     X = events(600, model.window.dimension, seed=2)
-    theirs, parts = TextbookStream(machine_of(model)), np.split(X, 3)
+    theirs, parts = TextbookStream(learner_of(model)), np.split(X, 3)
     slow = 200 / min(best(lambda part=part: theirs.learn(part), 1)[0] for part in parts)
-    difference = theirs.differs_from(machine_of(model.partial_fit(X)))
+    difference = theirs.differs_from(learner_of(model.partial_fit(X)))
     row(f"{name}: speed, ours / NumPy KOMP ({slow:,.0f} events/s)", rate / slow, least=300)
     row(f"{name}: largest difference of weights, same atoms", difference, most=1e-6)
 

@@ -21,9 +21,9 @@ settings.load_profile("house")
 def pytest_configure():
     """Machine code that is older than what it was made from goes: numba looks at one file only."""
     folder = Path(find_spec("hplus").origin).parent
-    sources = [*folder.glob("streaming/*.py"), folder / "kernels/compiled.py"]
+    sources = [*folder.glob("streaming/engine/*.py"), folder / "kernels/compiled.py"]
     newest = max(source.stat().st_mtime for source in sources)
-    for kept in folder.glob("*/__pycache__/*.nb[ci]"):
+    for kept in folder.rglob("__pycache__/*.nb[ci]"):
         with suppress(FileNotFoundError):  # another worker was quicker
             if kept.stat().st_mtime < newest:
                 kept.unlink()

@@ -191,15 +191,15 @@ KERNELS = [
     ("diagonal of a line", "X", lambda: G.diag([1.0, 2.0]), ValueError, "two dimensions"),
     ("endless features", "Gaussian", lambda: G.features(X), ValueError, "approximate it"),
     ("points too far apart", "scale", lambda: Gaussian(1e-300)([[0.0], [1e99]]), OverflowError,
-     "points divided by the scale .* overflow: rescale them"),
+     "points divided by the scale .* overflow: rescale the points"),
     ("a Gram matrix too large", "kernel", lambda: G(np.zeros((10**6, 1))), MemoryError, "7450.6"),
     ("is_psd of a line", "X", lambda: is_psd(G, [1.0, 2.0]), ValueError, "two dimensions"),
     ("is_psd of NaN", "function", lambda: is_psd(Custom(nan_gram), X), ValueError, "144 NaN"),
     ("unknown part", "scal", lambda: G.replace(scal=2), ValueError, "Gaussian has no parameter"),
 ]  # fmt: skip
 
-ANOTHER = "must be combined with another Function, got"
-SHARED = "must share their columns and outputs"
+ANOTHER = "can only be combined with another Function, got"
+SHARED = "must have equal numbers of columns and outputs"
 FACTOR = "factor of a function must be a finite number, got"
 FUNCTIONS = [
     ("name as kernel", "kernel", lambda: Function("rbf", X, Y), TypeError, "such as Gaussian"),
@@ -245,7 +245,7 @@ WINDOWS = [
     ("box without volume", "volume", lambda: Box([0] * 4, [1e-99] * 4), ValueError, "rescale"),
     ("box without end", "high", lambda: Box([0], [np.inf]), ValueError, "one finite number for"),
     ("crossed polygon", "outer", lambda: Polygon(np.take(SQUARE, [0, 2, 1, 3], 0)), ValueError,
-     r"self-intersection near \(0.5, 0.5\): mend"),
+     r"self-intersection near \(0.5, 0.5\): correct"),
     ("polygon on a line", "outer", lambda: Polygon([[0, 0], [1, 1], [2, 2]]), ValueError, "area"),
     ("polygon of two corners", "outer", lambda: Polygon(SQUARE[:2]), ValueError, "at least 3"),
     ("hole outside", "holes", lambda: Polygon(SQUARE, [np.add(SQUARE, 5)]), ValueError, "outside"),
@@ -403,7 +403,7 @@ SETTINGS = [
 ]  # fmt: skip
 
 RATES = {"y": LABELS, "loss": "poisson_log"}
-REAL = "y must hold real numbers only, got"
+REAL = "y must contain only real numbers, got"
 REGRESSION = [
     ("two outputs for one loss", "y", regress(y=X, loss="huber"), ValueError, "for each column"),
     ("text as y", "y", regress(y=["a", "b"] * 6), TypeError,
@@ -454,7 +454,7 @@ CLASSIFICATION = [
 ]  # fmt: skip
 
 DAYS = pd.date_range("2020-01-01", periods=12)
-REALS = "X must hold real numbers only, got"
+REALS = "X must contain only real numbers, got"
 POINTS = [
     ("no rows", np.ones((0, 2)), ValueError, r"one row, got 0 sample\(s\) .* minimum of 1"),
     ("an empty list", [], ValueError, r"one row, got 0 sample\(s\)"),
@@ -627,7 +627,7 @@ def test_labels_in_one_column_are_taken_with_a_warning():
 def test_a_fit_that_needs_too_much_memory_is_refused_before_it_takes_any(fit, monkeypatch):
     monkeypatch.setattr(_checks, "memory_limit", lambda: 2.0**30)
     call = fit(np.arange(20_000.0)[:, None], np.arange(20_000) % 2)
-    pattern = r"needs \d+\.\d GiB and 1\.0 GiB can be had: .*landmarks"
+    pattern = r"needs \d+\.\d GiB, but only 1\.0 GiB is available: .*landmarks"
     tracemalloc.start()
     try:
         refused(call, MemoryError, "landmarks", pattern)
@@ -698,7 +698,7 @@ def test_a_path_that_is_no_file_is_refused(path):
         (regress(kernel=Scalar(lambda A: A[:, 0])), ValueError, "kernel", "a Python callable"),
         (lambda: G, TypeError, "model", r"got Gaussian\(1.0\)"),
         (lambda: KernelRegressor, TypeError, "model", "must be an estimator"),
-        (SVC, TypeError, "model", "must be an estimator that is storable"),
+        (SVC, TypeError, "model", "must be an estimator that can be stored"),
     ],
     ids=["unfitted", "Custom", "Scalar", "kernel", "class", "foreign"],
 )

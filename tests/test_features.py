@@ -244,7 +244,7 @@ def test_bad_data_get_one_clear_sentence(choice, rng):
         choose(a, X, np.zeros(5))
     with pytest.raises(ValueError, match="X must have 2 columns, got 1"):
         choose(a, X)(X[:, :1])
-    with pytest.raises(ValueError, match="X must hold finite numbers"):
+    with pytest.raises(ValueError, match="X must contain only finite numbers"):
         choose(a, X)(X * np.nan)
     with pytest.raises(ValueError, match="cannot be used to seed"):
         choice(3, random_state="today")

@@ -2,8 +2,10 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import os
+import pkgutil
 import stat
 import sys
 from enum import Enum
@@ -18,13 +20,13 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+import hplus
 from hplus import features, losses, windows
 from hplus import kernels as k
 from hplus.positivity import CONES, SumOfSquares
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
-from hplus.storage import documents, files, load, save, storable
-from hplus.storage.documents import CLASSES, VALUES
+from hplus.storage import documents, files, load, registry, save, storable
 
 CITY = windows.Polygon([[0, 0], [4, 0], [4, 3], [0, 3]], holes=[[[1, 1], [2, 1], [2, 2]]])
 INSTANCES = [
@@ -188,9 +190,10 @@ def test_the_instances_above_are_of_every_class_that_can_be_saved():
         return {type(part), *(type(p) for p in inside.values())}
 
     covered = set().union(*map(classes, INSTANCES))
-    assert set(VALUES.values()) - covered == {k.Scalar, k.Custom}
+    values = [registry.find_class(name) for name in registry.stored_names() if "." in name]
+    assert set(values) - covered == {k.Scalar, k.Custom}
     families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES, CONES)
-    assert len(VALUES) == sum(map(len, families))
+    assert len(values) == sum(map(len, families))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -347,7 +350,7 @@ def test_a_header_above_the_limit_is_refused_by_save_and_by_load(tmp_path, monke
     [
         (Smoother(), NotFittedError, "Smoother must be fitted before it is saved"),
         (k.Gaussian(1.0), TypeError, r"must be an estimator.*Gaussian\(1.0\)"),
-        (BaseEstimator(), TypeError, "must be an estimator that is storable"),
+        (BaseEstimator(), TypeError, "must be an estimator that can be stored"),
     ],
 )
 def test_only_fitted_storable_estimators_can_be_saved(model, error, message, tmp_path):
@@ -379,8 +382,74 @@ def test_a_class_is_storable_if_it_is_of_a_known_kind_and_its_name_is_free():
     with pytest.raises(ValueError, match="a name of its own"):
         storable(type("Function", (BaseEstimator,), {}))
     twin = type("Smoother", (Smoother,), {"__module__": __name__})
-    assert storable(twin) is twin is CLASSES["Smoother"]
-    assert storable(Smoother) is CLASSES["Smoother"]
+    assert storable(twin) is twin is registry.find_class("Smoother")
+    assert storable(Smoother) is registry.find_class("Smoother")
+
+
+def test_every_line_of_the_registry_names_a_class_of_that_name_and_module():
+    for name in registry.stored_names():
+        cls = registry.find_class(name)
+        assert cls.__name__ == name.rpartition(".")[2], name
+        assert registry.registered_name(cls) == name
+        if name in registry.MODULE_OF:
+            assert cls.__module__ == registry.MODULE_OF[name], f"{name} has moved: change its line"
+
+
+def test_every_public_estimator_and_value_of_a_stored_kind_is_in_the_registry():
+    public = (getattr(hplus, name) for name in hplus.__all__)
+    kinds = [cls for cls in public if isinstance(cls, type)]
+    missing = {cls.__name__ for cls in kinds if registry.registered_name(cls) is None}
+    assert missing == {"RateRatio"}, "add them to MODULES in hplus/storage/registry.py"
+
+
+def test_all_classes_of_the_package_are_registered_by_name():
+    for module in pkgutil.walk_packages(hplus.__path__, "hplus."):
+        importlib.import_module(module.name)
+    stray = [name for name, cls in registry.OWN.items() if cls.__module__.startswith("hplus.")]
+    assert stray == [], "add them to MODULES in hplus/storage/registry.py"
+
+
+def test_former_names_lead_to_classes_and_fields_of_today():
+    assert not set(registry.FORMER_NAMES) & set(registry.stored_names())
+    assert set(registry.FORMER_NAMES.values()) <= set(registry.stored_names())
+    assert set(registry.FORMER_FIELDS) <= set(registry.stored_names())
+
+
+def test_files_with_former_names_of_classes_and_fields_are_read_and_saved_with_the_new(
+    tmp_path, monkeypatch
+):
+    save(smoother(Summary(Season.WET, np.ones(2)), fitted=k.Gaussian(1.0)), tmp_path / "old.hplus")
+    tensors, document = opened(tmp_path / "old.hplus")
+    text = json.dumps(document["model"])
+    for new, old in (("Smoother", "Blur"), ("kernels.Gaussian", "kernels.Normal"),
+                     ("coef_", "alpha_"), ("season", "weather"), ("extra", "more")):  # fmt: skip
+        text = text.replace(f'"{new}"', f'"{old}"')
+    document["model"] = json.loads(text)
+    save_file(tensors, tmp_path / "old.hplus", {"hplus": json.dumps(sealed(document))})
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load(tmp_path / "old.hplus")
+    names = {"Blur": "Smoother", "kernels.Normal": "kernels.Gaussian"}
+    fields = {"Smoother": {"alpha_": "coef_", "more": "extra"}, "Summary": {"weather": "season"}}
+    monkeypatch.setattr(registry, "FORMER_NAMES", names)
+    monkeypatch.setattr(registry, "FORMER_FIELDS", fields)
+    model = load(tmp_path / "old.hplus")
+    assert same(model, smoother(Summary(Season.WET, np.ones(2)), fitted=k.Gaussian(1.0)))
+    save(model, tmp_path / "new.hplus")
+    written = json.dumps(opened(tmp_path / "new.hplus")[1]["model"])
+    assert not any(f'"{old}"' in written for old in ("Blur", "kernels.Normal", "alpha_", "more"))
+
+
+@pytest.mark.parametrize(
+    "name", ["os.path", "kernels.os", "hplus.kernels:Gaussian", "", "antigravity"]
+)
+def test_a_file_cannot_have_other_modules_imported(name, tmp_path):
+    save(smoother(), tmp_path / "model.hplus")
+    tensors, document = opened(tmp_path / "model.hplus")
+    document["model"]["model"] = name
+    save_file(tensors, tmp_path / "model.hplus", {"hplus": json.dumps(sealed(document))})
+    with pytest.raises(ValueError, match="is not known here"):
+        load(tmp_path / "model.hplus")
+    assert "antigravity" not in sys.modules
 
 
 STEPS = ["_write", "_write", "_write", "_sync", "_rename", "_sync"]

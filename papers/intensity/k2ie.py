@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hplus import Gaussian, Interval, product_integral
-from hplus.solvers.squares import feature_map
+from hplus.solvers.sos.learning import feature_map
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ import hplus
 from hplus import Function, Gaussian, KernelClassifier, KernelRegressor, Laplace, datasets
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Loss, PiecewiseLinear, as_loss
-from hplus.solvers.descent import risk_gradient
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.descent import risk_gradient
+from hplus.solvers.machines.risk import Risk
 from hplus.space import evaluation_gradient
 
 Floats = NDArray[np.float64]

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
 from hplus import Density, Full, Gaussian, HeteroscedasticRegressor, SumOfSquares
-from hplus.solvers.squares import feature_map, learn, likelihood
+from hplus.solvers.sos.learning import feature_map, learn, likelihood
 
 Floats = NDArray[np.float64]
 Sample = tuple[Floats, Floats]

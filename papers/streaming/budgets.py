@@ -77,10 +77,10 @@ def _regret(penalty: float, X: Floats, y: Ints) -> Regret:
         np.maximum(1.0 - y * best.decision_function(X), 0),
     )
     step, budget = norm / np.sqrt(T), Unlimited()
-    machine = build(
+    learner = build(
         supervised_rule(loss_part(Hinge()), FixedStep(step), 0.0, budget), kernel, 2, budget
     )
-    z = machine.learn(np.array(X), y.astype(np.float64), np.ones(T))
+    z = learner.learn(np.array(X), y.astype(np.float64), np.ones(T))
     losses = np.maximum(1.0 - y * z, 0.0)
     # ‖f*‖²/2η + ηt/2 for slopes and kernels of size 1, which is ‖f*‖√T at t = T
     bound = 0.5 * norm**2 / step + 0.5 * step * np.arange(1, T + 1)

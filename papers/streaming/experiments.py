@@ -15,9 +15,10 @@ from hplus.datasets import curry
 from hplus.evaluation import gain, paired, thin
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.streaming.machine import Machine, start, start_grid
-from hplus.streaming.nodes import grid_for, nodes_within
-from hplus.streaming.rules import IDENTITY, IN_F, PROCESS
+from hplus.streaming.engine.learner import Learner as Stream
+from hplus.streaming.engine.learner import start, start_grid
+from hplus.streaming.engine.nodes import grid_for, nodes_within
+from hplus.streaming.engine.rules import IDENTITY, IN_F, PROCESS
 from hplus.streaming.settings import budget_part, method_part, rule, step_part
 from hplus.streaming.steps import RootStep
 from hplus.windows import Window
@@ -163,23 +164,23 @@ def negative_data(checks: int = 40) -> list[Below]:
     ]  # fmt: skip
 
 
-def _below(name: str, machine: Machine, X: Floats, checks: int) -> Below:
+def _below(name: str, stream: Stream, X: Floats, checks: int) -> Below:
     x, events, below = np.linspace(0.0, 50.0, 1001)[:, None], 0, []
     counts = []
     for chunk in np.array_split(X, checks):
-        machine.learn(chunk, np.zeros(len(chunk)), np.ones(len(chunk)))
+        stream.learn(chunk, np.zeros(len(chunk)), np.ones(len(chunk)))
         events += len(chunk)
         counts.append(float(events))
-        below.append(float(np.mean(value_of(machine, x) < 0.0)))
-    impossible = int(np.sum(value_of(machine, X) <= 0.0))
-    f, atoms = value_of(machine, x), machine.status.atoms
+        below.append(float(np.mean(value_of(stream, x) < 0.0)))
+    impossible = int(np.sum(value_of(stream, X) <= 0.0))
+    f, atoms = value_of(stream, x), stream.status.atoms
     return Below(name, x[:, 0], f, np.array(counts), np.array(below), impossible, atoms)
 
 
-def value_of(machine: Machine, X: Floats) -> Floats:
+def value_of(stream: Stream, X: Floats) -> Floats:
     """f(X[i]): z, or e^z."""
-    z = machine.values(X)
-    return z if machine.rule.link == IDENTITY else np.exp(z)
+    z = stream.values(X)
+    return z if stream.rule.link == IDENTITY else np.exp(z)
 
 
 REGION, TWICE = Interval(0, 10), Interval(0, 20)
@@ -225,20 +226,20 @@ Learner = tuple[Callable[[Floats], Any], Density, Callable[[], int]]
 """What learns from a chunk, what its density is now, and how many weights it has."""
 
 
-def _on_grid(machine: Machine, high: float) -> Learner:
+def _on_grid(stream: Stream, high: float) -> Learner:
     """PMD on a grid up to `high`; beyond it the density is that of the last node."""
     nodes = np.linspace(0.0, 20.0, 2001)
 
     def learn(X: Floats) -> None:
-        machine.learn(X, np.zeros(len(X)), np.ones(len(X)))
+        stream.learn(X, np.zeros(len(X)), np.ones(len(X)))
 
     def density(X: Floats) -> Floats:
-        z = machine.state.rows[0, : machine.size]
-        at, grid = np.minimum(X[:, 0], high), np.linspace(0.0, high, machine.size)
+        z = stream.state.rows[0, : stream.size]
+        at, grid = np.minimum(X[:, 0], high), np.linspace(0.0, high, stream.size)
         total = np.trapezoid(np.exp(np.interp(np.minimum(nodes, high), grid, z)), nodes)
         return np.exp(np.interp(at, grid, z)) / total
 
-    return learn, density, lambda: machine.size
+    return learn, density, lambda: stream.size
 
 
 def _estimated(model: StreamingIntensity) -> Learner:

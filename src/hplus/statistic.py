@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, check_count, frozen_array, shown
+from hplus._checks import Floats, check_count, check_random_state, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.windows import Window

@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from hplus._checks import Floats
-from hplus._geometry import unit_words
-from hplus.windows import Window
+if TYPE_CHECKING:
+    from hplus._checks import Floats
+    from hplus.windows import Window
 
 MINUS, TIED = "−", "\u00a0"
 """A minus sign, and a space at which no line is broken."""
@@ -172,8 +173,10 @@ def rate_words(window: Window | None, *units: str) -> str:
 
 def _volume_units(axis_units: tuple[str, ...]) -> list[str]:
     """The unit of a volume by factors, such as ["km²", "h"]."""
+    from hplus.windows.geometry import product_of_units
+
     known = dict.fromkeys(unit for unit in axis_units if unit)
-    return [unit_words((unit,) * axis_units.count(unit)) for unit in known]
+    return [product_of_units((unit,) * axis_units.count(unit)) for unit in known]
 
 
 def axis_words(window: Window | None, axis: int) -> str:
@@ -200,7 +203,7 @@ def listed(parts: Sequence[str]) -> str:
 
 def place_words(place: Mapping[str, object]) -> str:
     """A place by the user's columns, such as "lon −73.99, lat 40.75"."""
-    return ", ".join(f"{name}{TIED}{text}" for name, text in place.items())
+    return ", ".join(f"{name} {text}" for name, text in place.items())
 
 
 def scales_words(scales: Iterable[float], units: Iterable[str]) -> str:

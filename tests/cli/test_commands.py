@@ -27,7 +27,7 @@ def test_every_command_has_a_sentence_an_example_and_json(name):
 
 
 def test_the_help_of_the_group_names_every_exit_code(run):
-    from hplus.cli.doors import CODES
+    from hplus.cli.commands import CODES
 
     text = " ".join(run("--help").stdout.split())
     assert all(f"{code} {said}" in text for code, said in CODES.items())

@@ -21,8 +21,8 @@ from hplus import Diagonal, Full, Interval, Paper, Quantile, SoSRegressor, _chec
 from hplus.estimators import regression
 from hplus.features import Nystroem, landmarks
 from hplus.losses import Huber, Logistic
-from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.sos.psd import GAP
 from hplus.tuning.scales import cross_validated_squares, held_out_squares, penalty_path
 
 G = k.Gaussian(1.0)

@@ -328,7 +328,7 @@ def test_a_rate_of_few_values_has_as_few_bins():
         (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 where events"),
         (Slope(TRIANGLE, 0.0, 0.0), [[1.0, 1.0]], {}, "a rate above 0 somewhere, got 0 every"),
         (Slope(TRIANGLE, -1.0, 0.0), [[1.0, 1.0]], {}, "rate must be at least 0, got -1"),
-        (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must hold finite numbers"),
+        (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must contain only finite numbers"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(model, X, options, words):

@@ -7,27 +7,18 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hplus import __version__
-from hplus.display.provenance import scales
-from hplus.estimators.over_windows import rate_unit
-from hplus.studies.expect import Expected
-from hplus.studies.frames import Frame
-from hplus.studies.spans import moment
-from hplus.studies.study import EventStudy
-from hplus.wording import (
-    TIED,
-    count,
-    listed,
-    place_words,
-    rate_words,
-    rounded,
-    six_digits,
-    window_words,
-)
+from hplus.studies.spans import Amount, moment
+from hplus.wording import count, listed, place_words, rate_words, rounded, six_digits, window_words
+
+if TYPE_CHECKING:
+    from hplus.studies.expect import Expected
+    from hplus.studies.frames import Frame
+    from hplus.studies.study import EventStudy
 
 MOST_GAIN = 5.0
 """Nats per event from which the odds are not given as a number."""
@@ -48,20 +39,27 @@ def time_words(frame: Frame) -> str | None:
 
 def facts(study: EventStudy) -> dict[str, Any]:
     """What a fit found, as plain data."""
+    from hplus.display.provenance import scales
+    from hplus.estimators.over_windows import rate_unit
+
+    frame, clock = study.frame, study.frame.clock
+    # once a week, in each hour of it, is once an hour
+    per = "" if clock is not None and clock.cycle else study.exposure_.unit
     held, reading, model = study.holdout_, study.reading_, study.model_
     return {
         "file": reading.file,
         "rows": reading.rows,
         "events": reading.kept,
         "dropped": reading.dropped,
-        "window": window_words(study.frame.window),
-        "volume": study.frame.window.volume,
-        "unit": rate_unit(study.frame.window),
-        "time": time_words(study.frame),
+        "window": window_words(frame.window),
+        "volume": frame.window.volume,
+        "unit": rate_unit(frame.window),
+        "rates": rate_words(frame.window, per),
+        "time": time_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
-        "expected": float(model.expected_count(study.frame.window)),
+        "expected": float(model.expected_count(frame.window)),
         "scales": scales(study),
-        "peak": study.frame.describe(model.peak()[0])[0] | {"rate": model.peak()[1]},
+        "peak": frame.describe(model.peak()[0])[0] | {"rate": model.peak()[1]},
         "gap": model.solution_.relative_gap,
         "holdout": None
         if held is None
@@ -78,19 +76,17 @@ def facts(study: EventStudy) -> dict[str, Any]:
     }
 
 
-def fit_table(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
+def fit_table(found: dict[str, Any]) -> dict[str, str]:
     """The same as a short table for people."""
-    held, peak, clock = found["holdout"], dict(found["peak"]), study.frame.clock
-    rate, unit = peak.pop("rate"), study.exposure_.unit
-    # once a week, in each hour of it, is once an hour
-    each = rate_words(study.frame.window, "" if clock is not None and clock.cycle else unit)
+    held, peak, exposure = found["holdout"], dict(found["peak"]), Amount(**found["exposure"])
+    unit, rate = exposure.unit, peak.pop("rate")
     table = {
         "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}",
         "window": found["window"],
-        "exposure" if clock is None else "period": found["time"]
-        or (str(study.exposure_) * bool(unit)),
+        "period": found["time"],
+        "exposure": str(exposure) if unit and not found["time"] else "",
         "expected": f"{rounded(found['expected'])} events{f' per {unit}' * bool(unit)}",
-        "busiest at": f"{place_words(peak).replace(TIED, ' ')}: {rounded(rate)} {each}",
+        "busiest at": f"{place_words(peak)}: {rounded(rate)} {found['rates']}",
         "scales": listed(found["scales"]),
     }
     if held is None:

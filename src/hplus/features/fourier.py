@@ -6,9 +6,15 @@ from functools import singledispatch
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_points, check_count, check_positive, frozen_array
+from hplus._checks import (
+    Floats,
+    as_points,
+    check_count,
+    check_positive,
+    check_random_state,
+    frozen_array,
+)
 from hplus._values import Value, value
 from hplus.features.base import FeatureMap, weighted_rows
 from hplus.kernels import (
@@ -24,7 +30,7 @@ from hplus.kernels import (
     Scaled,
     Sum,
 )
-from hplus.kernels.base import Leaf
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Stationary
 
 

@@ -7,7 +7,6 @@ from typing import Any, final
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -17,6 +16,7 @@ from hplus._checks import (
     check_finite,
     check_memory,
     check_positive,
+    check_random_state,
     frozen_array,
 )
 from hplus._threads import one_thread_if_small

@@ -6,9 +6,16 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Ints, check_count, check_nonnegative, frozen_array, shown
+from hplus._checks import (
+    Floats,
+    Ints,
+    check_count,
+    check_nonnegative,
+    check_random_state,
+    frozen_array,
+    shown,
+)
 from hplus._values import Value, value
 from hplus.grids import TensorGrid, integrals_near
 from hplus.windows import Box, Window

@@ -8,8 +8,9 @@ from operator import mul
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.kernels.base import Kernel, Leaf, Product, Scaled
+from hplus.kernels.base import Kernel, Product, Scaled
 from hplus.kernels.domains import gram
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Gaussian, Laplace, Periodic
 from hplus.kernels.structured import Constant
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 import hplus.positivity.factors as factors
 import hplus.positivity.gaussian as gaussian
@@ -19,6 +18,7 @@ from hplus._checks import (
     check_fraction,
     check_nonnegative,
     check_positive,
+    check_random_state,
     frozen_array,
     shown,
 )

@@ -32,7 +32,7 @@ from hplus.kernels import Gaussian, Kernel
 from hplus.kernels.integrals import product_integral
 from hplus.positivity.sos import SumOfSquares
 from hplus.solvers.result import SolverResult
-from hplus.solvers.squares import EXACT
+from hplus.solvers.sos.learning import EXACT
 from hplus.windows import Window
 
 WIDTH = 300

@@ -25,8 +25,6 @@ from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
 from hplus.positivity.sos import SumOfSquares
-from hplus.solvers.psd import GAP, Problem, solve
-from hplus.solvers.psd import certify as certify_mean
 from hplus.solvers.rates import (
     ROUNDING,
     Choice,
@@ -42,8 +40,10 @@ from hplus.solvers.rates import (
     setting,
 )
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.squares import likelihood, with_few_columns
-from hplus.solvers.sweeps import values_of, weighted_gram
+from hplus.solvers.sos.learning import likelihood, with_few_columns
+from hplus.solvers.sos.psd import GAP, Problem, solve
+from hplus.solvers.sos.psd import certify as certify_mean
+from hplus.solvers.sos.sweeps import values_of, weighted_gram
 from hplus.windows import Window
 
 LIMIT, NEAR, ROUGH = 100, 1e-6, 1e-2

@@ -1,6 +1,6 @@
 """A fitted model as a JSON document and the arrays that it names, and back.
 
-Only classes registered here are ever built, through their constructors, which check what they get.
+Only registered classes are ever built, through their constructors, which check what they get.
 """
 
 from __future__ import annotations
@@ -8,52 +8,19 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import ChainMap
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from hplus.features import FEATURES
-from hplus.grids import TensorGrid
-from hplus.kernels import KERNELS
-from hplus.losses import LOSS_CLASSES
-from hplus.positivity import CONES, SumOfSquares
-from hplus.positivity.exp import GridFunction
-from hplus.solvers.result import SolverResult, Status
-from hplus.space import Function
 from hplus.storage.files import CODES, LARGEST_HEADER, SCHEMA, Array, Json
-from hplus.windows import WINDOWS
+from hplus.storage.registry import find_class, present_fields, registered_name
 
 Arrays = dict[tuple[Any, ...], tuple[str, Array]]
-T = TypeVar("T")
 
 DEEPEST = 64
 """Levels of lists, values and models inside one another."""
-
-FAMILIES = {
-    "kernels": KERNELS,
-    "windows": WINDOWS,
-    "losses": LOSS_CLASSES,
-    "features": FEATURES,
-    "cones": tuple(CONES.values()),
-}
-
-# the family is part of the name: a kernel and a window are both called Product
-VALUES: dict[str, type] = {
-    f"{family}.{cls.__name__}": cls for family, classes in FAMILIES.items() for cls in classes
-}
-"""The frozen values by the name that a document gives them."""
-
-STORABLE: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (Function, SumOfSquares, TensorGrid, GridFunction, SolverResult, Status)
-}
-"""Estimators and other classes registered with `@storable`, by name."""
-
-CLASSES = ChainMap(STORABLE, VALUES)
 
 PLAIN = (type(None), bool, int, float, str)
 """What JSON says as it is."""
@@ -71,19 +38,6 @@ MALFORMED = (
 
 LONGEST_REASON = 300
 """Characters of a reason: what was tampered with may be quoted in it at any length."""
-
-
-def storable(cls: type[T]) -> type[T]:
-    """Register an estimator, a frozen dataclass or an Enum: its objects can be saved and loaded."""
-    params = getattr(cls, "__dataclass_params__", None)
-    if not (params and params.frozen) and not issubclass(cls, BaseEstimator | Enum):
-        raise TypeError(f"cls must be an estimator, a frozen dataclass or an Enum, got {cls!r}.")
-    known = STORABLE.get(cls.__name__, cls)
-    # a module that is loaded again defines its classes again
-    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"cls must have a name of its own, got {cls!r} beside {known!r}.")
-    STORABLE[cls.__name__] = cls
-    return cls
 
 
 def pack(part: Any, path: str, holder: str, arrays: Arrays) -> Any:
@@ -110,25 +64,22 @@ def pack(part: Any, path: str, holder: str, arrays: Arrays) -> Any:
 
 
 def _pack_registered(part: Any, path: str, arrays: Arrays) -> Json:
-    kind, name, start = (
-        type(part).__name__,
-        registered_name(type(part)),
-        f"{path}__" if path else "",
-    )
+    kind, name = type(part).__name__, registered_name(type(part))
+    start = f"{path}__" if path else ""
 
     def each(members: Json, at: str | None) -> Json:
-        # a refusal names the value that holds the part, but of a model the parameter
+        # an error names the value that holds the part, but the parameter of a model
         return {
             k: pack(p, start + k, f"{at or start + k}: {kind}", arrays) for k, p in members.items()
         }
 
     if isinstance(part, Enum):
         return {"enum": name, "member": part.name}
-    if isinstance(part, BaseEstimator):
-        params = each(part.get_params(deep=False), None)
-        return {"model": name, "params": params, "fitted": each(_fitted(part), None)}
-    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    return {"value": name, "fields": each(fields, path)}
+    if dataclasses.is_dataclass(part):
+        fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+        return {"value": name, "fields": each(fields, path)}
+    params = each(part.get_params(deep=False), None)
+    return {"model": name, "params": params, "fitted": each(_fitted(part), None)}
 
 
 def _fitted(model: Any) -> Json:
@@ -160,7 +111,7 @@ def _refusal(part: Any, holder: str) -> str:
     advice = "use numbers, text, arrays, lists, tuples and dicts"
     if isinstance(part, np.random.RandomState | np.random.Generator):
         advice = "give a whole number instead"
-    elif isinstance(part, BaseEstimator | Enum) or dataclasses.is_dataclass(part):
+    elif isinstance(part, Enum) or dataclasses.is_dataclass(part) or hasattr(part, "get_params"):
         advice = "use one of hplus, or register its class with hplus.storage.storable"
     elif isinstance(part, np.ndarray):
         what = f"an array ({type(part).__name__} of {part.dtype})"
@@ -207,7 +158,8 @@ def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
         case {"value": str(name), "fields": dict(fields)}:
             return _construct(name, each(fields))
         case {"model": str(name), "params": dict(params), "fitted": dict(fitted)}:
-            return _restore(_construct(name, each(params)), each(fitted))
+            model = _construct(name, each(params))
+            return _restore(model, present_fields(name, each(fitted)))
     raise ValueError(f"it holds {part!r:.40}, which means nothing in schema {SCHEMA}.")
 
 
@@ -220,7 +172,7 @@ def _build_text(items: list[Any], dtype: str, shape: list[Any]) -> Array:
 
 def _construct(name: str, arguments: Json) -> Any:
     try:
-        return _class(name)(**arguments)
+        return _class(name)(**present_fields(name, arguments))
     except MALFORMED as error:
         raise ValueError(f"{name} refuses what was stored of it: {reason(error)}") from error
 
@@ -234,13 +186,13 @@ def _restore(model: Any, fitted: Json) -> Any:
 
 
 def _class(name: str) -> Any:
-    if name not in CLASSES:
-        raise ValueError(f"its class {name!r} is not known here: import its module or upgrade.")
-    return CLASSES[name]
-
-
-def registered_name(cls: type) -> str | None:
-    return next((name for name, known in CLASSES.items() if known is cls), None)
+    try:
+        return find_class(name)
+    except KeyError:
+        raise ValueError(
+            f"its class {name!r} is not known here: import the module that defines it, or upgrade "
+            "hplus."
+        ) from None
 
 
 def reason(error: Exception) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from hplus._checks import Floats, as_points, check_finite, shown
-from hplus._geometry import Rings
 from hplus._values import Value, value
 from hplus.estimators.base import check_fitted
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
 from hplus.windows import Box, Interval, Planar, Product, Window
+from hplus.windows.geometry import Rings
 
 
 @value
