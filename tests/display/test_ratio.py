@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from hplus import Gaussian, Intensity, Interval, Polygon
+from hplus import Gaussian, Intensity, Interval, Polygon, statistic
 from hplus.display import RateRatioDisplay, ratio_data
 from hplus.display.rate_plots import scale_marks
 from hplus.simulate import poisson
@@ -24,7 +24,9 @@ def ratio(name):
     window = WINDOWS[name]
     a = poisson(lambda X: np.where(X[:, 0] < 1.0, 90.0, 15.0), window, random_state=0)
     b = poisson(lambda X: np.full(len(X), 15.0), window, random_state=1)
-    fits = [Intensity(window, Gaussian(0.7), 1.0).fit(X) for X in (a, b)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(statistic.CELLS, 2, 16)  # a coarse grid will do
+        fits = [Intensity(window, Gaussian(0.7), 1.0).fit(X) for X in (a, b)]
     return fits[0] / fits[1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -39,6 +39,11 @@ from hplus.evaluation.scores import Rate
 from hplus.windows import Box, Window
 from hplus.wording import counted, level_words, p_words, rate_words, residual_words
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+
+
 MOST_NUMBERED_QUADRATS = 150
 """Quadrats at most into which their residuals are written."""
 
@@ -64,7 +69,7 @@ class ResidualDisplay(Display):
         *,
         quadrats: Any = None,
         random_state: Any = 0,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Check a fitted model on events X (n, d) by `evaluation.check`, and draw what it finds."""
         window = check_model(model, (1, 2, 3))
@@ -72,7 +77,9 @@ class ResidualDisplay(Display):
         return cls.from_check(found, window=window, ax=ax)
 
     @classmethod
-    def from_check(cls, found: Check, *, window: Window | None = None, ax: Any = None) -> Self:
+    def from_check(
+        cls, found: Check, *, window: Window | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw what `evaluation.check` found."""
         return cls(residual_data(found), window).plot(ax)
 
@@ -81,7 +88,7 @@ class ResidualDisplay(Display):
             return 4.6, 4.6
         return plane_size(self._place(self.data))
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if isinstance(self.data, RescaledTimes):
             _draw_times(ax, self.data)
         else:
@@ -93,7 +100,7 @@ class ResidualDisplay(Display):
             return Box(tuple(data.low.min(axis=0)), tuple(data.high.max(axis=0)))
         return place_of(self.window)
 
-    def _draw_quadrats(self, ax: Any, data: QuadratResiduals) -> None:
+    def _draw_quadrats(self, ax: Axes, data: QuadratResiduals) -> None:
         place = self._place(data)
         image = _draw_boxes(ax, data)
         clip_to(ax, image, place)
@@ -105,7 +112,7 @@ class ResidualDisplay(Display):
         tidy_plane(ax, place, f"{title}, {p_words(data.p_value)}")
 
 
-def _draw_boxes(ax: Any, data: QuadratResiduals) -> Any:
+def _draw_boxes(ax: Axes, data: QuadratResiduals) -> PolyCollection:
     """Every quadrat as a rectangle: red for more events than expected, blue for fewer."""
     from matplotlib.collections import PolyCollection
 
@@ -115,10 +122,11 @@ def _draw_boxes(ax: Any, data: QuadratResiduals) -> Any:
     reach = data.colour_reach
     # clipped, as an infinite residual has no colour
     boxes.set(array=np.clip(data.residuals, -reach, reach), clim=(-reach, reach))
-    return ax.add_collection(boxes)
+    ax.add_collection(boxes)
+    return boxes
 
 
-def _write_residuals(ax: Any, data: QuadratResiduals, place: Window) -> None:
+def _write_residuals(ax: Axes, data: QuadratResiduals, place: Window) -> None:
     """Residuals in numbers, as both ends of the colours look alike in grey.
 
     Not where less than a third of a quadrat is in the window, unless they are far from 0.
@@ -130,11 +138,12 @@ def _write_residuals(ax: Any, data: QuadratResiduals, place: Window) -> None:
         middle, share = middle_within(place, low, high)
         if share > 1.0 / 3.0 or abs(r) > LARGE_RESIDUAL:
             colour = "white" if abs(r) > 0.7 * data.colour_reach else INK
+            x, y = middle.tolist()
             words = residual_words(float(r))
-            ax.text(*middle, words, ha="center", va="center", color=colour, fontsize=size)
+            ax.text(x, y, words, ha="center", va="center", color=colour, fontsize=size)
 
 
-def _draw_times(ax: Any, data: RescaledTimes) -> None:
+def _draw_times(ax: Axes, data: RescaledTimes) -> None:
     """Share of events against rescaled time, as a staircase, and the band of a right rate."""
     ends = np.array([0.0, 1.0])
     band = f"{100.0 * (1.0 - SIGNIFICANCE):g} % band"
@@ -158,20 +167,22 @@ class CalibrationDisplay(Display):
         self.window = window
 
     @classmethod
-    def from_estimator(cls, model: Rate, X: Any, *, ax: Any = None) -> Self:
+    def from_estimator(cls, model: Rate, X: Any, *, ax: Axes | None = None) -> Self:
         """Check a fitted model on events X (n, d) by `evaluation.check`, and draw what it finds."""
         window = check_model(model, (1, 2, 3))
         return cls.from_check(check(model, X), window=window, ax=ax)
 
     @classmethod
-    def from_check(cls, found: Check, *, window: Window | None = None, ax: Any = None) -> Self:
+    def from_check(
+        cls, found: Check, *, window: Window | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw what `evaluation.check` found."""
         return cls(calibration_data(found), window).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return 4.8, 4.6
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         data, unit = self.data, rate_words(self.window)
         self._draw_intervals(ax)
         _draw_points(ax, data, data.inside, "o", BLUE, "observed")
@@ -184,7 +195,7 @@ class CalibrationDisplay(Display):
             ax.set(xscale="log", yscale="log")
         legend(ax, loc="best")
 
-    def _draw_intervals(self, ax: Any) -> None:
+    def _draw_intervals(self, ax: Axes) -> None:
         """The diagonal, and around it what would be observed if the prediction is right."""
         x, intervals = self.data.predicted, np.array([self.data.low, self.data.high])
         labels = [f"{100.0 * LEVEL:g} % of counts", *[""] * (len(x) - 1)]
@@ -194,7 +205,7 @@ class CalibrationDisplay(Display):
 
 
 def _draw_points(
-    ax: Any, data: CalibrationData, chosen: Bools, marker: str, colour: str, label: str
+    ax: Axes, data: CalibrationData, chosen: Bools, marker: str, colour: str, label: str
 ) -> None:
     if chosen.any():
         x, y = data.predicted[chosen], data.observed[chosen]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from hplus._checks import Floats
 from hplus.display.data.framing import outline, same_unit
 from hplus.windows import Window
 from hplus.wording import axis_words
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colorbar import Colorbar
+    from matplotlib.figure import Figure, SubFigure
+
 
 INK, GREY, PALE = "#222222", "#8a8f98", "#e4e7ec"
 BLUE, LIGHT_BLUE, RED = "#1f5a93", "#c3d6ea", "#b3322c"
@@ -29,10 +37,10 @@ LONGEST_TO_SCALE = 3.0
 class Display(ABC):
     """A figure of data: `plot` draws it and keeps the axes as `ax_`, the figure as `figure_`."""
 
-    ax_: Any
-    figure_: Any
+    ax_: Axes
+    figure_: Figure | SubFigure
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on the given matplotlib axes, or on those of a new figure."""
         if ax is None:
             ax = new_axes(*self._size())
@@ -45,11 +53,11 @@ class Display(ABC):
         """Width and height of a new figure, in inches."""
 
     @abstractmethod
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         """Draw on matplotlib axes."""
 
 
-def new_axes(width: float, height: float) -> Any:
+def new_axes(width: float, height: float) -> Axes:
     """The axes of a new figure, with a margin around them; needs the extra `plot`."""
     try:
         plt: Any = import_module("matplotlib.pyplot")
@@ -65,7 +73,7 @@ def opacity(count: int) -> float:
     return float(np.clip(12.0 / np.sqrt(max(count, 1)), 0.12, 0.7))
 
 
-def tidy(ax: Any, *, title: str, xlabel: str, ylabel: str) -> None:
+def tidy(ax: Axes, *, title: str, xlabel: str, ylabel: str) -> None:
     """Thin spines, small ticks outside, a title above the left corner."""
     for spine in ax.spines.values():
         spine.set(linewidth=THIN, color=GREY)
@@ -75,30 +83,31 @@ def tidy(ax: Any, *, title: str, xlabel: str, ylabel: str) -> None:
     ax.set_title(title, loc="left", color=INK, fontsize=11)
 
 
-def tidy_open(ax: Any, *, title: str, xlabel: str, ylabel: str) -> None:
+def tidy_open(ax: Axes, *, title: str, xlabel: str, ylabel: str) -> None:
     """As `tidy`, with spines only where the numbers are: left and bottom."""
     tidy(ax, title=title, xlabel=xlabel, ylabel=ylabel)
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def tidy_plane(ax: Any, place: Window, title: str) -> None:
+def tidy_plane(ax: Axes, place: Window, title: str) -> None:
     """As `tidy`, for a map of a window with the names and units of its axes."""
     tidy(ax, title=title, xlabel=axis_words(place, 0), ylabel=axis_words(place, 1))
 
 
-def legend(ax: Any, **where: Any) -> None:
+def legend(ax: Axes, **where: Any) -> None:
     """A legend without a frame."""
     ax.legend(frameon=False, fontsize=9, labelcolor=INK, **where)
 
 
-def colour_bar(ax: Any, image: Any, label: str, extend: str = "neither") -> Any:
+def colour_bar(ax: Axes, image: ScalarMappable, label: str, extend: str = "neither") -> Colorbar:
     """A thin colour bar as high as the axes."""
     bar = ax.figure.colorbar(image, ax=ax, extend=extend, fraction=0.05, pad=0.02, aspect=30)
     bar.outline.set_visible(False)
     bar.ax.tick_params(width=THIN, length=3, color=GREY, labelcolor=INK, labelsize=9)
     # small rates as multiples of a power of ten: their zeros would fill the margin
-    bar.formatter.set_powerlimits((-3, 4))
-    bar.formatter.set_useMathText(True)
+    formatter: Any = bar.formatter
+    formatter.set_powerlimits((-3, 4))
+    formatter.set_useMathText(True)
     bar.ax.yaxis.get_offset_text().set(fontsize=9, color=INK, horizontalalignment="left")
     bar.set_label(label, color=INK, fontsize=10)
     return bar
@@ -122,7 +131,7 @@ def one_scale(place: Window) -> bool:
     return same_unit(place) and 1.0 / LONGEST_TO_SCALE <= proportion(place) <= LONGEST_TO_SCALE
 
 
-def clip_to(ax: Any, artist: Any, place: Window) -> None:
+def clip_to(ax: Axes, artist: Artist, place: Window) -> None:
     """Cut off what an artist draws outside the window."""
     from matplotlib.path import Path
 
@@ -139,7 +148,7 @@ def oriented(ring: Floats, sign: float) -> Floats:
     return ring if sign * area > 0.0 else ring[::-1]
 
 
-def draw_plane(ax: Any, place: Window) -> None:
+def draw_plane(ax: Axes, place: Window) -> None:
     """The outline of a window, instead of a frame; axes of one unit are drawn to one scale."""
     for ring, _ in outline(place):
         ax.plot(*ring.T, color=INK, lw=THIN, solid_joinstyle="round", clip_on=False)

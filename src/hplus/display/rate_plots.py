@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
@@ -48,6 +48,10 @@ from hplus.wording import (
     window_words,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
 SQUARE_ROOT_FROM = 10.0
 """Largest rate over the median rate from which colours follow the square root of the rate."""
 
@@ -74,7 +78,7 @@ class IntensityCurveDisplay(Display):
         *,
         level: float | None = 0.9,
         points: int = 512,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the rate, or the density, of a fitted model, as `curve_data` computes it."""
         return cls(curve_data(model, level, points, X), X).plot(ax)
@@ -90,9 +94,9 @@ class IntensityCurveDisplay(Display):
         mean = number(expected / window.volume, 3) + f" per {window.unit}" * bool(window.unit)
         return f"{title}, mean rate {mean}"
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         data = self.data
-        if data.level is not None:
+        if data.low is not None and data.high is not None and data.level is not None:
             _draw_band(ax, data.x, data.low, data.high, data.level)
         ax.plot(data.x, data.rate, color=BLUE, lw=1.8, label=data.noun, solid_capstyle="round")
         if self.events is not None:
@@ -106,13 +110,13 @@ class IntensityCurveDisplay(Display):
             ax.set_ylim(top=1.2 * float(data.high.max()))
             legend(ax, loc="upper right", ncols=2, borderaxespad=0.1)
 
-    def _draw_rug(self, ax: Any, x: Floats) -> None:
+    def _draw_rug(self, ax: Axes, x: Floats) -> None:
         """A stroke for each event, as long everywhere: heights are shares of the axes."""
         across = ax.get_xaxis_transform()
         ax.vlines(x, 0.0, 0.04, color=INK, lw=0.7, alpha=opacity(len(x)), transform=across)
 
 
-def _draw_band(ax: Any, x: Floats, low: Any, high: Any, level: float) -> None:
+def _draw_band(ax: Axes, x: Floats, low: Floats, high: Floats, level: float) -> None:
     ax.fill_between(x, low, high, color=LIGHT_BLUE, lw=0, label=level_words(level))
 
 
@@ -135,7 +139,7 @@ class IntensityMapDisplay(Display):
         *,
         cells: int = 256,
         at: float | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the rate, or the density, of a fitted model, as `map_data` computes it."""
         return cls(map_data(model, cells, at, X), X).plot(ax)
@@ -155,7 +159,7 @@ class IntensityMapDisplay(Display):
             return f"{title}\n{data.noun} averaged over {quantity(axis.volume, axis.unit)}"
         return f"{title}\n{data.noun} at {AXES[2]} = {quantity(data.at, axis.unit)}"
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         from matplotlib.colors import PowerNorm
 
         data = self.data
@@ -174,12 +178,13 @@ class IntensityMapDisplay(Display):
         tidy_plane(ax, data.place, self._title())
 
 
-def _draw_dots(ax: Any, events: Floats) -> None:
+def _draw_dots(ax: Axes, events: Floats) -> None:
     """A small white dot for each event (n, 2), fainter if there are many; its rim is dark."""
     size = float(np.clip(300.0 / np.sqrt(max(len(events), 1)), 1.5, 12.0))
     # the rim is seen where the rate is high and the colours are light
     alpha, edge = opacity(len(events)), 0.03 * size
-    ax.scatter(*events.T, s=size, color="white", edgecolor=INK, linewidth=edge, alpha=alpha)
+    x, y = events.T
+    ax.scatter(x, y, s=size, color="white", edgecolor=INK, linewidth=edge, alpha=alpha)
 
 
 @final
@@ -200,7 +205,7 @@ class RateRatioDisplay(Display):
         level: float = 0.9,
         points: int = 512,
         cells: int = 256,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the ratio `a / b` of two fitted rates, as `ratio_data` computes it."""
         return cls(ratio_data(ratio, level, points, cells)).plot(ax)
@@ -213,13 +218,13 @@ class RateRatioDisplay(Display):
         share = float(np.mean(data.differs[~np.isnan(data.ratio)]))
         return f"ratio differs from 1 in {100.0 * share:.0f} % of the window"
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         if isinstance(self.data, RatioCurve):
             self._draw_curve(ax, self.data)
         else:
             self._draw_map(ax, self.data)
 
-    def _draw_curve(self, ax: Any, data: RatioCurve) -> None:
+    def _draw_curve(self, ax: Axes, data: RatioCurve) -> None:
         _draw_band(ax, data.x, data.low, data.high, data.level)
         ax.axhline(1.0, color=INK, lw=0.8)
         ax.plot(data.x, data.ratio, color=GREY, lw=1.8, label="may be 1")
@@ -237,22 +242,23 @@ class RateRatioDisplay(Display):
         ax.set_ylim(bottom, top * (top / bottom) ** 0.18)  # room for the legend
         legend(ax, loc="upper right", ncols=3, borderaxespad=0.1)
 
-    def _draw_map(self, ax: Any, data: RatioMap) -> None:
+    def _draw_map(self, ax: Axes, data: RatioMap) -> None:
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
 
         with np.errstate(divide="ignore"):
             logs = np.ma.masked_invalid(np.log(data.ratio))
         reach = min(float(np.abs(logs).max()), np.log(RATIO_MARKS[-1])) or 0.1
-        colours = {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach, "rasterized": True}
-        image = ax.pcolormesh(data.x, data.y, logs, **colours)
+        image = ax.pcolormesh(
+            data.x, data.y, logs, cmap="RdBu_r", vmin=-reach, vmax=reach, rasterized=True
+        )
         unsure = np.ma.masked_where(data.differs | np.isnan(data.ratio), np.zeros(logs.shape))
-        veil = {"cmap": ListedColormap([PALE]), "alpha": FADED, "rasterized": True}
-        ax.pcolormesh(data.x, data.y, unsure, **veil)
+        grey = ListedColormap([PALE])
+        ax.pcolormesh(data.x, data.y, unsure, cmap=grey, alpha=FADED, rasterized=True)
         draw_plane(ax, data.window)
         bar = colour_bar(ax, image, "ratio of rates")
         marks = scale_marks(reach)
-        bar.set_ticks(np.log(marks), labels=[ratio_words(mark) for mark in marks])
+        bar.set_ticks(np.log(marks).tolist(), labels=[ratio_words(mark) for mark in marks])
         tidy_plane(ax, data.window, self._title())
         label = f"{level_words(data.level)} contains 1"
         where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.1), "borderaxespad": 0.6}
