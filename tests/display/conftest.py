@@ -40,9 +40,15 @@ def bump(window, events):
     return f * (events / f.integral())
 
 
-def rate_of(window, events):
-    """A `GridRate` that is the bump, known to a tenth or so."""
-    f = bump(window, events)
+@pytest.fixture(scope="session")
+def grid_rate():
+    """Makes a `GridRate` that is a given function, known to a tenth or so."""
+    return rate_of
+
+
+def rate_of(f):
+    """A `GridRate` that is a function on a grid, known to a tenth or so."""
+    window = f.window
     coarse = f.grid.coarser()
     prior = Texture((Field(1.5, (2.0,) * window.dimension, 1.2),))
     spread = np.full(coarse.shape, 0.1)
@@ -54,7 +60,7 @@ def rate_of(window, events):
 def intensity_of(window, exposure):
     """An `Intensity` as `fit` leaves it, whose rate is the bump."""
     model = Intensity(window)
-    model.rate_ = rate_of(window, EVENTS / exposure)
+    model.rate_ = rate_of(bump(window, EVENTS / exposure))
     model.kernel_, model.penalty_ = model.rate_.leader, 1.0
     model.mixture_, model.solution_ = model.rate_.mixture, model.rate_.result
     model.total_, model.n_features_in_ = float(EVENTS), window.dimension
