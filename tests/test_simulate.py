@@ -177,7 +177,7 @@ def test_a_constant_rate_of_zero_needs_no_bound():
             ValueError,
             "bound must be at least the largest rate, got 1 ",
         ),
-        (2.0, {"bound": 1.0}, ValueError, "got 1 and a rate of 2: raise it"),
+        (2.0, {"bound": 1.0}, ValueError, "got 1 and a rate of 2: raise the bound"),
         (LAMBDA1.rate, {"bound": -1.0}, ValueError, "bound must be a finite number of at least 0"),
         (1e15, {}, MemoryError, "lower the rate or the bound"),
     ],

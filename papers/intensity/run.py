@@ -1,4 +1,4 @@
-"""Rates of events at work: compute, draw, and write `results.md` with its pictures."""
+"""Rates of events: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
-    parser.add_argument("--sets", type=int, default=100, help="sets of events for exp and the KDE")
-    parser.add_argument("--few", type=int, default=20, help="sets for the other models")
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--sets", type=int, default=100, help="data sets for exp and the KDE")
+    parser.add_argument("--few", type=int, default=20, help="data sets for the other models")
+    parser.add_argument("--quick", action="store_true", help="use small sizes")
     options = parser.parse_args()
     drawn = {"sets": options.sets, "few": options.few}
     sizes = QUICK if options.quick else {"errors": drawn, "bands": drawn}

@@ -1,4 +1,4 @@
-"""Streams at work: compute, draw, and write `results.md` with its pictures."""
+"""Streams: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -147,10 +147,10 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
     parser.add_argument("--data", type=Path, help="folder with a9a_train.csv.gz and a9a_test.csv")
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--quick", action="store_true", help="use small sizes")
     options = parser.parse_args()
     sizes = dict(QUICK) if options.quick else {}
     sizes["budgets"] = {**sizes.get("budgets", {}), "folder": options.data}

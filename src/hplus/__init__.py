@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from hplus.estimators.intervals import QuantilesRegressor as QuantilesRegressor
     from hplus.estimators.machines import KernelClassifier as KernelClassifier
     from hplus.estimators.machines import KernelRegressor as KernelRegressor
-    from hplus.estimators.ratio import RateRatio as RateRatio
     from hplus.estimators.regression import SoSRegressor as SoSRegressor
     from hplus.estimators.separable import SeparableIntensity as SeparableIntensity
     from hplus.features import Nystroem as Nystroem
@@ -44,8 +43,9 @@ if TYPE_CHECKING:
     from hplus.positivity import Full as Full
     from hplus.positivity import Paper as Paper
     from hplus.positivity import SumOfSquares as SumOfSquares
+    from hplus.rates.ratio import RateRatio as RateRatio
+    from hplus.rates.statistic import Statistic as Statistic
     from hplus.space import Function as Function
-    from hplus.statistic import Statistic as Statistic
     from hplus.storage import load as load
     from hplus.storage import save as save
     from hplus.streaming.budgets import KOMP as KOMP
@@ -117,7 +117,7 @@ _MODULES = {
     "QuantilesRegressor": "hplus.estimators.intervals",
     "QuantityStudy": "hplus.studies.quantities",
     "RandomFourier": "hplus.features",
-    "RateRatio": "hplus.estimators.ratio",
+    "RateRatio": "hplus.rates.ratio",
     "RationalQuadratic": "hplus.kernels",
     "Refit": "hplus.streaming.methods",
     "RootStep": "hplus.streaming.steps",
@@ -126,7 +126,7 @@ _MODULES = {
     "SeparableIntensity": "hplus.estimators.separable",
     "Smallest": "hplus.streaming.budgets",
     "SoSRegressor": "hplus.estimators.regression",
-    "Statistic": "hplus.statistic",
+    "Statistic": "hplus.rates.statistic",
     "StreamStudy": "hplus.studies.streams",
     "StreamingClassifier": "hplus.streaming.classification",
     "StreamingIntensity": "hplus.streaming.intensity",
@@ -142,10 +142,8 @@ _MODULES = {
 }
 """The module of each public name, imported when the name is first used."""
 
-__all__ = list(_MODULES)
-
-
-if not TYPE_CHECKING:  # a type checker would take every name for one of the package
+if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
+    __all__ = list(_MODULES)
 
     def __getattr__(name: str) -> Any:
         """A public name or a module of the package, imported on first use."""
@@ -160,4 +158,4 @@ if not TYPE_CHECKING:  # a type checker would take every name for one of the pac
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_MODULES})

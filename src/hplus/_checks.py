@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Reals = NDArray[np.floating[Any]]  # in single or double precision
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 

@@ -228,7 +228,7 @@ def test_kernels_that_hold_a_python_callable_are_refused(kernel):
         (Gaussian(1.0, columns=[2]), 2, ValueError, "columns of .* must be below 2"),
         (Constant(1.0, columns=[2]), 2, ValueError, "columns of .* must be below 2"),
         (Gaussian((1.0, 2.0)), 3, ValueError, "got 2 scales for 3 columns"),
-        (Finite(TABLE), 2, ValueError, "Finite needs one column"),
+        (Finite(TABLE), 2, ValueError, "X must be one column"),
         (Gaussian(1e-310), 1, OverflowError, "kernel must have scales above 1e-307"),
     ],
 )

@@ -308,7 +308,7 @@ NAN = np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X)
 FORGETRON = {"step": 1.0, "budget": Forgetron(5)}
 BAD = {
     "unknown loss": (regress(loss="cubic"), ValueError, "loss must be one of .*got 'cubic'"),
-    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: call it first"),
+    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: use Huber"),
     "labels' loss": (regress(loss=Hinge()), ValueError, "is for labels: use StreamingClassifier"),
     "labels' loss by name": (regress(loss="hinge"), ValueError, "loss must be one of .*'hinge'"),
     "targets' loss": (classify(loss="squared"), ValueError, "use StreamingRegressor for others"),

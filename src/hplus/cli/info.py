@@ -1,8 +1,8 @@
-"""hplus info: what a model file holds, read without building the model where that can be."""
+"""hplus info: what a model file holds, read without building the model if it has a summary."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
 from hplus.storage.models import read_record
 from hplus.wording import count
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 @click.command(
@@ -35,7 +38,7 @@ def info(model: str, as_json: bool) -> None:
     print_pairs(f"{model}: {kind}", said | _words(kind, found, made_with))
 
 
-def _summary(model: Any) -> dict[str, Any]:
+def _summary(model: BaseEstimator) -> dict[str, Any]:
     """The facts of a model whose file has no summary: saved in Python, or by an older version."""
     from hplus.cli.live import summary
     from hplus.cli.summary import facts

@@ -40,7 +40,7 @@ def time_words(frame: Frame) -> str | None:
 def facts(study: EventStudy) -> dict[str, Any]:
     """What a fit found, as plain data."""
     from hplus.display.provenance import scales
-    from hplus.estimators.over_windows import rate_unit
+    from hplus.rates.by_region import rate_unit
 
     frame, clock = study.frame, study.frame.clock
     # once a week, in each hour of it, is once an hour

@@ -34,7 +34,7 @@ from hplus.display.plots import (
     tidy_plane,
 )
 from hplus.evaluation.goodness import SIGNIFICANCE, Check, check
-from hplus.evaluation.residuals import LEVEL
+from hplus.evaluation.residuals import CALIBRATION_LEVEL
 from hplus.evaluation.scores import Rate
 from hplus.windows import Box, Window
 from hplus.wording import counted, level_words, p_words, rate_words, residual_words
@@ -188,7 +188,7 @@ class CalibrationDisplay(Display):
         _draw_points(ax, data, data.inside, "o", BLUE, "observed")
         _draw_points(ax, data, ~data.inside, "X", RED, "observed, outside")
         bins = counted(len(data.predicted), "bin")
-        title = f"{data.inside.sum()} of {bins} in their {level_words(LEVEL)}"
+        title = f"{data.inside.sum()} of {bins} in their {level_words(CALIBRATION_LEVEL)}"
         ylabel = f"observed {unit}, same total"
         tidy_open(ax, title=title, xlabel=f"predicted {unit}", ylabel=ylabel)
         if data.logarithmic:
@@ -198,7 +198,7 @@ class CalibrationDisplay(Display):
     def _draw_intervals(self, ax: Axes) -> None:
         """The diagonal, and around it what would be observed if the prediction is right."""
         x, intervals = self.data.predicted, np.array([self.data.low, self.data.high])
-        labels = [f"{100.0 * LEVEL:g} % of counts", *[""] * (len(x) - 1)]
+        labels = [f"{100.0 * CALIBRATION_LEVEL:g} % of counts", *[""] * (len(x) - 1)]
         # lines and not a collection, which the legend would not keep clear of
         ax.plot([x, x], intervals, color=PALE, lw=7, solid_capstyle="butt", label=labels)
         ax.plot(x[[0, -1]], x[[0, -1]], color=GREY, lw=THIN)

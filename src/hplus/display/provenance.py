@@ -9,7 +9,7 @@ from typing import final
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
-from hplus.solvers.fields import Texture
+from hplus.rates.prior import SumOfFields
 from hplus.studies.events import Reading
 from hplus.studies.study import EventStudy
 from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
@@ -55,7 +55,7 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
 def _prior(model: Intensity, name: str) -> list[Fact]:
     """The scales over which log rates vary, in the units of the axes."""
     prior = model.kernel_
-    if not isinstance(prior, Texture):
+    if not isinstance(prior, SumOfFields):
         return [Fact(f"Kernel{name}", str(prior), f"Penalty {rounded(float(model.penalty_))}.")]
     facts = [
         Fact(

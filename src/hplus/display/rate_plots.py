@@ -34,8 +34,8 @@ from hplus.display.plots import (
     tidy_plane,
 )
 from hplus.estimators.density import Density
-from hplus.estimators.ratio import RateRatio
 from hplus.evaluation.scores import Rate
+from hplus.rates.ratio import RateRatio
 from hplus.wording import (
     AXES,
     axis_words,

@@ -17,6 +17,7 @@ from hplus._checks import (
     check_positive,
     frozen_array,
 )
+from hplus._threads import one_thread_if_small
 from hplus._values import value
 from hplus.kernels.base import Kernel
 from hplus.kernels.leaf import Leaf
@@ -162,7 +163,7 @@ class Finite(Leaf):
 
     def index(self, X: Floats) -> Ints:
         """The points as integers below L."""
-        rule = f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}"
+        rule = f"X must be one column of whole numbers from 0 to {len(self.matrix) - 1} for Finite"
         if X.shape[1] != 1:
             raise ValueError(f"{rule}, got {X.shape[1]} columns: choose one with columns=[j].")
         x = X[:, 0]
@@ -184,16 +185,18 @@ class Finite(Leaf):
         return self.replace(matrix=self.matrix**2)
 
     def feature_count(self, dimension: int) -> int | None:
-        return self._root().shape[1]
+        return psd_root(self.matrix).shape[1]
 
     def evaluate_features(self, X: Floats) -> Floats:
-        return self._root()[self.index(X)]
+        return psd_root(self.matrix)[self.index(X)]
 
-    def _root(self) -> Floats:
-        """R with R Rᵀ = matrix, and with as many columns as the rank of the matrix."""
-        s, P = np.linalg.eigh(self.matrix)
-        kept = s > len(s) * np.finfo(float).eps * s[-1]
-        return P[:, kept] * np.sqrt(s[kept])
+
+def psd_root(K: Floats) -> Floats:
+    """L with L Lᵀ = K, shape (m, rank), for K symmetric and positive semi-definite."""
+    with one_thread_if_small(len(K)):
+        s, P = np.linalg.eigh(K)
+    kept = s > len(s) * np.finfo(float).eps * s.max(initial=0.0)
+    return P[:, kept] * np.sqrt(s[kept])
 
 
 def multinomial(monomial: tuple[int, ...]) -> float:

@@ -1,4 +1,4 @@
-"""Kernels that are products over columns, cut at fixed values of some of the columns."""
+"""Kernels that are products over columns, with some of the columns fixed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Axes = tuple[int, ...]
 def cut(kernel: Kernel, centers: Floats, axes: Axes, point: Floats) -> tuple[Kernel, Floats]:
     """(k', w) with k(centers[i], x) = w[i] k'(centers[i], x) for all x that are `point` on `axes`.
 
-    k' sees the other columns, numbered anew from 0; w has shape (m,).
+    k' sees the other columns, renumbered from 0; w has shape (m,).
     """
     dimension = centers.shape[1]
     free = tuple(axis for axis in range(dimension) if axis not in axes)
@@ -34,7 +34,7 @@ def cut(kernel: Kernel, centers: Floats, axes: Axes, point: Floats) -> tuple[Ker
 
 
 def _leaves(kernel: Kernel) -> list[Leaf]:
-    """The leaves that a kernel is a product of."""
+    """The leaves whose product a kernel is."""
     match kernel:
         case Product(left, right):
             return _leaves(left) + _leaves(right)

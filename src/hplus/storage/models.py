@@ -32,7 +32,7 @@ def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = Non
     Later versions of hplus can load it, which they cannot promise for a pickle. `summary` holds
     facts, as numbers and text, that can be read without building the model.
     """
-    # here, since load and `hplus info` can do without it until a file names an estimator
+    # here, since reading needs scikit-learn only for a file that holds an estimator
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
 
@@ -42,7 +42,7 @@ def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = Non
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must be in a folder that exists, got {path}: create it.")
     if target.exists() and not target.is_file():
-        raise ValueError(f"path must be an ordinary file, got {path}.")
+        raise ValueError(f"path must be a regular file, got {path}.")
     if not isinstance(model, BaseEstimator) or registered_name(type(model)) is None:
         advice = ": save its last step" if hasattr(model, "steps") else ""
         got = " ".join(repr(model).split())[:60]
@@ -86,11 +86,11 @@ def _loading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _contents(model: Any, summary: Json | None) -> list[Any]:
-    """The file of a model, as pieces to be written one after the other."""
+    """The contents of a model file, as pieces to be written one after another."""
     arrays: Arrays = {}
     packed = pack(model, "", "", arrays)
     facts = pack(summary, "summary", "summary", arrays)
-    # wide numbers first, so that each tensor is aligned
+    # the widest types first, so that each tensor is aligned
     tensors = dict(sorted(arrays.values(), key=lambda pair: -pair[1].itemsize))
     document = {
         "format": "hplus",
@@ -102,14 +102,14 @@ def _contents(model: Any, summary: Json | None) -> list[Any]:
         "arrays": {name: digest(array) for name, array in tensors.items()},
     }
     text = dumps(document | {"sha256": seal(document)})
-    # a trial on read-only views: what load would refuse must not replace a good file
+    # a trial on read-only views: a file that load would reject must not replace a good one
     trial = {name: np.broadcast_to(array, array.shape) for name, array in tensors.items()}
     build(json.loads(text)["model"], trial)
     return [header(text, tensors), *(array.reshape(-1) for array in tensors.values())]
 
 
 def _versions() -> dict[str, str]:
-    # not by import: importing hplus from below would turn the layers around
+    # not by import: importing hplus from a lower layer would break the import contract
     modules = {"hplus": "hplus", "numpy": "numpy", "scikit-learn": "sklearn"}
     found = {name: str(sys.modules[module].__version__) for name, module in modules.items()}
     return found | {"python": platform.python_version()}

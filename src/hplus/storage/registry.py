@@ -30,20 +30,21 @@ MODULES = {
     "hplus.estimators.intensity": ("Intensity",),
     "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
     "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
-    "hplus.estimators.rate_models": ("SquaresRate",),
     "hplus.estimators.regression": ("SoSRegressor",),
-    "hplus.estimators.separable": ("SeparableIntensity", "SeparableRate"),
+    "hplus.estimators.separable": ("SeparableIntensity",),
     "hplus.evaluation.goodness": ("Check",),
     "hplus.evaluation.residuals": ("Calibration", "Quadrats", "Rescaling", "Thinned"),
     "hplus.grids.tensor": ("TensorGrid",),
     "hplus.positivity.exp": ("GridFunction",),
     "hplus.positivity.sos": ("SumOfSquares",),
-    "hplus.solvers.fields": ("Field", "Given", "Texture"),
-    "hplus.solvers.grid_rate": ("GridRate",),
-    "hplus.solvers.rates": ("FactorPosterior",),
+    "hplus.rates.factor_posterior": ("FactorPosterior",),
+    "hplus.rates.grid_rate": ("GridRate",),
+    "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
+    "hplus.rates.separable": ("SeparableRate",),
+    "hplus.rates.squares_rate": ("SquaresRate",),
+    "hplus.rates.statistic": ("Statistic",),
     "hplus.solvers.result": ("SolverResult", "Status"),
     "hplus.space": ("Function",),
-    "hplus.statistic": ("Statistic",),
     "hplus.streaming.budgets": (
         "DoublyStochastic", "Forgetron", "KOMP", "Oldest", "Smallest", "Unlimited",
     ),
@@ -65,7 +66,7 @@ MODULES = {
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
 
-FORMER_NAMES: dict[str, str] = {}
+FORMER_NAMES = {"Given": "KernelPrior", "Texture": "SumOfFields"}
 """What files of earlier versions call a class, and what it is called now."""
 
 FORMER_FIELDS: dict[str, dict[str, str]] = {}

@@ -10,11 +10,10 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
 from hplus.estimators.base import check_kernel
-from hplus.estimators.intensity import warn_of_degrees
-from hplus.estimators.over_windows import check_window, over_regions, rate_unit
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
+from hplus.rates.by_region import check_window, over_regions, rate_unit, warn_of_degrees
 from hplus.space import Function
 from hplus.storage import storable
 from hplus.streaming.base import ONE, StreamingEstimator

@@ -11,7 +11,7 @@ from hplus._checks import Bools, Floats, shown
 from hplus._values import value
 from hplus.display.data.framing import PlotData
 from hplus.evaluation.goodness import SIGNIFICANCE, Check
-from hplus.evaluation.residuals import Counts
+from hplus.evaluation.residuals import CountTable
 from hplus.windows import Window
 
 LARGE_RESIDUAL = 2.0
@@ -101,7 +101,7 @@ def _by_quadrat(found: Check) -> QuadratResiduals:
     corners, box = np.unique(corners, axis=0, return_inverse=True)
     sums = np.zeros((2, len(corners)))
     np.add.at(sums.T, box.ravel(), np.column_stack([boxes.observed, boxes.expected]))
-    pooled = Counts(*sums)
+    pooled = CountTable(*sums)
     return QuadratResiduals(pooled.residuals, corners[:, :2], corners[:, 2:], pooled.p_value)
 
 

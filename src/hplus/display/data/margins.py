@@ -12,10 +12,12 @@ from hplus._values import Value, value
 from hplus.display.data.framing import PlotData, last_axis, place_of
 from hplus.display.data.rate_data import CurveData, MapData, curve_data, raster
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.separable import SeparableIntensity, SeparableRate
+from hplus.estimators.separable import SeparableIntensity
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
-from hplus.solvers.grid_rate import FARTHEST, GridRate
+from hplus.rates.fitted import MAX_LOG_FACTOR
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.separable import SeparableRate
 from hplus.windows import Interval
 
 PRODUCT_NODES = 257
@@ -55,7 +57,8 @@ def margins(model: Intensity | SeparableIntensity) -> Margins:
     rate = model.rate_
     if isinstance(rate, SeparableRate):
         return _separable(rate)
-    f: GridFunction = rate.on_grid
+    f = rate.on_grid
+    assert isinstance(f, GridFunction)
     d = f.grid.dimension
     return Margins(None if d == 1 else by_place(f), None if d == 2 else by_last(f))
 
@@ -126,7 +129,7 @@ def marginal_curve(rate: GridRate) -> CurveData:
     mass = rate.function.values * grid.integrals(rate.function.window)
     while grid.shape != rate.coarse.shape:
         grid, mass = grid.coarser(), grid.restrict(mass)
-    draws = np.exp(np.clip(np.asarray(rate.draws, dtype=float), -FARTHEST, FARTHEST))
+    draws = np.exp(np.clip(np.asarray(rate.draws, dtype=float), -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
     sums = np.einsum("sijk,ijk->sk", draws, mass)
     tails = (0.5 * (1.0 - BAND_LEVEL), 0.5 * (1.0 + BAND_LEVEL))
     ratios = np.quantile(sums, tails, axis=0) / mass.sum(axis=(0, 1))

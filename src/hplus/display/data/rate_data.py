@@ -27,8 +27,8 @@ from hplus.display.data.framing import (
     same_unit,
 )
 from hplus.estimators.density import Density
-from hplus.estimators.ratio import RateRatio
 from hplus.evaluation.scores import Rate
+from hplus.rates.ratio import RateRatio
 from hplus.windows import Window
 
 AVERAGED_SLICES = 64
