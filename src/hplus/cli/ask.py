@@ -24,18 +24,14 @@ from hplus.cli.doors import (
     seed_option,
     write_text,
 )
+from hplus.cli.options import amount_option, shape_option
 from hplus.cli.regress import predicted_quantities
-from hplus.cli.words import (
-    amount_option,
-    count,
-    count_row,
-    shape_option,
-    six_digits,
-)
+from hplus.cli.summary import count_row
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
 from hplus.studies.spans import moment
+from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.expect import Expected

@@ -21,16 +21,10 @@ from hplus.cli.doors import (
     progress_bar,
     seed_option,
 )
-from hplus.cli.words import (
-    amount_option,
-    count,
-    facts,
-    made_with,
-    names_option,
-    numbers_option,
-    window_words,
-)
+from hplus.cli.options import amount_option, names_option, numbers_option
+from hplus.cli.summary import facts, fit_table, made_with
 from hplus.files.tables import open_table
+from hplus.wording import count
 
 if TYPE_CHECKING:
     from hplus.studies.study import EventStudy
@@ -147,7 +141,7 @@ def _tell(
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(found))
+    print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(found))
     if output is None:
         note("The model was not saved: give -o model.hplus to use it later.")
     else:

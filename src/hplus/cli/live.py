@@ -17,10 +17,10 @@ from rich.text import Text
 
 from hplus._checks import Floats
 from hplus.cli.doors import as_json as json_text
-from hplus.cli.words import count, place_words, short
 from hplus.studies.previews import Preview
 from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy
+from hplus.wording import count, rounded, window_words
 
 BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
 MAP_COLUMNS, MAP_ROWS, MAX_BARS = 30, 10, 60
@@ -73,7 +73,7 @@ def summary(study: StreamStudy) -> dict[str, Any]:
         "lines": study.lines_,
         "offset": study.offset_,
         "dropped": study.dropped_,
-        "window": place_words(study.frame.window),
+        "window": window_words(study.frame.window),
         "watched": str(study.watched) if study.watched.unit else None,
         "since": None if clock is None else moment(clock.start),
         "rate": rate_words(study),
@@ -109,7 +109,7 @@ class Words(View):
 def rate_words(study: StreamStudy) -> str:
     """A rate with its unit, for example "12.5 per week"."""
     unit = study.watched.unit
-    return short(study.rate) + (f" per {unit}" if unit else "")
+    return rounded(study.rate) + (f" per {unit}" if unit else "")
 
 
 class Picture(View):

@@ -26,10 +26,12 @@ from hplus.cli.doors import (
     progress_bar,
     seed_option,
 )
-from hplus.cli.words import count, made_with, names_option, short, six_digits
+from hplus.cli.options import names_option
+from hplus.cli.summary import made_with
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
 from hplus.files.tables import Table, open_table
+from hplus.wording import count, rounded, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.encoding import Column
@@ -127,11 +129,11 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     return {
         "rows": f"{count(found['rows'])}; {count(found['held_out'])} held out to test predictions",
-        "mean error": f"{short(error)}, against {short(plain)} for the plain mean",
+        "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
         "importance": ", ".join(shares),
-        "seconds": short(made_with.get("seconds", float("nan"))),
+        "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
 
 

@@ -14,7 +14,8 @@ from hplus import save
 from hplus.cli.doors import Refusal, check_writable, note, note_dropped
 from hplus.cli.fit import frame_options, plan_arguments
 from hplus.cli.live import View, summary, view_of
-from hplus.cli.words import amount_option, count, made_with
+from hplus.cli.options import amount_option
+from hplus.cli.summary import made_with
 from hplus.files.feeds import Feed
 from hplus.files.lines import Lines
 from hplus.files.tables import Table, open_table, start_table
@@ -23,6 +24,7 @@ from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import DamagedError, Snapshots, differences
 from hplus.studies.streams import MAX_LINES, StreamStudy
+from hplus.wording import count
 
 NO_END = "2100-01-01"
 """The end of the observation period of a cycle, by default."""
