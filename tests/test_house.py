@@ -96,6 +96,15 @@ def test_no_source_runs_code_that_it_reads(path):
 
 
 @every_source
+def test_options_of_the_command_line_are_named_in_cli_alone(path):
+    if "cli" in path.relative_to(ROOT / "src" / "hplus").parts:
+        return
+    texts = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Constant)]
+    named = [t.value for t in texts if isinstance(t.value, str) and re.search(r"--[a-z]", t.value)]
+    assert named == []
+
+
+@every_source
 def test_files_and_functions_stay_short(path):
     lines = path.read_text("utf-8").count("\n")
     assert lines <= LONGEST_FILE

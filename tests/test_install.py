@@ -36,7 +36,7 @@ from hplus.display import IntensityCurveDisplay
 from hplus.display.page import page_template
 from hplus.studies.frames import Frame
 from hplus.studies.streams import StreamStudy
-from hplus.tables.source import open_table
+from hplus.files.tables import open_table
 
 X = np.random.default_rng(0).random((40, 1))
 said = {}

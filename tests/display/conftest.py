@@ -9,6 +9,7 @@ from hplus import Box, Intensity, Interval, Polygon
 from hplus.display.page import report_html
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import check
+from hplus.files.places import EqualArea
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.rates.grid_rate import GridRate
@@ -19,7 +20,6 @@ from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.study import EventStudy, Holdout
-from hplus.tables.places import EqualArea
 
 EVENTS = 400
 NODES = {1: 129, 2: 65, 3: 25}

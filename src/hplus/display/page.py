@@ -12,9 +12,9 @@ from hplus import wording
 from hplus._checks import shown
 from hplus.display import charts, findings, map_charts
 from hplus.display.facts import gather
+from hplus.files.extras import needed
 from hplus.storage.files import replace_file
 from hplus.studies.study import EventStudy
-from hplus.tables.extras import needed
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -26,24 +26,9 @@ SHORT_RULE, LONG_RULE = unit_rule(10), unit_rule(48)
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
 
-def erf_difference(lower: Floats, upper: Floats) -> Floats:
+@compiled
+def erf_difference(lower: float, upper: float) -> float:
     """erf(upper) - erf(lower) for lower <= upper, to 1e-13 relative unless it underflows."""
-    shape = np.broadcast_shapes(np.shape(lower), np.shape(upper))
-    pairs = np.empty((2, *shape))
-    pairs[0], pairs[1] = lower, upper
-    return _erf_differences(pairs.reshape(2, -1)).reshape(shape)
-
-
-@compiled
-def _erf_differences(pairs: Floats) -> Floats:
-    out = np.empty(pairs.shape[1])
-    for i in range(len(out)):
-        out[i] = _erf_difference(pairs[0, i], pairs[1, i])
-    return out
-
-
-@compiled
-def _erf_difference(lower: float, upper: float) -> float:
     if lower + upper < 0.0:
         lower, upper = -upper, -lower
     # now upper >= |lower|, and the plain difference loses digits only where lower > 0
@@ -134,7 +119,7 @@ def _gaussian_sum(
             if curved[j]:
                 term *= _polynomial_side(lower, upper, low, high, j, c[j], d[j], polynomials)
             else:
-                term *= _erf_difference(lower, upper)
+                term *= erf_difference(lower, upper)
         total += heights[b] * term
         size += abs(heights[b] * term)
     return total

@@ -2,7 +2,7 @@
 
 The kernel is a product over parts, Π_j ((1 - a_j) + a_j k_j), which holds the effect of each part
 alone and of any parts together. a_j near 0 leaves a part out, and where k_j is 0, far from the data
-or at an unknown label, the others still speak.
+or at an unknown label, the others still count.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from scipy.optimize import minimize
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Constant, Kernel
-from hplus.studies.columns import Part
+from hplus.studies.encoding import ColumnPart
 
-ROWS = 500
+MAX_ROWS = 500
 """Rows that scales are learned from, at most."""
 
-MOST_ENTRIES = 25_000_000
-"""Squared distances that are kept at a time, over all parts: 200 MB."""
+MAX_ENTRIES = 25_000_000
+"""Squared distances held in memory, over all parts: 200 MB."""
 
-LEAST_VARIANCE = 1e-3
+MIN_VARIANCE = 1e-3
 """Noise of a row with a large exposure, in units of that at the mean exposure."""
 
-STEPS = 25
-"""Steps of the search before it is decided what goes round, and after."""
+MAX_SEARCH_STEPS = 25
+"""Steps of the search before it is decided what is periodic, and after."""
 
-WEIGHTS, SCALES, SIGNAL, NOISE = (-6.0, 6.0), (-3.0, 3.0), (-4.0, 5.0), (-9.0, 2.0)
-"""How far the logits of a_j and the logarithms of the others may go."""
+WEIGHT_BOUNDS, SCALE_BOUNDS = (-6.0, 6.0), (-3.0, 3.0)
+SIGNAL_BOUNDS, NOISE_BOUNDS = (-4.0, 5.0), (-9.0, 2.0)
+"""Bounds of the logits of a_j, and of the logarithms of the others."""
 
 
 class Scales(NamedTuple):
@@ -40,12 +41,12 @@ class Scales(NamedTuple):
 
     weights: Floats
     scales: Floats
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnPart, ...]
     signal: float
     noise: float
 
     def kernel(self) -> Kernel:
-        """The product over parts, and a constant of its own."""
+        """The product over parts, plus a constant."""
         factors = [
             Constant(1.0 - a) + a * part.kernel(s, j)
             for j, (part, a, s) in enumerate(
@@ -60,7 +61,7 @@ class Scales(NamedTuple):
 
 
 def learned_scales(
-    parts: tuple[Part, ...], periods: Floats, X: Floats, rate: Floats, exposure: Floats
+    parts: tuple[ColumnPart, ...], periods: Floats, X: Floats, rate: Floats, exposure: Floats
 ) -> Scales:
     """The scales with the most evidence for √rate (n,), given the parts X (n, parts).
 
@@ -74,11 +75,11 @@ def learned_scales(
     z /= np.sqrt(np.average(z**2, weights=weights)) or 1.0
     D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
     theta = np.concatenate([np.zeros(2 * len(parts)), [0.0, np.log(0.1)]])
-    variances = np.maximum(1.0 / weights, LEAST_VARIANCE)
+    variances = np.maximum(1.0 / weights, MIN_VARIANCE)
     with one_thread_if_small(n):
         theta = _search(theta, D, z, variances)
         for j in np.flatnonzero(periods):
-            circle = Part(float(periods[j]))
+            circle = ColumnPart(float(periods[j]))
             other = [*D[:j], circle.squared_distances(X[:, j]), *D[j + 1 :]]
             if evidence(theta, other, z, variances)[0] < evidence(theta, D, z, variances)[0]:
                 parts, D = (*parts[:j], circle, *parts[j + 1 :]), other
@@ -124,8 +125,9 @@ def evidence(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> tu
 
 
 def _search(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> Floats:
-    bounds = [WEIGHTS] * len(D) + [SCALES] * len(D) + [SIGNAL, NOISE]
-    options: Any = {"maxiter": STEPS}
+    bounds = [WEIGHT_BOUNDS] * len(D) + [SCALE_BOUNDS] * len(D)
+    bounds += [SIGNAL_BOUNDS, NOISE_BOUNDS]
+    options: Any = {"maxiter": MAX_SEARCH_STEPS}
     args = (D, z, variances)
     return minimize(
         evidence, theta, args, jac=True, method="L-BFGS-B", bounds=bounds, options=options
@@ -138,11 +140,11 @@ def _split(theta: Floats, p: int) -> tuple[Floats, Floats, float, float]:
 
 
 def _rows(n: int, parts: int) -> int:
-    return min(n, ROWS, max(50, int(np.sqrt(MOST_ENTRIES / max(parts, 1)))))
+    return min(n, MAX_ROWS, max(50, int(np.sqrt(MAX_ENTRIES / max(parts, 1)))))
 
 
 def _product(factors: list[Kernel]) -> Kernel:
-    """The product by halves: a tree of little depth."""
+    """The product as a balanced tree."""
     if len(factors) == 1:
         return factors[0]
     half = len(factors) // 2

@@ -4,31 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hplus._checks import Bools
-from hplus.tables.cells import numbers, texts, times
-from hplus.tables.extras import arrow
-from hplus.tables.source import Table, TableError
+from hplus.files.cells import numbers, texts
+from hplus.files.extras import arrow
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table
+from hplus.files.times import times
 
-MOSTLY = 0.9
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MIN_SHARE = 0.9
 """Share of a column's cells that must be numbers, or times, for it to be a column of them."""
 
+Values = NDArray[np.float64] | NDArray[np.datetime64] | NDArray[np.str_]
+"""A column of numbers, dates or text."""
 
-class Columns(NamedTuple):
-    """Rows with a value in every column, which rows of the file those are, and why not the others.
 
-    A column is an array of float64, datetime64 or text.
-    """
+class TypedColumns(NamedTuple):
+    """Rows with a value in every column, which rows those are, and why others were dropped."""
 
-    values: dict[str, Any]
+    values: dict[str, Values]
     rows: Bools
     dropped: Counter[str]
 
 
-def read_columns(table: Table, names: Sequence[str]) -> Columns:
+def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
     """All rows of some columns that have a value in each of them."""
     pa = arrow()
     chunks = list(table.chunks(names))
@@ -39,34 +45,30 @@ def read_columns(table: Table, names: Sequence[str]) -> Columns:
     found = {}
     for name in names:
         column = pa.chunked_array([chunk.columns[name] for chunk in chunks]).combine_chunks()
-        values, missing, wrong = _column(column, chunks[0].comma)
+        values, missing, wrong = _typed(column)
         for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is not like the others")):
             lost = int(np.sum(rows & bad))
             if lost:
                 dropped[reason] += lost
             rows &= ~bad
         found[name] = values
-    if table.broken:
-        dropped["broken line"] = table.broken
-    return Columns({name: values[rows] for name, values in found.items()}, rows, dropped)
+    dropped += table.dropped
+    return TypedColumns({name: values[rows] for name, values in found.items()}, rows, dropped)
 
 
-def _column(column: Any, comma: bool) -> tuple[Any, Bools, Bools]:
+def _typed(column: pa.Array) -> tuple[Values, Bools, Bools]:
     """Values, which cells are missing, and which are not of the column's kind."""
     pa = arrow()
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
-    cells = numbers(column, comma)
-    filled = max(1, int(np.sum(~cells.missing)))
-    if np.sum(cells.wrong) <= (1.0 - MOSTLY) * filled:
+    cells = numbers(column)
+    most_wrong = (1.0 - MIN_SHARE) * max(1, int(np.sum(~cells.missing)))
+    if np.sum(cells.wrong) <= most_wrong:
         return cells.values, cells.missing, cells.wrong
-    try:
-        seconds = times(column, "UTC").cells
-    except TableError:
-        seconds = None
-    if seconds is not None and np.sum(seconds.wrong) <= (1.0 - MOSTLY) * filled:
-        stamps = np.where(np.isfinite(seconds.values), seconds.values, 0.0)
-        return stamps.astype("datetime64[s]"), seconds.missing, seconds.wrong
+    found = times(column, "UTC")
+    if np.sum(found.wrong) <= most_wrong:
+        stamps = np.where(np.isfinite(found.seconds), found.seconds, 0.0)
+        return stamps.astype("datetime64[s]"), found.missing, found.wrong
     words = texts(column)
     missing = np.array([word is None for word in words])
     return np.array([word or "" for word in words]), missing, np.zeros(len(words), dtype=bool)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hplus.tables.cells import Zone, numbers, texts, times
-from hplus.tables.source import TableError
+from hplus.files.cells import numbers, texts
+from hplus.files.commas import with_points
+from hplus.files.times import Zone, times
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC).timestamp()
 
@@ -32,15 +33,17 @@ def test_any_text_is_a_number_or_missing_or_wrong_and_only_one_of_them(values):
 
 
 def test_one_wrong_cell_leaves_the_others_as_they_are():
-    cells = numbers(pa.array(["1.5", "oops", None, "2,5", " 3 ", "inf", "1_000"]), comma=True)
+    cells = numbers(pa.array(["1.5", "oops", None, "2.5", " 3 ", "inf", "1_000"]))
     np.testing.assert_array_equal(cells.values[[0, 3, 4]], [1.5, 2.5, 3.0])
     assert cells.wrong.tolist() == [False, True, False, False, False, True, True]
     assert cells.missing.tolist() == [False, False, True, False, False, False, False]
 
 
-def test_a_comma_is_decimal_only_if_it_is_said():
-    assert numbers(pa.array(["999", "1,036"])).wrong.tolist() == [False, True]
-    assert numbers(pa.array(["999", "1,036"]), comma=True).values.tolist() == [999.0, 1.036]
+def test_a_comma_is_decimal_only_if_its_column_says_so():
+    column = pa.array(["999", "1,036", "2,5"])
+    assert numbers(column).wrong.tolist() == [False, True, True]
+    assert numbers(with_points(column)).wrong.tolist() == [False, True, False]
+    assert numbers(with_points(column, settled=True)).values.tolist() == [999.0, 1.036, 2.5]
 
 
 def test_nulls_of_binary_files_are_missing_and_not_wrong():
@@ -62,8 +65,8 @@ SPELLINGS = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_the_same_moment_in_every_spelling(spelling):
     found = times(pa.array([SPELLINGS[spelling], None]), "UTC")
-    assert found.cells.values[0] == NOON
-    assert found.cells.missing.tolist() == [False, True]
+    assert found.seconds[0] == NOON
+    assert found.missing.tolist() == [False, True]
     assert found.zone is (Zone.AWARE if "seconds" in spelling else Zone.NAIVE)
 
 
@@ -71,50 +74,50 @@ def test_the_same_moment_in_every_spelling(spelling):
 def test_one_bad_cell_in_a_column_of_times_since_1970_costs_one_row(unit):
     seconds = int(NOON) + 3600 * np.arange(200)
     found = times(pa.array([*(str(s * unit) for s in seconds.tolist()), "oops", "1e300"]), "UTC")
-    np.testing.assert_array_equal(found.cells.values[:200], seconds)
-    assert np.flatnonzero(found.cells.wrong).tolist() == [200, 201]
+    np.testing.assert_array_equal(found.seconds[:200], seconds)
+    assert np.flatnonzero(found.wrong).tolist() == [200, 201]
     assert found.zone is Zone.AWARE
 
 
 def test_one_bad_cell_in_a_column_of_dates_costs_one_row():
-    found = times(pa.array(["20261116"] * 7 + ["20261399", "oops", "7", "0", None]), "UTC").cells
-    np.testing.assert_array_equal(found.values[:7], NOON - 43200)
+    found = times(pa.array(["20261116"] * 7 + ["20261399", "oops", "7", "0", None]), "UTC")
+    np.testing.assert_array_equal(found.seconds[:7], NOON - 43200)
     assert np.flatnonzero(found.wrong).tolist() == [7, 8, 9, 10]
     assert np.flatnonzero(found.missing).tolist() == [11]
 
 
 def test_a_number_among_dates_is_not_one_of_the_year_1702():
     cells = ["2026-11-16", "16.11.2026", "1702010101212", "20261116"]
-    found = times(pa.array(cells), "UTC").cells
-    assert found.wrong.tolist() == [False, False, True, False]
-    np.testing.assert_array_equal(found.values[~found.wrong], NOON - 43200)
+    found = times(pa.array(cells), "UTC")
+    assert found.aware.tolist() == [False, False, True, False]
+    assert found.zone is Zone.NAIVE
+    np.testing.assert_array_equal(found.seconds[~found.aware], NOON - 43200)
 
 
 def test_seconds_since_1970_are_put_on_the_clock_of_the_zone_too():
-    found = times(pa.array([int(NOON), None]), "America/New_York").cells.values
+    found = times(pa.array([int(NOON), None]), "America/New_York").seconds
     assert found[0] == NOON - 5 * 3600
     assert np.isnan(found[1])
 
 
 def test_times_with_an_offset_are_put_on_the_clock_of_the_zone():
     found = times(pa.array(["2026-11-16T12:00:00Z", "2026-07-16T12:00:00+00:00"]), "Europe/Paris")
-    hours = found.cells.values % 86400 / 3600
+    hours = found.seconds % 86400 / 3600
     np.testing.assert_array_equal(hours, [13.0, 14.0])  # winter, summer
     assert found.zone is Zone.AWARE
 
 
 def test_binary_times_and_dates_are_read_too():
     stamps = pa.array([datetime(2026, 11, 16, 12)], pa.timestamp("ms"))
-    assert times(stamps, "UTC").cells.values.tolist() == [NOON]
-    assert times(stamps.cast(pa.date32()), "UTC").cells.values.tolist() == [NOON - 43200]
-    assert times(pa.array([20261116]), "UTC").cells.values.tolist() == [NOON - 43200]
+    assert times(stamps, "UTC").seconds.tolist() == [NOON]
+    assert times(stamps.cast(pa.date32()), "UTC").seconds.tolist() == [NOON - 43200]
+    assert times(pa.array([20261116]), "UTC").seconds.tolist() == [NOON - 43200]
 
 
 def test_dates_that_can_be_read_in_two_ways_need_a_format():
     column = pa.array(["03/04/2026"])
-    with pytest.raises(TableError, match="two ways"):
-        times(column, "UTC")
-    april, march = (times(column, "UTC", f"%{a}/%{b}/%Y").cells.values for a, b in ("dm", "md"))
+    assert times(column, "UTC").wrong.tolist() == [True]
+    april, march = (times(column, "UTC", f"%{a}/%{b}/%Y").seconds for a, b in ("dm", "md"))
     assert april - march == 31 * 86400 - 86400
 
 

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.tables.cells import numbers, texts
-from hplus.tables.source import TableError, open_table
+from hplus.files.cells import numbers, texts
+from hplus.files.feeds import TableError
+from hplus.files.tables import open_table
 
 NAMES = ("name", "title", "label", "id", "code", "district", "beat", "precinct", "zone")
-"""Properties that are taken as the name of a feature, in this order, whatever their case."""
+"""Properties that may hold the name of a feature, in this order, in any case."""
 
 Rings = tuple[Floats, ...]
 """The outer ring of a polygon and its holes, shape (n, 2) each."""
@@ -30,15 +31,15 @@ class Outline(NamedTuple):
 def read_outlines(path: str, field: str | None = None) -> list[Outline]:
     """The polygons of a GeoJSON file or of a CSV file of vertices, at least one.
 
-    `field` is the property, or the first column of three, with the names; otherwise it is looked
-    for among the usual ones.
+    `field` is the property, or the first of three columns, with the names; by default it is one of
+    the usual names.
     """
     if not Path(path).is_file():
-        raise TableError(f"{path} is not a file: name a GeoJSON file with polygons.")
+        raise TableError(f"{path} is not a file: give a GeoJSON file with polygons.")
     try:
         start = Path(path).read_bytes()
     except PermissionError as error:
-        raise TableError(f"{path} may not be read: you have no permission.") from error
+        raise TableError(f"{path} cannot be read: permission denied.") from error
     if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] not in (b"{", b"["):
         return _of_vertices(path, field)
     try:
@@ -48,7 +49,7 @@ def read_outlines(path: str, field: str | None = None) -> list[Outline]:
             raise
         raise TableError(f"{path} is not GeoJSON: {str(error)[:100]}.") from error
     if not found:
-        raise TableError(f"{path} holds no polygon: regions must be polygons.")
+        raise TableError(f"{path} has no polygons: regions must be polygons.")
     return found
 
 
@@ -114,7 +115,7 @@ def _name(path: str, i: int, properties: Any, field: str | None) -> str:
 
 
 def _of_vertices(path: str, field: str | None) -> list[Outline]:
-    """Rings from rows x, y, or polygon, x, y; a polygon's rows are one ring."""
+    """Rings from rows x, y, or polygon, x, y; the rows of a polygon are one ring."""
     table = open_table(path)
     if len(table.names) not in (2, 3):
         raise TableError(
@@ -123,14 +124,14 @@ def _of_vertices(path: str, field: str | None) -> list[Outline]:
         )
     if field is not None and field not in table.names[:-2]:
         raise TableError(
-            f"names in {path} must be in the column before x and y, got {field!r} and columns "
+            f"the names in {path} must be in a column before x and y, got {field!r} of the columns "
             f"{', '.join(table.names)}."
         )
     rings: dict[str, list[Floats]] = {}
     for chunk in table.chunks(table.names):
-        x, y = (numbers(chunk.columns[name], chunk.comma) for name in table.names[-2:])
+        x, y = (numbers(chunk.columns[name]) for name in table.names[-2:])
         if not np.isfinite(x.values + y.values).all():
-            raise TableError(f"{path} must hold numbers for every vertex, got other cells.")
+            raise TableError(f"{path} must have numbers for every vertex, got other cells.")
         labels = (
             texts(chunk.columns[table.names[0]]) if len(table.names) == 3 else ["1"] * len(chunk)
         )

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hplus.tables import source
-from hplus.tables.cells import numbers
-from hplus.tables.columns import read_columns
-from hplus.tables.lines import layout_of, read_lines
-from hplus.tables.source import TableError, open_table
+from hplus.files import tables
+from hplus.files.cells import numbers
+from hplus.files.feeds import TableError
+from hplus.files.kinds import read_columns
+from hplus.files.tables import open_table
 
 VALUES = np.random.RandomState(0).normal(size=(500, 2)).round(6)
 TEXT = "a,b\n" + "\n".join(f"{x!r},{y!r}" for x, y in VALUES.tolist()) + "\n"
@@ -48,7 +48,7 @@ DRESSES = {
 
 def read(path, name):
     chunks = open_table(str(path)).chunks([name])
-    return np.concatenate([numbers(c.columns[name], c.comma).values for c in chunks])
+    return np.concatenate([numbers(c.columns[name]).values for c in chunks])
 
 
 @pytest.mark.parametrize("dress", DRESSES)
@@ -62,8 +62,8 @@ def test_a_column_is_the_same_in_every_dress(dress, tmp_path):
 def test_chunks_of_any_size_hold_the_same_rows(dress, tmp_path, monkeypatch):
     path = tmp_path / "table"
     DRESSES[dress](path)
-    monkeypatch.setattr(source, "BLOCK", 1000)
-    monkeypatch.setattr(source, "LINES", 7)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(tables, "PARQUET_ROWS", 7)
     chunks = list(open_table(str(path)).chunks(["a"]))
     assert len(chunks) > 3
     assert [chunk.first for chunk in chunks] == np.cumsum([0, *map(len, chunks)])[:-1].tolist()
@@ -86,7 +86,7 @@ def test_one_comma_that_can_only_be_decimal_says_that_the_others_of_its_column_a
     for sure in ("0,5", "1,5", "1234,567", ",250", "2,5e-3"):
         path.write_text(f"a;b\n{sure};x\n" + "1,234;x\n" * 200 + "7;x\n")
         for block in (2**23, 500):
-            monkeypatch.setattr(source, "BLOCK", block)
+            monkeypatch.setattr(tables, "BLOCK_BYTES", block)
             want = [float(sure.replace(",", ".")), *[1.234] * 200, 7.0]
             np.testing.assert_array_equal(read(path, "a"), want)
 
@@ -101,21 +101,12 @@ def test_a_column_of_text_may_hold_a_number_that_can_be_read_in_two_ways(tmp_pat
     ]
 
 
-def test_lines_of_a_stream_are_read_alone_so_numbers_with_two_readings_are_dropped():
-    layout = layout_of("it", b"a;b\n")
-    chunk, dropped = read_lines(b"1,5;2,25\n0,500;x\n1,234;1\n7;\n", layout, ["a", "b"])
-    assert chunk.columns["a"].to_pylist() == ["1.5", "0.500", "7"]
-    assert chunk.columns["b"].to_pylist() == ["2.25", "x", None]
-    assert dropped == {"a number such as 1,234 can be read in two ways": 1}
-    assert not chunk.comma
-
-
 def test_broken_lines_are_skipped_and_counted(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n3\n4,5,6\n7,8\n")
     table = open_table(str(path))
     assert sum(map(len, table.chunks(["a"]))) == 2
-    assert table.broken == 2
+    assert table.dropped == {"broken line": 2}
 
 
 def test_a_missing_column_is_refused_with_the_nearest_name(tmp_path):

@@ -13,23 +13,23 @@ from hplus.estimators.base import check_size
 from hplus.kernels import Finite, Gaussian, Kernel, Periodic
 from hplus.storage import storable
 
-MOST_LEVELS = 200
-"""Categories of a column that are told apart; rarer ones count as unknown."""
+MAX_LEVELS = 200
+"""Categories of a column that are distinguished; rarer ones count as unknown."""
 
-LONGEST_CYCLE = 366
-"""Whole numbers that may be a cycle have at most so many values."""
+MAX_CYCLE = 366
+"""Whole numbers that may be a cycle have at most this many values."""
 
 YEAR, WEEK, DAY = 365.25, 7.0, 1.0
 """Cycles of dates, in days."""
 
-APART = 1e6
+FAR_APART = 1e6
 """The squared distance of different labels: kernels are 0 there, on any scale."""
 
 MISSING = ("None", "nan", "NaT", "<NA>")
-"""How entries that stand for none are written, if they are not text."""
+"""How missing entries that are not text are written."""
 
-MOST_SHOWN = 1000
-"""Values at most at which an effect is shown."""
+MAX_GRID = 1000
+"""Values at which an effect is shown, at most."""
 
 CURVE_POINTS = 60
 """Values at which the effect of a column is shown, if it has more."""
@@ -37,11 +37,11 @@ CURVE_POINTS = 60
 
 @final
 @value
-class Part(Value):
-    """One column that kernels see: numbers on a line or on a circle of some period, or labels.
+class ColumnPart(Value):
+    """What a kernel sees of a column: numbers on a line or on a circle of some period, or labels.
 
-    Numbers are in units of their spread. `labels` of them are known; one more stands for all
-    others, which resemble nothing.
+    Numbers are in units of their spread. `labels` is the number of known labels; one more stands
+    for all others, which resemble nothing.
     """
 
     period: float = 0.0
@@ -61,7 +61,7 @@ class Part(Value):
         """D (n, n) with k = exp(-D/(2 scale²)); on a circle those of chords."""
         D = np.subtract.outer(x, x)
         if self.labels:
-            return np.where((D == 0.0) & (x < self.labels), 0.0, APART)
+            return np.where((D == 0.0) & (x < self.labels), 0.0, FAR_APART)
         if self.period:
             D = np.sin(np.pi * D / self.period) * (self.period / np.pi)
         return D**2
@@ -88,9 +88,9 @@ class Column(Value):
 
     def __post_init__(self) -> None:
         grid = frozen_array("grid", self.grid)
-        if grid.ndim != 1 or len(grid) > MOST_SHOWN:
+        if grid.ndim != 1 or len(grid) > MAX_GRID:
             raise ValueError(
-                f"grid must be at most {MOST_SHOWN} values, got an array of shape {grid.shape}."
+                f"grid must be at most {MAX_GRID} values, got an array of shape {grid.shape}."
             )
         self._set(grid=grid)
 
@@ -102,16 +102,16 @@ class Column(Value):
             return np.array([places.get(entry, other) for entry in _texts(self.name, entries)])
         return _numbers(self.name, self.kind, entries)
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ColumnPart, ...]:
         """What kernels see of the column; nothing if it is constant."""
         if len(self.grid) < 2:
             return ()
         if self.kind == "text":
-            return (Part(labels=len(self.levels)),)
-        return (Part(), *(Part(np.sqrt(12.0)) for _ in self.cycles()))
+            return (ColumnPart(labels=len(self.levels)),)
+        return (ColumnPart(), *(ColumnPart(np.sqrt(12.0)) for _ in self.cycles()))
 
     def possible_periods(self) -> tuple[float, ...]:
-        """For each part on a line its period if it goes round after all, else 0."""
+        """For each part on a line, its period if it might be periodic, else 0."""
         first = self.period / self.spread if self.kind == "number" else 0.0
         return (first, *(0.0 for _ in self.parts()[1:])) if self.parts() else ()
 
@@ -121,14 +121,14 @@ class Column(Value):
             return np.repeat(values[:, None], len(self.parts()), axis=1)
         with np.errstate(over="ignore"):
             x = np.clip((values - self.centre) / self.spread, -1e12, 1e12)
-        # far values are drawn in, as by a logarithm
+        # a logarithm far out
         line = np.arcsinh(x) if self.bent else x
         # a circle of unit spread, like the line
         turns = [np.remainder(values / days, 1.0) * np.sqrt(12.0) for days in self.cycles()]
         return np.stack([line, *turns], axis=1)
 
     def cycles(self) -> tuple[float, ...]:
-        """The cycles of dates that go round at least once, in days."""
+        """The cycles, in days, that the dates complete at least once."""
         if self.kind != "date":
             return ()
         span = self.grid[-1] - self.grid[0]
@@ -149,14 +149,14 @@ def learned_column(name: str, entries: Any) -> Column:
     kind = _kind(entries)
     if kind == "text":
         texts, counts = np.unique(np.array(_texts(name, entries)), return_counts=True)
-        usual = np.sort(np.argsort(-counts, kind="stable")[:MOST_LEVELS])
+        usual = np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
         levels = tuple(str(texts[i]) for i in usual)
-        # of rows that all differ nothing can be learned
+        # nothing can be learned from texts that all differ
         count = 0 if len(texts) > max(counts.sum() / 2.0, 2.0) else len(levels)
         return Column(name, kind, 0.0, 1.0, 0.0, False, levels, np.arange(float(count)))
     x = check_size(f"column {name!r}", _numbers(name, kind, entries))
     distinct = np.unique(x)
-    whole = bool(np.all(distinct == np.round(distinct))) and len(distinct) <= LONGEST_CYCLE
+    whole = bool(np.all(distinct == np.round(distinct))) and len(distinct) <= MAX_CYCLE
     low, middle, high = np.quantile(x, [0.16, 0.5, 0.84])
     spread = x.std() if whole or high == low else (high - low) / 2.0
     period = _cycle(distinct) if whole else 0.0
@@ -179,12 +179,12 @@ def table_values(columns: tuple[Column, ...], table: Any) -> Floats:
     each = [column.values(table[column.name]) for column in columns]
     lengths = {column.name: len(x) for column, x in zip(columns, each, strict=True)}
     if len(set(lengths.values())) > 1:
-        raise ValueError(f"columns must all have as many rows, got {shown(lengths)}.")
+        raise ValueError(f"columns must all have the same number of rows, got {shown(lengths)}.")
     return np.stack(each, axis=1)
 
 
 def check_table(table: Any) -> None:
-    """Refuse what is not a dict of at least one named column."""
+    """Check that a table is a dict of at least one named column."""
     named = isinstance(table, Mapping) and all(isinstance(name, str) for name in table)
     if not named or not table:
         raise TypeError(
@@ -227,7 +227,7 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
     else:
         x = as_floats(f"column {name!r}", entries)
     if x.ndim != 1:
-        raise ValueError(f"column {name!r} must be one number a row, got shape {x.shape}.")
+        raise ValueError(f"column {name!r} must be one number per row, got shape {x.shape}.")
     _check_known(name, ~np.isfinite(x))
     return x
 
@@ -242,7 +242,7 @@ def _check_known(name: str, bad: Bools) -> None:
 
 
 def _cycle(distinct: Floats) -> float:
-    """How many whole numbers there are if they may go round, as hours or months do; else 0."""
+    """How many whole numbers there are if they may be periodic, as hours or months are; else 0."""
     n = len(distinct)
     gapless = n >= 4 and distinct[-1] - distinct[0] == n - 1
     return float(n) if gapless and distinct[0] in (0.0, 1.0) else 0.0

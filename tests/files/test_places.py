@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hplus.tables.outlines import read_outlines
-from hplus.tables.places import RADIUS, EqualArea
-from hplus.tables.source import TableError
+from hplus.files.feeds import TableError
+from hplus.files.outlines import read_outlines
+from hplus.files.places import EARTH_RADIUS, EqualArea
 
 lons, lats = st.floats(-180, 180), st.floats(-90, 90)
 
@@ -35,14 +35,18 @@ def test_longitudes_come_back_as_they_went_if_they_go_up_from_the_west(west, wid
 def test_areas_are_those_of_the_sphere(south, north, width, parallel):
     place = EqualArea(-180.0, -90.0, parallel)
     (a, b), (c, d) = place.forward(np.array([[-180.0, south], [-180.0 + width, north]]))
-    sphere = RADIUS**2 * np.radians(width) * (np.sin(np.radians(north)) - np.sin(np.radians(south)))
+    sphere = (
+        EARTH_RADIUS**2
+        * np.radians(width)
+        * (np.sin(np.radians(north)) - np.sin(np.radians(south)))
+    )
     assert (c - a) * (d - b) == pytest.approx(sphere, rel=1e-9, abs=1e-3)
 
 
 def test_near_the_parallel_distances_are_true():
     place = EqualArea(-74.0, 40.0, 40.7)
     here, east, north = place.forward(np.array([[-73.9, 40.7], [-73.89, 40.7], [-73.9, 40.71]]))
-    degree = np.radians(0.01) * RADIUS
+    degree = np.radians(0.01) * EARTH_RADIUS
     assert east[0] - here[0] == pytest.approx(degree * np.cos(np.radians(40.7)), rel=1e-9)
     assert north[1] - here[1] == pytest.approx(degree, rel=1e-3)
 
@@ -50,7 +54,7 @@ def test_near_the_parallel_distances_are_true():
 def test_a_map_may_cross_the_date_line():
     place = EqualArea(170.0, -20.0, 0.0)
     x = place.forward(np.array([[175.0, 0.0], [-175.0, 0.0]]))[:, 0]
-    assert x[1] - x[0] == pytest.approx(RADIUS * np.radians(10.0))
+    assert x[1] - x[0] == pytest.approx(EARTH_RADIUS * np.radians(10.0))
 
 
 @pytest.mark.parametrize("turn", [-360.0, 0.0, 360.0])

@@ -1,4 +1,4 @@
-"""Packages that come with an extra, and what to do when one is missing."""
+"""Optional packages, and how to install one that is missing."""
 
 from __future__ import annotations
 

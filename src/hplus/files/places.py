@@ -1,4 +1,4 @@
-"""Longitude and latitude as kilometres east and north, with areas kept exactly."""
+"""Longitude and latitude as kilometres east and north, with exact areas."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from hplus._checks import Floats, check_number
 from hplus._values import Value, value
 
-RADIUS = 6371.0072
-"""Kilometres: of the sphere with the area of the Earth."""
+EARTH_RADIUS = 6371.0072
+"""Kilometres: the radius of the sphere with the area of the Earth."""
 
 HIGHEST_PARALLEL = 70.0
-"""Degrees: beyond this latitude a map that is true there stretches what is around it."""
+"""Degrees: a map that is true to scale beyond this latitude distorts its surroundings too much."""
 
 
 @final
 @value
 class EqualArea(Value):
-    """The cylindrical equal-area map from a corner, true to scale along a parallel φ₀.
+    """The cylindrical equal-area map with its origin at a corner, true to scale at latitude φ₀.
 
     x = R cos φ₀ (λ - west), y = R (sin φ - sin south) / cos φ₀, for longitude λ and latitude φ.
-    Boxes of longitude and latitude are boxes on it, and areas are exact on the sphere; shapes are
-    stretched far north and south of the parallel.
+    Boxes of longitude and latitude are boxes on it, and areas are those on the sphere; shapes are
+    distorted far north and south of the parallel.
 
     >>> EqualArea(-74.0, 40.7, 40.75).forward([[-73.9, 40.8]]).round(2)
     array([[ 8.42, 11.12]])
@@ -48,7 +48,7 @@ class EqualArea(Value):
         return self._kilometres(east, lat)
 
     def ring(self, lonlat: Floats, middle: float) -> Floats:
-        """The same of a ring, whole, on the side of the map's seam that is nearest to `middle`."""
+        """The same for a ring, uncut, on the side of the map's seam that is nearest to `middle`."""
         lon, lat = np.asarray(lonlat, dtype=float).T
         turns = np.round((middle - (lon.min() + lon.max()) / 2.0) / 360.0)
         return self._kilometres(lon + 360.0 * turns - self.west, lat)
@@ -56,18 +56,18 @@ class EqualArea(Value):
     def _kilometres(self, east: Floats, lat: Floats) -> Floats:
         north = np.sin(np.radians(lat)) - np.sin(np.radians(self.south))
         return np.column_stack(
-            [RADIUS * self._scale * np.radians(east), RADIUS * north / self._scale]
+            [EARTH_RADIUS * self._scale * np.radians(east), EARTH_RADIUS * north / self._scale]
         )
 
     def backward(self, X: Floats) -> Floats:
         """Longitudes and latitudes (n, 2) of kilometres east and north (n, 2).
 
-        Longitudes go up from `west`, also beyond 180: what is 0 to 360 in a file stays so, and a
-        cell across 180 degrees does not turn into one around the world.
+        Longitudes increase from `west`, also beyond 180: a file with 0 to 360 keeps them, and a
+        cell across 180 degrees does not become one around the world.
         """
         x, y = np.asarray(X, dtype=float).T
-        lon = self.west + np.degrees(x / (RADIUS * self._scale))
-        sine = np.clip(y * self._scale / RADIUS + np.sin(np.radians(self.south)), -1.0, 1.0)
+        lon = self.west + np.degrees(x / (EARTH_RADIUS * self._scale))
+        sine = np.clip(y * self._scale / EARTH_RADIUS + np.sin(np.radians(self.south)), -1.0, 1.0)
         return np.column_stack([lon, np.degrees(np.arcsin(sine))])
 
     @property

@@ -1,4 +1,4 @@
-"""Intervals around expected quantities, from how far others were off: ratios, never negative."""
+"""Prediction intervals from ratios of targets to predictions: never negative."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from hplus._values import Value, value
 from hplus.storage import storable
 
 TAILS = np.geomspace(1e-4, 0.5, 200)
-"""Shares of rows left out on each side, for which quantiles are kept."""
+"""Shares of rows outside on each side, for which quantiles are stored."""
 
-BIN_ROWS = 150
-"""Rows at least for quantiles of their own at a level of the mean."""
+MIN_BIN_ROWS = 150
+"""Rows of a bin of predictions with quantiles of its own, at least."""
 
-MOST_BINS = 10
+MAX_BINS = 10
 
-SMALLEST_SPREAD = 0.05
-"""Spreads of log ratios below this count as this, so that powers stay in floating point."""
+MIN_SPREAD = 0.05
+"""Spreads of log ratios are at least this, so that powers do not overflow."""
 
 
 @final
@@ -51,7 +51,7 @@ class Ratios(Value):
         self._set(**{name: frozen_array(name, getattr(self, name)) for name in names})
 
     def interval(self, m: Floats, level: float) -> tuple[Floats, Floats]:
-        """0 <= low <= m <= high, each (n,), that hold about a share `level` of such y."""
+        """0 <= low <= m <= high, each (n,), that contain about a share `level` of such y."""
         tail = np.interp(level, self.covered[::-1], TAILS[::-1])
         low, high = (
             np.array([np.interp(tail, TAILS, column) for column in table.T])
@@ -70,7 +70,7 @@ def learned_ratios(y: Floats, m: Floats) -> Ratios:
     with np.errstate(over="ignore"):
         r = np.minimum((y / m) ** (1.0 / spread(noise, m)), 1e100)
     order = np.argsort(m, kind="stable")
-    bins = np.array_split(order, int(np.clip(len(y) // BIN_ROWS, 1, MOST_BINS)))
+    bins = np.array_split(order, int(np.clip(len(y) // MIN_BIN_ROWS, 1, MAX_BINS)))
     knots = np.maximum.accumulate([np.log(m[rows]).mean() for rows in bins])
     lows = np.stack([_quantiles(r[rows], TAILS) for rows in bins], axis=1)
     highs = np.stack([_quantiles(r[rows], 1.0 - TAILS) for rows in bins], axis=1)
@@ -88,7 +88,7 @@ def learned_ratios(y: Floats, m: Floats) -> Ratios:
 
 def spread(noise: Floats, m: Floats) -> Floats:
     """σ(m), about the standard deviation of log y where E y = m, var y = φ₁ m + φ₂ m²."""
-    return np.maximum(np.sqrt(np.log1p(noise[0] / m + noise[1])), SMALLEST_SPREAD)
+    return np.maximum(np.sqrt(np.log1p(noise[0] / m + noise[1])), MIN_SPREAD)
 
 
 def _noise(y: Floats, m: Floats) -> Floats:
