@@ -11,8 +11,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus import statistic
-from hplus.tuning import priors
+from hplus.rates import selection, statistic
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("house")
@@ -98,8 +97,8 @@ def coarsely():
     @contextmanager
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(priors, "PLENTY", 0)
-            patch.setitem(statistic.CELLS, 2, 32)
+            patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
+            patch.setitem(statistic.COARSE_CELLS, 2, 32)
             yield
 
     return coarsely

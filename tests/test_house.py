@@ -29,18 +29,17 @@ def test_the_changelog_begins_with_the_present_version():
 
 
 def test_the_public_names_are_listed_sorted_and_complete():
-    imported = {
-        alias.asname or alias.name
-        for node in TREES[ROOT / "src/hplus/__init__.py"].body
-        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
-        for alias in node.names
-    }
-    assert imported, "src/hplus/__init__.py should import the public names"
+    body = TREES[ROOT / "src/hplus/__init__.py"].body
+    block = next(node for node in body if isinstance(node, ast.If))
+    assert ast.unparse(block.test) == "TYPE_CHECKING"
+    # what type checkers see is what is imported on first use
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert seen == hplus._MODULES
     # as ruff sorts them: capitals, classes, functions
     order = sorted(hplus.__all__, key=lambda n: (not n.isupper(), not n[0].isupper(), n))
-    assert list(hplus.__all__) == order
-    assert set(hplus.__all__) - {"__version__"} == {n for n in imported if not n.startswith("_")}
+    assert list(hplus.__all__) == list(hplus._MODULES) == order
     assert all(hasattr(hplus, name) for name in hplus.__all__)
+    assert set(hplus.__all__) <= set(dir(hplus))
 
 
 def test_every_citation_in_the_source_resolves():
@@ -94,6 +93,15 @@ def test_no_source_runs_code_that_it_reads(path):
             assert node.func.id not in UNSAFE_NAMES, f"line {node.lineno}"
         elif isinstance(node, ast.keyword):
             assert node.arg != "allow_pickle"
+
+
+@every_source
+def test_options_of_the_command_line_are_named_in_cli_alone(path):
+    if "cli" in path.relative_to(ROOT / "src" / "hplus").parts:
+        return
+    texts = [node for node in ast.walk(TREES[path]) if isinstance(node, ast.Constant)]
+    named = [t.value for t in texts if isinstance(t.value, str) and re.search(r"--[a-z]", t.value)]
+    assert named == []
 
 
 @every_source

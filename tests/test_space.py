@@ -101,8 +101,8 @@ def test_functions_of_different_kernels_do_not_mix(rng):
     [
         ([[0.0], [1.0]], [1.0], "one row for each of the 2 centers, got shape"),
         ([0.0, 1.0], [1.0, 2.0], "centers must have two dimensions"),
-        ([[np.nan]], [1.0], "centers must hold finite numbers"),
-        ([["a"]], [1.0], "centers must hold real numbers"),
+        ([[np.nan]], [1.0], "centers must contain only finite numbers"),
+        ([["a"]], [1.0], "centers must contain only real numbers"),
     ],
 )
 def test_malformed_functions_are_refused(centers, weights, message):

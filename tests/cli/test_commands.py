@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hplus import load
+from hplus.cli import info
 from hplus.cli.commands import hplus
 
 
@@ -27,7 +28,7 @@ def test_every_command_has_a_sentence_an_example_and_json(name):
 
 
 def test_the_help_of_the_group_names_every_exit_code(run):
-    from hplus.cli.doors import CODES
+    from hplus.cli.commands import CODES
 
     text = " ".join(run("--help").stdout.split())
     assert all(f"{code} {said}" in text for code, said in CODES.items())
@@ -96,6 +97,18 @@ def test_samples_lie_in_the_time_that_was_asked_for_and_repeat_with_the_seed(kep
     assert abs(len(stamps) - expected) < 6 * np.sqrt(expected)
 
 
+@pytest.mark.parametrize("name", ["line", "plane", "day"])
+def test_info_says_what_the_model_would_without_building_it(name, kept, run, monkeypatch):
+    path, words = kept / f"{name}.hplus", ("info", kept / f"{name}.hplus", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr(info, "load_model", None)
+        quick, table = json.loads(run(*words).stdout), run("info", path).stdout
+    record = info.read_record(path)._replace(summary=None)
+    monkeypatch.setattr(info, "read_record", lambda _: record)
+    assert json.loads(run(*words).stdout) == quick
+    assert run("info", path).stdout == table
+
+
 def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):
     said = json.loads(run("info", kept / "line.hplus", "--json").stdout)
     assert said["events"] == 300
@@ -117,7 +130,7 @@ def test_a_week_watched_in_part_fits_its_own_events_and_those_of_whole_weeks(fol
     for name, said in (("part", False), ("whole", True)):
         found = run("check", "part.hplus", f"{name}.csv")
         assert found.stdout.startswith("The rate fits")
-        assert ("not from the time of the fit" in found.stderr) == said
+        assert ("not from the period of the fit" in found.stderr) == said
 
 
 def test_the_same_file_and_seed_give_the_same_model(kept, folder, run):

@@ -25,7 +25,7 @@ from hplus import (
     load,
     save,
 )
-from hplus.estimators.rate_models import MODELS
+from hplus.estimators.intensity import MODELS
 from hplus.simulate import poisson
 
 SQUARE = Polygon([(0, 0), (4, 0), (4, 4), (0, 4)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])

@@ -308,7 +308,7 @@ NAN = np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X)
 FORGETRON = {"step": 1.0, "budget": Forgetron(5)}
 BAD = {
     "unknown loss": (regress(loss="cubic"), ValueError, "loss must be one of .*got 'cubic'"),
-    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: call it first"),
+    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: use Huber"),
     "labels' loss": (regress(loss=Hinge()), ValueError, "use StreamingClassifier for labels"),
     "labels' loss by name": (regress(loss="hinge"), ValueError, "loss must be one of .*'hinge'"),
     "targets' loss": (classify(loss="squared"), ValueError, "use StreamingRegressor for others"),
@@ -375,9 +375,9 @@ BAD = {
     "labels for numbers": (
         regress(y=np.array(list("abcdefghijkl"))),
         TypeError,
-        "y must hold real",
+        "y must contain only real",
     ),
-    "NaN in X": (regress(x=NAN), ValueError, "X must hold finite .*row 2, column 1"),
+    "NaN in X": (regress(x=NAN), ValueError, "X must contain only finite .*row 2, column 1"),
     "NaN in y": (regress(y=np.full(12, np.nan)), ValueError, "y must .*NaN"),
     "negative counts": (
         regress(loss=Poisson(), link="log", y=-Y),

@@ -84,8 +84,8 @@ def _reject_text(y: Any) -> None:
     is_word = np.vectorize(lambda text: not _reads_as_number(text), otypes=[bool])(texts)
     at = tuple(np.argwhere(is_word == is_word.any())[0].tolist())
     raise TypeError(
-        f"y must hold real numbers only, got the text {shown(texts[at])} at {place(at)}: convert "
-        "text to numbers first."
+        f"y must contain only real numbers, got the text {shown(texts[at])} at {place(at)}: "
+        "convert text to numbers first."
     )
 
 

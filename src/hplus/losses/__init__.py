@@ -1,20 +1,20 @@
-"""Losses: how wrong is f where y was seen? Value, slope, curvature and convex conjugate.
+"""Losses: value, slope, curvature and convex conjugate.
 
-Losses are frozen values that know nothing of kernels or data. All arguments are arrays of one
-shape: `y` the targets, `f` the values of a function, `u` a slope. The conjugate is
+Losses are frozen values, independent of kernels and data. All arguments are arrays of one shape:
+`y` the targets, `f` the values of a function, `u` a slope. The conjugate is
 Φ*(y, u) = sup_f u·f - Φ(y, f) [math, Eq. 2.4]; it certifies how good a fit is.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from hplus._checks import check_choice, shown
 from hplus.losses.base import Loss, PiecewiseLinear
 from hplus.losses.counts import Poisson, PoissonLog
 from hplus.losses.labels import Hinge, Logistic, Perceptron, SquaredHinge
-from hplus.losses.own import Own
-from hplus.losses.quantities import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
+from hplus.losses.own import ConvexLoss, Own
+from hplus.losses.regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
 
 __all__ = [
     "LOSSES",
@@ -48,19 +48,22 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson": Poisson,
     "poisson_log": PoissonLog,
 }
-"""Every loss by its name."""
+"""Every loss that has a name."""
 
 LOSS_CLASSES: tuple[type[Loss], ...] = (*LOSSES.values(), Perceptron)
+"""Every loss class."""
 
 
-def as_loss(loss: Any) -> Loss:
+def as_loss(loss: object) -> Loss:
     """A loss from its name, from a loss, or from an object with `value` and `slope`."""
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
         return LOSSES[check_choice("loss", loss, LOSSES)]()
     if isinstance(loss, type):
-        raise TypeError(f"loss must be an object, got the class {loss.__name__}: call it first.")
+        raise TypeError(
+            f"loss must be an instance, got the class {loss.__name__}: use {loss.__name__}()."
+        )
     if _is_own(loss):
         return Own(loss)
     raise ValueError(
@@ -69,5 +72,5 @@ def as_loss(loss: Any) -> Loss:
     )
 
 
-def _is_own(loss: Any) -> bool:
+def _is_own(loss: object) -> TypeGuard[ConvexLoss]:
     return callable(getattr(loss, "value", None)) and callable(getattr(loss, "slope", None))

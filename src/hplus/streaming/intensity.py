@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
-from hplus.estimators.over_windows import over_regions, rate_unit
 from hplus.kernels import Kernel
 from hplus.positivity.exp import GridFunction
+from hplus.rates.by_region import over_regions, rate_unit
 from hplus.space import Function
 from hplus.storage import storable
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator

@@ -8,11 +8,10 @@ import numpy as np
 
 from hplus._checks import Floats, shown
 from hplus.estimators.base import check_kernel
-from hplus.estimators.intensity import warn_of_degrees
-from hplus.estimators.over_windows import check_window
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
+from hplus.rates.by_region import check_window, warn_of_degrees
 from hplus.streaming.budgets import KOMP, Budget, as_budget
 from hplus.streaming.engine.layout import Rule
 from hplus.streaming.engine.learner import Learner

@@ -12,7 +12,8 @@ from scipy.linalg import cho_factor, cho_solve, solve
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
-from hplus.kernels.compiled import DOT, TABLE, instructions
+from hplus.kernels.compiled import DOT, TABLE
+from hplus.kernels.programs import instructions
 from hplus.streaming.engine.atoms import (
     AVERAGE,
     CORRECTION,

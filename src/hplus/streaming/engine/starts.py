@@ -9,7 +9,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.kernels.compiled import program
+from hplus.kernels.programs import program
 from hplus.streaming.engine.atoms import CORRECTION, DRIFT
 from hplus.streaming.engine.layout import ATOMS, FOURIER, PROJECTED, Rule, StreamConstants
 from hplus.streaming.engine.learner import Learner
