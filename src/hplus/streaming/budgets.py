@@ -9,9 +9,6 @@ from hplus._values import Value, value
 from hplus.features import Nystroem, RandomFourier
 from hplus.storage import storable
 
-MOST_ATOMS = 4096
-"""The largest size of a dictionary limited by a tolerance alone, so that memory stays bounded."""
-
 
 @final
 @storable

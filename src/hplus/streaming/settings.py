@@ -5,8 +5,6 @@ Each `*_part` function returns some fields of a `Rule`; `rule` puts them togethe
 
 from __future__ import annotations
 
-import math
-
 from hplus._checks import shown
 from hplus.features import Nystroem, RandomFourier
 from hplus.losses import (
@@ -25,7 +23,6 @@ from hplus.losses import (
 )
 from hplus.streaming.budgets import (
     KOMP,
-    MOST_ATOMS,
     Budget,
     DoublyStochastic,
     Forgetron,
@@ -35,7 +32,6 @@ from hplus.streaming.budgets import (
 )
 from hplus.streaming.engine import layout as la
 from hplus.streaming.engine import rules as ru
-from hplus.streaming.engine.learner import JITTER
 from hplus.streaming.links import Identity, Link, Log
 from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Method, Refit, SecondOrder
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep, Step
@@ -47,50 +43,20 @@ this share of k(x, x)."""
 AVERAGING_POWER = 3.0
 """How much more later functions count in an average: as if n events were n³ of them."""
 
-NO_AVERAGE = -1.0
-
-REFRESH_EVENTS = 32
-"""Events after which the integral in a step, and a preconditioner, are recomputed."""
-
-DEFAULT_RULE = la.Rule(
-    loss=ru.SQUARED,
-    low=0.0,
-    high=0.0,
-    width=0.0,
-    link=ru.IDENTITY,
-    gradient=ru.IN_Z,
-    cap=math.inf,
-    schedule=ru.FIXED,
-    step=1.0,
-    decay=0.0,
-    averaging=NO_AVERAGE,
-    budget=la.UNLIMITED,
-    tolerance=0.0,
-    relative=0,
-    size=MOST_ATOMS,
-    jitter=JITTER,
-    half_life=math.inf,
-    fading=0,
-    background=0,
-    refresh=REFRESH_EVENTS,
-    damping=0.0,
-    seed=0,
-)
-
 Part = dict[str, float]
 """Some fields of a `Rule` by name."""
 
 
 def rule(*parts: Part) -> la.Rule:
     """The default rule with the fields of all parts replaced."""
-    fields = DEFAULT_RULE._asdict()
+    fields = la.Rule()._asdict()
     for part in parts:
         fields.update(part)
     return la.Rule(**fields)
 
 
 def averaging(average: bool) -> Part:
-    return {"averaging": AVERAGING_POWER if average else NO_AVERAGE}
+    return {"averaging": AVERAGING_POWER if average else la.NO_AVERAGE}
 
 
 def loss_part(loss: Loss) -> Part:
@@ -154,7 +120,7 @@ def budget_part(budget: Budget) -> Part:
         case Forgetron():
             return {"budget": la.FORGETRON, "size": budget.size}
         case KOMP():
-            size = MOST_ATOMS if budget.size is None else budget.size
+            size = la.MOST_ATOMS if budget.size is None else budget.size
             tolerance = {"tolerance": budget.tolerance, "relative": int(budget.relative)}
             return {"budget": la.PROJECTED, "size": size, **tolerance}
         case Nystroem():
@@ -190,7 +156,7 @@ def method_part(method: Method) -> Part:
                 "cap": method.cap,
                 "background": 1,
                 # 1/(1 - z) may double at a single event
-                "refresh": REFRESH_EVENTS if method.mirror == "kl" else 1,
+                "refresh": la.REFRESH_EVENTS if method.mirror == "kl" else 1,
                 **step_part(method.step, 0.0),
                 **averaging(method.average),
             }

@@ -30,6 +30,7 @@ from hplus.streaming.engine.layout import (
     EVENTS,
     EXCESS,
     FOURIER,
+    JITTER,
     REFRESHED,
     REGENERATED,
     SPENT,
@@ -41,9 +42,6 @@ from hplus.streaming.engine.layout import (
 )
 from hplus.streaming.engine.loop import MAX_CHANGES, age, run
 from hplus.streaming.engine.states import enlarged
-
-JITTER = 1e-6
-"""The nugget of a dictionary, as a share of k(x, x) [math, Eq. 5.4]."""
 
 SILENT_SECONDS = 3.0
 """If the first call takes longer than this, it reports that it is compiling."""
