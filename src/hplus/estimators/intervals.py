@@ -31,7 +31,6 @@ from hplus.solvers.sos.blocks import FunctionBlock, Plain, Squares
 from hplus.solvers.sos.learning import Learned, feature_map, learn
 from hplus.solvers.sos.psd import GAP, Problem
 from hplus.solvers.sos.rowwise import NormalNoise, Pinballs, RowLoss
-from hplus.storage import storable
 from hplus.tuning.scales import learned_cone, leave_one_out_scale
 
 USUAL_PENALTY = 5e-4
@@ -84,7 +83,6 @@ class _Several(Estimator):
 
 
 @final
-@storable
 class HeteroscedasticRegressor(RegressorMixin, _Several):
     """Regression with a noise level that depends on x, learned together with the mean.
 
@@ -179,7 +177,6 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
 
 
 @final
-@storable
 class QuantilesRegressor(_Several):
     """Several quantiles of the target that cannot cross, learned together.
 

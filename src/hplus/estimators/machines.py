@@ -52,7 +52,6 @@ from hplus.solvers.machines.representer import (
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
-from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_scale, leave_one_out_scale
 
 REGRESSION_LOSSES = (
@@ -62,7 +61,6 @@ REGRESSION_LOSSES = (
 
 
 @final
-@storable
 class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     """Regression in a kernel's function space, with any convex loss.
 
@@ -187,7 +185,6 @@ def _probabilistic(estimator: KernelClassifier) -> bool:
 
 
 @final
-@storable
 class KernelClassifier(ClassifierMixin, Estimator):
     """Classification in a kernel's function space: support vectors, or logistic regression.
 

@@ -7,14 +7,12 @@ from typing import Any, final
 from hplus._checks import check_choice, check_count, check_flag, check_nonnegative, shown
 from hplus._values import Value, value
 from hplus.features import Nystroem, RandomFourier
-from hplus.storage import storable
 
 MOST_ATOMS = 4096
 """Atoms of a dictionary that is bounded by a tolerance alone, so that memory stays bounded."""
 
 
 @final
-@storable
 @value
 class Unlimited(Value):
     """Keep an atom for every event: exact, with memory that grows as the stream does."""
@@ -31,21 +29,18 @@ class Sized(Value):
 
 
 @final
-@storable
 @value
 class Oldest(Sized):
     """Keep the last `size` atoms."""
 
 
 @final
-@storable
 @value
 class Smallest(Sized):
     """Keep `size` atoms; past it the one with the smallest weight goes."""
 
 
 @final
-@storable
 @value
 class Forgetron(Sized):
     """Keep the last `size` atoms, shrinking all weights before one goes, so that little is lost.
@@ -55,7 +50,6 @@ class Forgetron(Sized):
 
 
 @final
-@storable
 @value
 class KOMP(Value):
     """Kernel orthogonal matching pursuit: after every step, leave out what is hardly needed.
@@ -85,7 +79,6 @@ class KOMP(Value):
 
 
 @final
-@storable
 @value
 class DoublyStochastic(Value):
     """Random Fourier features drawn again from their seed whenever they are needed.

@@ -23,7 +23,6 @@ from hplus.losses import (
     SquaredHinge,
     as_loss,
 )
-from hplus.storage import storable
 from hplus.streaming.steps import RootStep
 from hplus.streaming.supervised import Supervised
 
@@ -37,7 +36,6 @@ def _probabilistic(estimator: StreamingClassifier) -> bool:
 
 
 @final
-@storable
 class StreamingClassifier(ClassifierMixin, Supervised):
     """Kernel classification on a stream; several classes one against the rest.
 

@@ -15,7 +15,6 @@ from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
 from hplus.rates.by_region import check_window, over_regions, rate_unit, warn_of_degrees
 from hplus.space import Function
-from hplus.storage import storable
 from hplus.streaming.base import ONE, StreamingEstimator
 from hplus.streaming.budgets import AUTO, KOMP, as_budget
 from hplus.streaming.engine.atoms import CURRENT
@@ -48,7 +47,6 @@ SOLVED, MOST_SOLVED = 8.0, {1: 2049, 2: 10_000, 3: 15_000}
 
 
 @final
-@storable
 class StreamingIntensity(StreamingEstimator):
     """The rate of a Poisson process, learned event by event in bounded memory.
 

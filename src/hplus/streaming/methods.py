@@ -12,7 +12,6 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
-from hplus.storage import storable
 from hplus.streaming.steps import InverseStep, RootStep, as_step
 
 GRADIENTS = ("log", "mirror", "sign")
@@ -22,7 +21,6 @@ CAP = 30.0
 
 
 @final
-@storable
 @value
 class SPPPOT(Value):
     """Projected pseudo-mirror descent: steps on z = log f in the kernel's space, then a budget.
@@ -58,7 +56,6 @@ class SPPPOT(Value):
 
 
 @final
-@storable
 @value
 class SecondOrder(Value):
     """SPPPOT with steps turned by the inverse of the mean outer product of pseudo-gradients.
@@ -86,7 +83,6 @@ class SecondOrder(Value):
 
 
 @final
-@storable
 @value
 class PMD(Value):
     """Pseudo-mirror descent on a fixed grid: z = log f at its nodes, linear between them.
@@ -111,7 +107,6 @@ class PMD(Value):
 
 
 @final
-@storable
 @value
 class Refit(Value):
     """Count events on a fine grid, keep atoms, and solve the batch problem on them when asked.

@@ -19,7 +19,6 @@ from hplus.losses import (
     SquaredHinge,
     as_loss,
 )
-from hplus.storage import storable
 from hplus.streaming.engine.rules import POISSON
 from hplus.streaming.links import Identity, as_link
 from hplus.streaming.settings import link_part, loss_part
@@ -30,7 +29,6 @@ REGRESSION_LOSSES = ("squared", "absolute", "quantile", "huber", "epsilon_insens
 
 
 @final
-@storable
 class StreamingRegressor(RegressorMixin, Supervised):
     """Kernel regression on a stream, one step for each example.
 
