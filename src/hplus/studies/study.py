@@ -16,10 +16,8 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
-from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
 from hplus.studies.events import Reading, SplitEvents, read_events
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock, phases
@@ -31,11 +29,7 @@ MIN_EVENTS = 30
 MAX_HOLDOUT = 0.9
 """The largest share of events that may be held out."""
 
-for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
-    storable(_part)
 
-
-@storable
 @final
 @value
 class Holdout(Value):
@@ -57,7 +51,6 @@ class Holdout(Value):
     check: Check
 
 
-@storable
 @final
 class EventStudy(Estimator):
     """How often events happen and where, learned from a file.
