@@ -12,6 +12,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus import statistic
+from hplus.solvers import fields
 from hplus.tuning import priors
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
@@ -103,6 +104,16 @@ def coarsely():
             yield
 
     return coarsely
+
+
+@pytest.fixture(scope="module")
+def few_nodes():
+    """Kernels that are given act on coarser grids than usual: laws hold on any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(fields.MOST_NODES, 1, 257)
+        patch.setitem(fields.MOST_NODES, 2, 500)
+        patch.setitem(fields.MOST_NODES, 3, 800)
+        yield
 
 
 @pytest.fixture(scope="module")
