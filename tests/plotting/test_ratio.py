@@ -11,6 +11,7 @@ from hplus.plotting import RateRatioDisplay, ratio_data
 from hplus.plotting.ratio import ratio_words, scale_marks
 from hplus.simulate import poisson
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
 plt.switch_backend("Agg")
 
 WINDOWS = {"line": Interval(0, 3, unit="s"), "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}
