@@ -1,6 +1,7 @@
 """What every test may use: a seeded generator; hypothesis draws the same examples every time."""
 
 import importlib
+import os
 import sys
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -14,6 +15,10 @@ from threadpoolctl import threadpool_limits
 from hplus import statistic
 from hplus.solvers import fields
 from hplus.tuning import priors
+
+# a test run starts some forty processes: what one of them compiles, the others read
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("house")
