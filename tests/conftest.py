@@ -1,5 +1,6 @@
 """What every test may use: a seeded generator; hypothesis draws the same examples every time."""
 
+import gc
 import importlib
 import os
 import sys
@@ -33,6 +34,17 @@ def pytest_configure():
         with suppress(FileNotFoundError):  # another worker was quicker
             if kept.stat().st_mtime < newest:
                 kept.unlink()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests stay until the end: the garbage collector need not look at them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 AT_THE_DOOR = {
