@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from hplus import statistic
 from hplus.solvers import fields
-from hplus.tuning import priors
+from hplus.tuning import priors, scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
 sys.dont_write_bytecode = False
@@ -131,6 +131,12 @@ def few_nodes():
         patch.setitem(fields.MOST_NODES, 2, 500)
         patch.setitem(fields.MOST_NODES, 3, 800)
         yield
+
+
+@pytest.fixture
+def few_scales(monkeypatch):
+    """A learned scale is one of three: conventions do not depend on how many are tried."""
+    monkeypatch.setattr(scales, "LADDER", np.array([0.5, 1.0, 2.0]))
 
 
 @pytest.fixture(scope="module")
