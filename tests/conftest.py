@@ -134,9 +134,10 @@ def few_nodes():
 
 
 @pytest.fixture
-def few_scales(monkeypatch):
-    """A learned scale is one of three: conventions do not depend on how many are tried."""
+def few_candidates(monkeypatch):
+    """A learned scale is one of three, a penalty too: some laws hold however many are tried."""
     monkeypatch.setattr(scales, "LADDER", np.array([0.5, 1.0, 2.0]))
+    monkeypatch.setattr(scales, "PENALTIES", np.array([1e-1, 1e-3, 1e-5]))
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +154,6 @@ def paper(request):
 @pytest.fixture(scope="module")
 def data(request, paper):
     """What every section of the paper computes, on the sizes of the test module or quick ones."""
-    sizes = getattr(request.module, "SMALL", None) or paper.QUICK
+    sizes = getattr(paper, "QUICK", {}) | getattr(request.module, "SMALL", {})
     with threadpool_limits(1):  # the matrices are small
         return {s.name: s.data(**sizes.get(s.name, {})) for s in paper.SECTIONS}

@@ -26,6 +26,8 @@ from hplus.tuning.textures import (
     weighted,
 )
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
+
 LINE = Interval(0, 1)
 
 

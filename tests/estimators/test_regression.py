@@ -57,7 +57,7 @@ def counts(n=60, seed=0):
         SoSRegressor(G, landmarks=20),
     ]
 )
-def test_scikit_learn_conventions(estimator, check, few_scales):
+def test_scikit_learn_conventions(estimator, check, few_candidates):
     check(estimator)
 
 
