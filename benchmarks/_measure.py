@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, times, memory, and a table whose bounds are checked."""
+"""Shared by the benchmarks: options, timing, memory, and a table whose bounds are checked."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 
 
 def parser(about: str | None) -> argparse.ArgumentParser:
-    """The options that every benchmark takes, so that `hplus bench` can run them all alike."""
+    """The options that every benchmark takes, so that one command can run them all."""
     found = argparse.ArgumentParser(description=(about or "").split("\n")[0])
-    found.add_argument("--data", type=Path, help="folder with the sets that do not ship")
-    found.add_argument("--quick", action="store_true", help="only the parts that take seconds")
+    found.add_argument("--data", type=Path, help="folder with the data sets that are not bundled")
+    found.add_argument("--quick", action="store_true", help="run only the parts that take seconds")
     return found
 
 
@@ -36,7 +36,7 @@ def peak_megabytes() -> float:
 
 
 def extra_megabytes(work: Callable[[], Any]) -> float:
-    """The most memory that `work` holds at a time, beyond what was there."""
+    """The peak memory of `work`, beyond what was in use before."""
     tracemalloc.start()
     work()
     peak = tracemalloc.get_traced_memory()[1]
@@ -48,7 +48,7 @@ MISSED: list[str] = []
 
 
 def row(what: str, figure: float, most: float = np.inf, least: float = -np.inf) -> None:
-    """Print a measured figure beside its bounds, if any, and remember if it misses one."""
+    """Print a measurement with its bounds, if any, and remember it if it misses one."""
     bounds = {f"at least {least:g}": least, f"at most {most:g}": most}
     shown = " and ".join(text for text, bound in bounds.items() if np.isfinite(bound))
     number = f"{figure:,}" if isinstance(figure, int) else f"{figure:.3g}"
@@ -58,10 +58,10 @@ def row(what: str, figure: float, most: float = np.inf, least: float = -np.inf) 
 
 
 def header() -> None:
-    print("| what | measured | must be |\n|---|---|---|")
+    print("| measurement | value | bound |\n|---|---|---|")
 
 
 def finish() -> None:
-    """End with exit code 1 if a figure missed its bound."""
+    """Exit with code 1 if a measurement missed its bound."""
     if MISSED:
         raise SystemExit("Missed: " + "; ".join(MISSED))

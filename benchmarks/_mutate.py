@@ -1,6 +1,6 @@
-"""Model files changed on purpose: bytes at random, or content whose checksums are made to fit.
+"""Deliberately corrupted model files: random bytes, or changed content with matching checksums.
 
-Every change is drawn from a `random.Random`, so that a seed gives the same file again.
+Every change is drawn from a `random.Random`, so that a seed reproduces the same file.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from safetensors.numpy import load as load_tensors
 
-from hplus.storage.documents import CLASSES
 from hplus.storage.files import CODES, digest
+from hplus.storage.registry import stored_names
 
 Json = dict[str, Any]
 Draw = random.Random
 
 
 class Content(NamedTuple):
-    """A good model file, taken apart."""
+    """The contents of a valid model file."""
 
     data: bytes
     document: Json
@@ -34,12 +34,12 @@ class Content(NamedTuple):
 def opened(data: bytes) -> Content:
     size = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + size])
-    tensors = dict(sorted(load_tensors(data).items()))  # theirs come in any order
+    tensors = dict(sorted(load_tensors(data).items()))  # the library returns them in any order
     return Content(data, json.loads(header["__metadata__"]["hplus"]), tensors)
 
 
 def shortened(content: Content, most: int = 3) -> Content:
-    """The same with long lists of parts cut, so that changes fall on all kinds of parts alike."""
+    """The same with long lists shortened, so that changes hit all kinds of parts equally often."""
     document = _copied(content.document)
     lists = [h[k] for h, k in _places(document["model"]) if isinstance(h[k], list)]
     for part in lists:
@@ -48,7 +48,7 @@ def shortened(content: Content, most: int = 3) -> Content:
     return opened(_sealed(document, content.tensors))
 
 
-# ---- bytes: the checksums do not fit, and nearly all of these files must be refused
+# ---- bytes: the checksums do not match, and nearly all of these files must be rejected
 
 
 def flip_bits(content: Content, draw: Draw) -> bytes:
@@ -96,7 +96,7 @@ def _run(data: bytes, draw: Draw) -> tuple[int, int]:
     return start, draw.randrange(1, min(256, len(data) - start) + 1)
 
 
-# ---- the header of safetensors: shapes and places that are not those of the arrays
+# ---- the safetensors header: shapes and offsets that do not match the arrays
 
 
 def tensor_entries(content: Content, draw: Draw) -> bytes:
@@ -125,11 +125,11 @@ def tensor_entries(content: Content, draw: Draw) -> bytes:
     return _framed(json.dumps(header).encode(), content.data[8 + size :])
 
 
-# ---- sealed: the document or an array changes, and all checksums are made to fit
+# ---- sealed: the document or an array is changed, with matching checksums
 
 
 def document_part(content: Content, draw: Draw) -> bytes:
-    """One to three parts of the document become something else."""
+    """Replace one to three parts of the document."""
     document = _copied(content.document)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         holder, key = draw.choice(_places(document["model"]))
@@ -138,7 +138,7 @@ def document_part(content: Content, draw: Draw) -> bytes:
 
 
 def document_frame(content: Content, draw: Draw) -> bytes:
-    """What stands around the model in the document."""
+    """Change the entries around the model in the document."""
     document = _copied(content.document)
     key = draw.choice(list(document))
     if draw.random() < 0.3:
@@ -149,7 +149,7 @@ def document_frame(content: Content, draw: Draw) -> bytes:
 
 
 def doubled_key(content: Content, draw: Draw) -> bytes:
-    """A key stands twice: the later one counts."""
+    """Duplicate a key: the later one counts."""
     document = _copied(content.document)
     document["model"] = {"model": document["model"]["model"], **document["model"]}
     plain = _sealed(document, content.tensors)
@@ -160,7 +160,7 @@ def doubled_key(content: Content, draw: Draw) -> bytes:
 
 
 def array_content(content: Content, draw: Draw) -> bytes:
-    """Numbers, dtype or shape of one or two arrays."""
+    """Change the numbers, dtype or shape of one or two arrays."""
     tensors = dict(content.tensors)
     for _ in range(draw.choice((1, 1, 2))):
         name = draw.choice(list(tensors))
@@ -177,7 +177,7 @@ def _copied(part: Any) -> Any:
 
 
 def _places(part: Any, found: list[tuple[Any, Any]] | None = None) -> list[tuple[Any, Any]]:
-    """Every (holder, key) of a document."""
+    """Every (container, key) of a document."""
     found = [] if found is None else found
     pairs = part.items() if isinstance(part, dict) else enumerate(part)
     for key, inner in list(pairs):
@@ -200,7 +200,7 @@ def _nested(draw: Draw) -> Any:
 
 
 def _class_name(draw: Draw) -> str:
-    return draw.choice(sorted(CLASSES))
+    return draw.choice(sorted(stored_names()))
 
 
 NASTY: list[Callable[[Draw], Any]] = [
@@ -222,7 +222,7 @@ NASTY: list[Callable[[Draw], Any]] = [
     lambda d: {"value": "builtins.eval", "fields": {"source": "1"}},
     _nested,
 ]  # fmt: skip
-"""What a part of a document may become."""
+"""Replacements for a part of a document."""
 
 
 def _put(holder: Any, key: Any, document: Json, draw: Draw) -> None:
@@ -243,21 +243,21 @@ def _add(holder: Any, key: Any, document: Json, draw: Draw) -> None:
 
 
 def _exchange(holder: Any, key: Any, document: Json, draw: Draw) -> None:
-    """Two parts of the document in each other's place."""
+    """Swap two parts of the document."""
     other, place = draw.choice(_places(document["model"]))
     mine, theirs = _copied(holder[key]), _copied(other[place])
     holder[key], other[place] = theirs, mine
 
 
 def _rename(holder: Any, key: Any, document: Json, draw: Draw) -> None:
-    """Another class in the place of one."""
+    """Replace one class name by another."""
     named = [(h, k) for h, k in _places(document["model"]) if k in ("value", "model", "enum")]
     h, k = draw.choice(named)
     h[k] = _class_name(draw)
 
 
 def _scaled(holder: Any, key: Any, document: Json, draw: Draw) -> None:
-    """A number that is still a number."""
+    """Replace a number by another number."""
     numbers = [
         (h, k) for h, k in _places(document["model"])
         if isinstance(h[k], int | float) and not isinstance(h[k], bool)
@@ -267,7 +267,7 @@ def _scaled(holder: Any, key: Any, document: Json, draw: Draw) -> None:
 
 
 def _repeat(holder: Any, key: Any, document: Json, draw: Draw) -> None:
-    """A list many times as long."""
+    """Make a list many times longer."""
     lists = [h[k] for h, k in _places(document["model"]) if isinstance(h[k], list) and h[k]]
     if lists and len(lists) < 1000:  # or the file would become larger than memory
         chosen = draw.choice(lists)
@@ -280,7 +280,7 @@ CHANGES: tuple[Callable[[Any, Any, Json, Draw], None], ...] = (
 
 
 def _some(array: np.ndarray, draw: Draw, value: float) -> np.ndarray:
-    """One or all of the numbers become `value`, as far as the dtype can hold it."""
+    """Set one or all of the numbers to `value`, as far as the dtype allows."""
     changed = array.copy().reshape(-1)
     part = slice(None) if draw.random() < 0.5 else draw.randrange(max(changed.size, 1))
     with np.errstate(all="ignore"):
@@ -320,7 +320,7 @@ ARRAYS: tuple[Callable[[np.ndarray, Draw], np.ndarray], ...] = (
 
 
 def _sealed(document: Json, tensors: dict[str, np.ndarray]) -> bytes:
-    """The file of a document and arrays, with all checksums as they should be."""
+    """The bytes of a file with this document and these arrays, with correct checksums."""
     if isinstance(document.get("arrays"), dict) and "sha256" in document:
         document["arrays"] = {name: digest(array) for name, array in tensors.items()}
     content = {key: part for key, part in document.items() if key != "sha256"}
@@ -350,12 +350,12 @@ MUTATIONS: dict[Callable[[Content, Draw], bytes], int] = {
 
 
 def mutated(goods: list[Content], seed: int, i: int) -> tuple[str, int, bytes]:
-    """The i-th changed file of a seed: the kind of change, which good file, its bytes."""
+    """The i-th changed file of a seed: the kind of change, which valid file, its bytes."""
     draw = random.Random(f"{seed} {i}")
     which = draw.randrange(len(goods))
     kind = draw.choices(list(MUTATIONS), list(MUTATIONS.values()))[0]
     usual = sys.getrecursionlimit()
-    sys.setrecursionlimit(20_000)  # for deep nesting, which load will meet with the usual limit
+    sys.setrecursionlimit(20_000)  # to build deep nesting; load will run with the usual limit
     try:
         return kind.__name__, which, kind(goods[which], draw)
     finally:

@@ -1,32 +1,32 @@
-"""SPPPOT with KOMP as a textbook has it, in NumPy: what a compiled stream is compared with."""
+"""A textbook implementation of SPPPOT with KOMP in NumPy, to compare the compiled one with."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hplus.streaming.atoms import AVERAGE, CURRENT, DRIFT
-from hplus.streaming.layout import EVENTS, SEEN
-from hplus.streaming.machine import Machine
+from hplus.streaming.engine.atoms import AVERAGE, CURRENT, DRIFT
+from hplus.streaming.engine.layout import EVENTS, SEEN
+from hplus.streaming.engine.learner import Learner
 
 
 class TextbookStream:
-    """The log form of SPPPOT, going on from the state of a machine with many events.
+    """The log form of SPPPOT, continuing from the state of a running stream.
 
-    Every event becomes an atom; then, with K over all atoms inverted anew before each decision,
+    Every event becomes an atom; then, with K over all atoms inverted again before each decision,
     the cheapest atom is projected out while the tolerance allows it.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        n, state = machine.size, machine.state
-        self.rule, self.kernel, self.around = machine.rule, machine.kernel, machine.around
+    def __init__(self, learner: Learner) -> None:
+        n, state = learner.size, learner.state
+        self.rule, self.kernel, self.constants = learner.rule, learner.kernel, learner.constants
         self.centers = state.centers[1:n].copy()
         self.functions = state.rows[[CURRENT, AVERAGE, DRIFT], :n].copy()
         self.at_nodes, self.gram = self._inner_products()
         self.events, self.seen = int(state.counts[EVENTS]), float(state.numbers[SEEN])
 
     def _inner_products(self) -> tuple[np.ndarray, np.ndarray]:
-        """Those of atoms with nodes and among atoms; the first atom is the mean over the nodes."""
-        nodes, shares, kernel = self.around.nodes, self.around.shares, self.kernel
+        """Gram matrices of atoms with nodes and among atoms; atom 0 is the mean over the nodes."""
+        nodes, shares, kernel = self.constants.nodes, self.constants.shares, self.kernel
         at_nodes = np.vstack([shares @ kernel(nodes, nodes), kernel(self.centers, nodes)])
         first = at_nodes @ shares
         K = np.block([[first[:1, None], first[None, 1:]], [first[1:, None], kernel(self.centers)]])
@@ -37,9 +37,9 @@ class TextbookStream:
             self.learn_one(x[None])
 
     def learn_one(self, x: np.ndarray) -> None:
-        """One event, shape (1, d)."""
-        at_nodes = self.kernel(x, self.around.nodes)[0]
-        k = np.append(at_nodes @ self.around.shares, self.kernel(x, self.centers)[0])
+        """Learn from one event, shape (1, d)."""
+        at_nodes = self.kernel(x, self.constants.nodes)[0]
+        k = np.append(at_nodes @ self.constants.shares, self.kernel(x, self.centers)[0])
         self.seen += 1.0
         eta = self.rule.step / np.sqrt(self.seen)
         if self.events % self.rule.refresh == 0:
@@ -53,11 +53,11 @@ class TextbookStream:
 
     def _slopes(self) -> np.ndarray:
         """∫f k(x_i, ·)/∫f for every atom."""
-        f = self.around.shares * np.exp(self.functions[0] @ self.at_nodes)
+        f = self.constants.shares * np.exp(self.functions[0] @ self.at_nodes)
         return self.at_nodes @ f / f.sum()
 
     def _append(self, x: np.ndarray, k: np.ndarray, at_nodes: np.ndarray, weight: float) -> None:
-        """A new atom in the current function."""
+        """Add an atom to the current function."""
         kxx = self.kernel.diag(x) * (1.0 + self.rule.jitter)
         self.gram = np.block([[self.gram, k[:, None]], [k[None], kxx[None]]])
         self.centers = np.vstack([self.centers, x])
@@ -65,7 +65,7 @@ class TextbookStream:
         self.functions = np.column_stack([self.functions, [weight, 0.0, 0.0]])
 
     def _compress(self, most: float) -> None:
-        """Leave out atoms but the first while the squared distances stay below `most`."""
+        """Remove atoms, except the first, while the squared distances stay below `most`."""
         spent = 0.0
         while True:
             P = np.linalg.inv(self.gram)
@@ -84,9 +84,9 @@ class TextbookStream:
         self.at_nodes = np.delete(self.at_nodes, j, axis=0)
         self.centers = np.delete(self.centers, j - 1, axis=0)
 
-    def differs_from(self, machine: Machine) -> float:
-        """The largest difference of weights; infinite if the atoms are not the same."""
-        n, state = machine.size, machine.state
+    def differs_from(self, learner: Learner) -> float:
+        """The largest difference between weights; infinite if the atoms differ."""
+        n, state = learner.size, learner.state
         ours, theirs = np.lexsort(state.centers[1:n].T), np.lexsort(self.centers.T)
         if not np.array_equal(state.centers[1:n][ours], self.centers[theirs]):
             return np.inf

@@ -1,7 +1,8 @@
-"""Other estimates of a rate in the plane: each takes events and a box, and returns a function.
+"""Other estimators of a rate in the plane: each takes events and a box, and returns a function.
 
-What they return is the log of a density on the box, for points (m, 2). None of them knows about the
-edge of a box, so each is divided by its mass inside. R runs if Rscript is there.
+The function is the log density on the box, at points (m, 2). None of the estimators corrects for
+the edges of the box, so each is divided by its mass inside. R packages run if Rscript is
+installed.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ LogDensity = Callable[[np.ndarray], np.ndarray]
 Rival = Callable[[np.ndarray, Box], LogDensity]
 
 BANDWIDTHS = np.geomspace(1.0 / 200.0, 1.0 / 4.0, 24)
-"""What cross-validation chooses from, as shares of the longest side."""
+"""Bandwidths for cross-validation, as fractions of the longest side."""
 
 CELLS = 512
-"""Cells along the longest side of the grid that a Fourier transform smooths on."""
+"""Cells along the longest side of the grid of FFTKDE."""
 
 BINS = 40
-"""Bins on each axis whose counts a GAM learns from."""
+"""Bins per axis, whose counts a GAM is fitted to."""
 
 FLOOR = 1e-12
-"""Share of the largest density below which a Fourier transform leaves nothing but rounding."""
+"""Fraction of the largest density below which FFTKDE returns only rounding errors."""
 
 
 def sides(window: Box) -> np.ndarray:
@@ -44,7 +45,7 @@ def sides(window: Box) -> np.ndarray:
 
 
 def bandwidth(X: np.ndarray, candidates: np.ndarray) -> float:
-    """The best by the likelihood of 5 shuffled folds."""
+    """The bandwidth with the best likelihood in shuffled 5-fold cross-validation."""
     folds = KFold(5, shuffle=True, random_state=0)
     search = GridSearchCV(KernelDensity(rtol=1e-4), {"bandwidth": candidates}, cv=folds)
     return float(search.fit(X).best_params_["bandwidth"])
@@ -58,17 +59,17 @@ def smoothed(X: np.ndarray, window: Box, candidates: np.ndarray | None = None) -
 
 
 def mass_inside(X: np.ndarray, window: Box, h: float) -> float:
-    """Mean over events of Π_j Φ((b_j - x_j)/h) - Φ((a_j - x_j)/h): what bumps leave in the box."""
+    """Mean over events of Π_j Φ((b_j - x_j)/h) - Φ((a_j - x_j)/h): the mass in the box."""
     low, high = window.bounds()
     return float(np.mean(np.prod(norm.cdf((high - X) / h) - norm.cdf((low - X) / h), axis=1)))
 
 
 def transformed(X: np.ndarray, window: Box) -> LogDensity:
-    """KDEpy's FFTKDE, with the bandwidth that scikit-learn chose: it has no choice of its own."""
+    """KDEpy's FFTKDE, with the bandwidth chosen for scikit-learn: it cannot choose its own."""
     h = bandwidth(X, sides(window).max() * BANDWIDTHS)
     low, high = window.bounds()
     cells = np.ceil(CELLS * sides(window) / sides(window).max()).astype(int)
-    # every event must be inside its grid, not on the edge
+    # its grid must contain every event in its interior
     edge = 1e-9 * (high - low)
     grid = TensorGrid(tuple(low - edge), tuple(high + edge), tuple((cells + 1).tolist()))
     values = FFTKDE(kernel="gaussian", bw=h).fit(X).evaluate(grid.nodes()).reshape(grid.shape)
@@ -78,12 +79,12 @@ def transformed(X: np.ndarray, window: Box) -> LogDensity:
 
 
 def binned(X: np.ndarray, window: Box) -> LogDensity:
-    """pygam's PoissonGAM of a tensor product of splines on counts in bins, its penalty by AICc."""
+    """pygam's PoissonGAM, a tensor product of splines on binned counts, with penalty by AICc."""
     low, high = window.bounds()
     edges = [np.linspace(a, b, BINS + 1) for a, b in zip(low, high, strict=True)]
     counts = np.histogram2d(*X.T, bins=edges)[0].ravel()
     centres = np.stack(np.meshgrid(*((e[1:] + e[:-1]) / 2 for e in edges), indexing="ij"), axis=-1)
-    # from 0 to 1: splines of pygam end where its data do, and the edges are not among the centres
+    # add 0 and 1: pygam's splines end at the data, and the bin centres do not include the edges
     scaled = (centres.reshape(-1, 2) - low) / (high - low)
     gam = PoissonGAM(te(0, 1, n_splines=15, edge_knots=[[0.0, 1.0]] * 2))
     gam.gridsearch(scaled, counts, lam=np.array([0.01, 0.1, 1.0, 10.0]), progress=False)
@@ -124,7 +125,7 @@ cat(gain)
 
 
 def r_packages() -> dict[str, str]:
-    """Those of `R_PACKAGES` that can be loaded."""
+    """The entries of `R_PACKAGES` that can be loaded."""
     if shutil.which("Rscript") is None:
         return {}
     return {name: package for name, package in R_PACKAGES.items() if _loads(package)}
@@ -136,7 +137,7 @@ def _loads(package: str) -> bool:
 
 
 def r_gain(package: str, X: np.ndarray, Z: np.ndarray, window: Box) -> float:
-    """Mean log(density · area) of an R package that learned from X, over held-out events Z."""
+    """Mean log(density · area) over held-out events Z, for an R package fitted to X."""
     with TemporaryDirectory() as folder:
         for name, points in (("X", X), ("Z", Z)):
             np.savetxt(Path(folder, f"{name}.csv"), points, "%.17g", ",", header="x,y", comments="")

@@ -1,11 +1,12 @@
-"""Hourly bike counts that are never negative, beside LightGBM, with one BLAS thread.
+"""Regression of hourly bike counts, compared with LightGBM, on one BLAS thread.
 
     python benchmarks/bike.py --data FOLDER [--quick]
 
-FOLDER holds bike_sharing_hour.csv.gz, which does not ship with hplus. Two questions: hours left out
-at random, told by calendar, weather and date; and hours after all those learned from, told by
-calendar, weather and counts at least a day old. Weather counts as known, as if its forecast were
-right. LightGBM sees the same columns. Ends with exit code 1 if a figure misses its bound.
+FOLDER contains bike_sharing_hour.csv.gz, which is not bundled with hplus. There are two tasks:
+hours left out at random, predicted from calendar, weather and date; and hours after the training
+period, predicted from calendar, weather and counts at least a day old. The weather is treated as
+known, as if forecasts were perfect. LightGBM uses the same columns. Exits with code 1 if a bound
+is missed.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from hplus import (
 )
 
 TRAIN = 12_000
-"""Rows learned from; the other 5,379 are for the test."""
+"""Training rows; the other 5,379 are test rows."""
 
 WEEK = 7 * 24
 """Hours in a week."""
 
 UNIT = 200.0
-"""Counts are learned in this many bikes, about their mean, so that penalties have no unit."""
+"""Counts are divided by this number, about their mean, so that penalties have no unit."""
 
 HABITS = ("hr", "workingday", "weekday", "temp", "atemp", "hum", "windspeed", "weathersit")
 """Columns 0 to 7 of every table: what makes one hour busier than another."""
@@ -50,10 +51,10 @@ WEEKDAY = Periodic(7.0, 1.0, columns=[2])
 WEATHER = Gaussian([0.5, 0.5, 0.7, 0.7, 2.0], columns=[3, 4, 5, 6, 7])
 SEASON, SPELL = Gaussian(100.0, columns=[8]), Gaussian(3.0, columns=[8])  # days
 
-# squares of sums hold every product of two terms, so the terms themselves can be simple
+# the square of a sum contains every product of two terms, so the terms can be simple
 HABIT = HOUR * (Constant(0.2) + WORK + 0.2 * WEATHER) + 0.3 * WEEKDAY + 0.5 * WEATHER
 BETWEEN = HABIT + 0.2 * (HOUR * SEASON) + 0.5 * SEASON + 0.1 * SPELL
-# every term has the root of an earlier count as a factor, so f grows in proportion with the counts
+# every term has the root of an earlier count as a factor, so f is proportional to the counts
 AHEAD = Linear(columns=[10]) * HABIT + Linear(columns=[8, 9])
 RELATIVE = HABIT + 0.3 * Gaussian(1.0, columns=[8, 9])
 
@@ -61,7 +62,7 @@ LEVELS = (0.05, 0.5, 0.95)
 
 
 class Hours(NamedTuple):
-    """The rows in order of time, one array (n,) a column; habits has shape (n, 8)."""
+    """The rows in order of time, one array (n,) per column; habits has shape (n, 8)."""
 
     habits: np.ndarray
     hour: np.ndarray  # since the first midnight
@@ -72,7 +73,7 @@ class Hours(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Rows to learn from and rows for the test: X (n, d) and y (n,) of each."""
+    """Training and test rows: X (n, d) and y (n,) of each."""
 
     name: str
     X: np.ndarray
@@ -82,7 +83,7 @@ class Split(NamedTuple):
 
 
 def read(path: Path) -> Hours:
-    """The table, with what was known a day before."""
+    """The table, with the counts that are known a day ahead."""
     with gzip.open(path, "rt") as file:
         rows = list(csv.DictReader(file))
     habits = np.array([[float(r[name]) for name in HABITS] for r in rows])
@@ -93,9 +94,9 @@ def read(path: Path) -> Hours:
 
 
 def past(hour: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The counts 24 hours and a week before, and the level, which is at least 1."""
+    """The counts 24 hours and a week earlier, and the level, which is at least 1."""
     now = hour + WEEK + 24
-    every = np.zeros(now[-1] + 1)  # hours that have no row had no rental
+    every = np.zeros(now[-1] + 1)  # hours without a row had no rentals
     every[now] = count
     total = np.concatenate([[0.0], np.cumsum(every)])
     # Σ of the hours t - 24 - 167, …, t - 24
@@ -104,7 +105,7 @@ def past(hour: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 
 def fitted(model: Any, split: Split) -> tuple[np.ndarray, float]:
-    """Predictions for the test, and the CPU seconds of the fit."""
+    """Predictions for the test rows, and the CPU seconds of the fit."""
     start = time.process_time()
     model.fit(split.X, split.y)
     seconds = time.process_time() - start
@@ -119,17 +120,17 @@ def boosted(split: Split, objective: str, trees: int = 1000, **params: Any) -> n
 
 
 def means(split: Split, model: SoSRegressor, most: float, ratio: float) -> None:
-    """The root mean square error in bikes, at most `most` and `ratio` times LightGBM's best."""
+    """Report the RMSE in bikes, which must be at most `most`, and `ratio` times LightGBM's best."""
     f, seconds = fitted(model, split)
     error = rmse(f, split)
     row(f"{split.name}: RMSE, bikes ({seconds:.0f} s)", error, most=most)
-    row(f"{split.name}: least prediction, bikes", UNIT * f.min(), least=0.0)
+    row(f"{split.name}: smallest prediction, bikes", UNIT * f.min(), least=0.0)
     theirs = {name: boosted(split, name) for name in ("poisson", "regression")}
     for name, g in theirs.items():
         negative = f"{100 * np.mean(g < 0.0):.1f} % negative"
         row(f"{split.name}: RMSE of LightGBM, {name} ({negative})", rmse(g, split))
     best = min(rmse(g, split) for g in theirs.values())
-    row(f"{split.name}: RMSE, ours / the better LightGBM", error / best, most=ratio)
+    row(f"{split.name}: RMSE, hplus / better LightGBM", error / best, most=ratio)
 
 
 def rmse(f: np.ndarray, split: Split) -> float:
@@ -139,19 +140,21 @@ def rmse(f: np.ndarray, split: Split) -> float:
 def intervals(split: Split, model: QuantilesRegressor, unit: np.ndarray | float) -> None:
     """Coverage, width and loss of 90 % intervals; `split.y` is √(count / unit).
 
-    Quantiles pass through increasing maps, and on roots a quiet hour weighs as much as a busy one.
+    Quantiles commute with increasing maps, and with roots quiet hours count as much as busy ones.
     """
     q, seconds = fitted(model, split)
-    row(f"{split.name}: least 5 % quantile, bikes", float(np.min(unit * q[:, 0] ** 2)), least=0.0)
-    row(f"{split.name}: quantiles that cross, %", crossing(q), most=0.0)
+    row(
+        f"{split.name}: smallest 5 % quantile, bikes", float(np.min(unit * q[:, 0] ** 2)), least=0.0
+    )
+    row(f"{split.name}: rows with crossing quantiles, %", crossing(q), most=0.0)
     row(f"{split.name}: coverage, % ({seconds:.0f} s)", coverage(q, split), least=87, most=93)
-    row(f"{split.name}: {sharpness(q, unit)}, quantile loss", loss(q, split, unit))
-    # more trees cover less: 1,000 of them under 80 % of the hours left out
+    row(f"{split.name}: quantile loss ({sharpness(q, unit)})", loss(q, split, unit))
+    # with more trees coverage falls: with 1,000, below 80 % of the hours left out
     each = [boosted(split, "quantile", trees=300, alpha=level) for level in LEVELS]
     theirs = np.stack(each, axis=1)
-    row(f"{split.name}: quantiles that cross, LightGBM, %", crossing(theirs))
+    row(f"{split.name}: rows with crossing quantiles, LightGBM, %", crossing(theirs))
     row(f"{split.name}: coverage of LightGBM, %", coverage(theirs, split))
-    row(f"{split.name}: {sharpness(theirs, unit)}, LightGBM's loss", loss(theirs, split, unit))
+    row(f"{split.name}: LightGBM's loss ({sharpness(theirs, unit)})", loss(theirs, split, unit))
 
 
 def crossing(q: np.ndarray) -> float:
@@ -164,12 +167,12 @@ def coverage(q: np.ndarray, split: Split) -> float:
 
 
 def sharpness(q: np.ndarray, unit: np.ndarray | float) -> str:
-    """The mean width of the intervals, in words."""
+    """The mean width of the intervals, as text."""
     return f"mean width {np.mean(unit * (q[:, -1] ** 2 - q[:, 0] ** 2)):.0f} bikes"
 
 
 def loss(q: np.ndarray, split: Split, unit: np.ndarray | float) -> float:
-    """The quantile loss in bikes, averaged over rows and added over levels."""
+    """The quantile loss in bikes, averaged over rows and summed over levels."""
     count = unit * split.y_test**2
     losses = [
         np.mean(Quantile(level).value(count, unit * column**2))
@@ -191,7 +194,7 @@ def left_out(hours: Hours) -> None:
 
 
 def day_ahead(hours: Hours) -> None:
-    """The hours after those learned from: columns are the habits and roots of earlier counts."""
+    """Hours after the training period: columns are the habits and roots of earlier counts."""
     rows = np.arange(len(hours.rentals))
     train, test = rows[:TRAIN][hours.hour[:TRAIN] >= WEEK + 24], rows[TRAIN:]
     earlier = np.column_stack([hours.yesterday, hours.last_week, hours.level])
@@ -201,7 +204,7 @@ def day_ahead(hours: Hours) -> None:
     dated = np.column_stack([hours.habits, hours.hour / 24.0])
     split = Split("dated", dated[train], y[train], dated[test], y[test])
     error = rmse(boosted(split, "poisson"), split)
-    row("day ahead: RMSE of LightGBM, poisson, told the day instead of earlier counts", error)
+    row("day ahead: RMSE of LightGBM, poisson, with the day instead of earlier counts", error)
     quantiles = QuantilesRegressor(LEVELS, True, RELATIVE, cone="full", landmarks=100)
     X[:, 8:] = np.sqrt(earlier / hours.level[:, None])
     X, y = X[:, :10], np.sqrt(hours.rentals / hours.level)
@@ -213,7 +216,7 @@ def main() -> None:
     options = parser(__doc__).parse_args()
     folder = options.data
     if folder is None:
-        print("Give --data FOLDER: the bike counts do not ship.")
+        print("Needs --data FOLDER: the bike counts are not bundled.")
         return
     hours = read(folder / "bike_sharing_hour.csv.gz")
     header()

@@ -1,12 +1,13 @@
-"""Density on ten test densities, beside scikit-learn and scipy, with one BLAS thread.
+"""Density estimation on ten test densities, compared with scikit-learn and SciPy.
 
     python benchmarks/densities.py [--quick]
 
-The shapes are those of Marron and Wand (1992) that are not alike, and some with an edge or long
-tails. What a density q loses to the truth p is ∫ p log(p/q), in nats, over all but 1/10,000 of p's
-mass. Peers: `KernelDensity` with a bandwidth by 5-fold cross-validation, `gaussian_kde` with its
-rule of thumb, `GaussianMixture` with the number of parts by BIC. Nothing is tuned by hand. Ends
-with exit code 1 if a figure misses its bound.
+The shapes are a selection from Marron and Wand (1992), and some with an edge or long tails. The
+loss of an estimate q for the truth p is the KL divergence ∫ p log(p/q), in nats, over all but
+1/10,000 of the mass of p. Compared with `KernelDensity` with a bandwidth by 5-fold
+cross-validation, `gaussian_kde` with its rule of thumb, and `GaussianMixture` with the number of
+components by BIC. Nothing is tuned by hand; one BLAS thread. Exits with code 1 if a bound is
+missed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ SHAPES: dict[str, Parts] = {
 }
 
 LEFT_OUT, NODES = 5e-5, 8001
-"""The mass of the truth beyond either end of the integral, and its nodes."""
+"""The mass of the truth beyond each end of the integral, and the number of nodes."""
 
 
 def draw(parts: Parts, n: int, seed: int) -> np.ndarray:
@@ -92,7 +93,7 @@ MODELS: dict[str, Callable[[np.ndarray], Curve]] = {
 
 
 def losses(n: int, draws: int) -> tuple[np.ndarray, dict[str, float]]:
-    """What each model loses on each shape, (models, shapes, draws), and seconds a fit."""
+    """The loss of each model on each shape, (models, shapes, draws), and seconds per fit."""
     table, seconds = np.empty((len(MODELS), len(SHAPES), draws)), {}
     for i, (name, model) in enumerate(MODELS.items()):
         start = time.process_time()
@@ -108,16 +109,16 @@ def compare(n: int, draws: int) -> None:
     means = table.mean(axis=2)
     for j, shape in enumerate(SHAPES):
         for i, name in enumerate(MODELS):
-            row(f"{shape}, {n} values: {name} loses, nats", means[i, j])
+            row(f"{shape}, {n} values: KL divergence of {name}, nats", means[i, j])
     for name, spent in seconds.items():
-        row(f"{n} values: {name}, seconds a fit", spent)
+        row(f"{n} values: {name}, seconds per fit", spent)
     for i, name in list(enumerate(MODELS))[1:]:
         least = 8 if i == 1 else -np.inf
-        row(f"{n} values: Density() loses less than {name}, shapes of {len(SHAPES)}",
+        row(f"{n} values: shapes of {len(SHAPES)} on which Density() is better than {name}",
             int((means[0] < means[i]).sum()), least=least)  # fmt: skip
         difference = (table[i] - table[0]).mean(axis=0)
         t = difference.mean() / (difference.std(ddof=1) / np.sqrt(draws))
-        row(f"{n} values: {name} loses more over all shapes, standard errors", float(t),
+        row(f"{n} values: {name} minus Density(), all shapes, standard errors", float(t),
             least=2.0 if i == 1 else -np.inf)  # fmt: skip
 
 

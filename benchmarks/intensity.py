@@ -1,19 +1,19 @@
-"""Rates of events beside kernel density estimates and GAMs, with one thread on one core.
+"""Rates of events, compared with kernel density estimates and GAMs, on one thread.
 
     python benchmarks/intensity.py [--data FOLDER] [--quick]
 
-FOLDER holds splits/, bei.csv, redwoodfull.csv, nyc_vehicle_thefts_2014_2017.csv.gz and
-nba_shots_2018_2025.csv.gz, which do not ship with hplus; without it only made events are learned
-from. --quick does the small parts. Gains are in nats per held-out event over a uniform rate, with
+FOLDER contains splits/, bei.csv, redwoodfull.csv, nyc_vehicle_thefts_2014_2017.csv.gz and
+nba_shots_2018_2025.csv.gz, which are not bundled with hplus; without it, only simulated events are
+used. --quick runs the small parts. Gains over a uniform rate are in nats per held-out event, with
 the defaults of every model; times are CPU seconds that include all tuning. Memory is read from
-/proc, so it needs Linux. Ends with exit code 1 if a figure misses its bound.
+/proc, so this needs Linux. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
 
 import os
 
-# before any of the libraries counts the cores
+# before any of the libraries is imported
 os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))
 os.environ["NUMBA_NUM_THREADS"] = "1"
 
@@ -38,16 +38,16 @@ from hplus.evaluation import EdgeCorrectedKDE, gain, paired
 from hplus.simulate import LAMBDA3
 
 REDRAWN = 5
-"""Random splits of each set, beside the fixed ones."""
+"""Random splits of each data set, in addition to the fixed ones."""
 
 COURT = Box((-25.0, -5.25), (25.0, 41.75), unit="ft")
 
 CITY = ((-74.26, -73.70), (40.49, 40.92))
-"""Degrees of longitude and latitude around New York."""
+"""Ranges of longitude and latitude of New York."""
 
 
 class Pattern(NamedTuple):
-    """Events in a box, scored on the splits of that name; the least gain that is asked for."""
+    """Events in a box, scored on the splits of that name, and the required gain."""
 
     name: str
     window: Box
@@ -61,7 +61,7 @@ PATTERNS = (
 )
 
 Split = tuple[np.ndarray, np.ndarray]
-"""Events to learn from and events held out, (n, 2) each."""
+"""Training and held-out events, (n, 2) each."""
 
 
 def read(path: Path, *columns: str) -> np.ndarray:
@@ -85,7 +85,7 @@ def line() -> None:
 
 
 def fixed(pattern: Pattern, folder: Path) -> Iterator[Split]:
-    """The splits on file, in true units."""
+    """The splits on file, in their original units."""
     for i in range(5):
         parts = (folder / "splits" / f"{pattern.name}_{i}_{part}.csv" for part in ("tr", "te"))
         train, test = (read(path, "x", "y") * pattern.window.bounds()[1] for path in parts)
@@ -93,7 +93,7 @@ def fixed(pattern: Pattern, folder: Path) -> Iterator[Split]:
 
 
 def redrawn(pattern: Pattern, folder: Path) -> Iterator[Split]:
-    """Random fifths of all events held out."""
+    """Random splits that hold out a fifth of all events."""
     if pattern.name == "curry2015":
         shots = curry(2015)
         X = shots.X - shots.window.bounds()[0]
@@ -118,14 +118,14 @@ def rival_gain(
 
 
 def accuracy(pattern: Pattern, folder: Path, rivals: bool) -> None:
-    """Gains on the fixed splits, beside others, and paired differences on redrawn ones."""
+    """Gains of all estimators on the fixed splits, and paired differences on random ones."""
     window, splits = pattern.window, list(fixed(pattern, folder))
     times, gains = [], []
     for X, Z in splits:
         seconds, model = best(lambda X=X: Intensity(window).fit(X), 1)
         times.append(seconds)
         gains.append(gain(model, Z))
-    what = f"{pattern.name}, fixed splits: gain of Intensity ({np.mean(times):.1f} s a fit)"
+    what = f"{pattern.name}, fixed splits: gain of Intensity ({np.mean(times):.1f} s per fit)"
     row(what, float(np.mean(gains)), least=pattern.least)
     if not rivals:
         return
@@ -133,7 +133,7 @@ def accuracy(pattern: Pattern, folder: Path, rivals: bool) -> None:
     pairs = [redrawn_gains(X, Z, window) for X, Z in redrawn(pattern, folder)]
     ours, theirs = np.array(pairs).T
     difference, error = paired(ours, theirs)
-    what = f"{pattern.name}, {len(pairs)} redrawn splits: Intensity {ours.mean():.3f}, sklearn"
+    what = f"{pattern.name}, {len(pairs)} random splits: Intensity {ours.mean():.3f}, sklearn"
     what = f"{what} KernelDensity {theirs.mean():.3f}, difference {difference:.3f} ± {error:.3f}"
     row(f"{what}, in standard errors", difference / error, least=2.0)
 
@@ -144,7 +144,7 @@ def redrawn_gains(X: np.ndarray, Z: np.ndarray, window: Box) -> tuple[float, flo
 
 
 def others(pattern: Pattern, splits: list[Split]) -> None:
-    """The gains of every other estimate on the fixed splits."""
+    """The gains of the other estimators on the fixed splits."""
     window = pattern.window
     corrected = [gain(EdgeCorrectedKDE(window).fit(X), Z) for X, Z in splits]
     row(f"{pattern.name}, fixed splits: EdgeCorrectedKDE", float(np.mean(corrected)))
@@ -179,7 +179,7 @@ def thefts(folder: Path) -> None:
 
 
 def shots(folder: Path) -> None:
-    """All NBA shots: speed beside a Fourier transform, and growth of time and memory."""
+    """All NBA shots: speed compared with FFTKDE, and growth of time and memory."""
     X = read(folder / "nba_shots_2018_2025.csv.gz", "x", "y") / 10.0
     inside = COURT.contains(X)
     note(f"NBA: {np.sum(~inside):,} of {len(X):,} shots are outside the half court and dropped")
@@ -193,7 +193,7 @@ def shots(folder: Path) -> None:
 
 
 class Cost(NamedTuple):
-    """CPU seconds of a fit and of the one pass over the events in it; extra memory of the fit."""
+    """CPU seconds of a fit and of its pass over the events; extra memory of the fit."""
 
     seconds: float
     one_pass: float
@@ -201,7 +201,7 @@ class Cost(NamedTuple):
 
 
 def growth(name: str, X: np.ndarray, window: Box, sizes: tuple[int, ...]) -> list[Cost]:
-    """What a fit of the first n events costs, each in a process of its own."""
+    """The cost of a fit of the first n events, each in its own process."""
     costs = []
     with TemporaryDirectory() as folder:
         path = Path(folder, "X.npy")
@@ -216,7 +216,7 @@ def growth(name: str, X: np.ndarray, window: Box, sizes: tuple[int, ...]) -> lis
 
 
 def fit_cost(path: Path, n: int, window: Box) -> Cost:
-    """Run alone: what the first n events in a file cost."""
+    """The cost of a fit of the first n events in a file, measured in its own process."""
     X = np.load(path)[:n].copy()
     Intensity(window).fit(X[:200])  # compiled code and its memory are not the fit's
     one_pass, _ = best(lambda: Statistic.of(window, X))
@@ -227,7 +227,7 @@ def fit_cost(path: Path, n: int, window: Box) -> Cost:
 
 
 def status(field: str) -> float:
-    """A figure of this process's memory, in MB."""
+    """An entry of this process's memory statistics, in MB."""
     text = Path("/proc/self/status").read_text()
     found = re.search(rf"{field}:\s+(\d+) kB", text)
     assert found is not None
@@ -235,7 +235,7 @@ def status(field: str) -> float:
 
 
 def made(n: int) -> np.ndarray:
-    """Events on the court, denser towards the hoop, for those who have no data."""
+    """Simulated events on the court, denser towards the hoop, for use without data."""
     rng = np.random.default_rng(0)
     low, high = COURT.bounds()
     return low + (high - low) * rng.beta([2.0, 1.0], [2.0, 2.0], (n, 2))

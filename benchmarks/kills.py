@@ -1,11 +1,11 @@
-"""Kills at random instants: nothing that was said to be safe is lost, and nothing is torn.
+"""Processes killed at random moments: nothing reported as safe is lost, no file is partial.
 
     python benchmarks/kills.py [--kills 200] [--quick]
 
-`hplus stream` is killed again and again, each time checked against a run that was never
-interrupted, and goes on from what it left. Then a process that saves two models in turn to one
-file is killed: the file must be one of the two. A child is forked when all is compiled, so that
-kills fall on the work and not on the start.
+`hplus stream` is killed repeatedly; each time its state is compared with an uninterrupted run, and
+it resumes from there. Then a process that alternately saves two models to one file is killed: the
+file must be one of the two. Child processes are forked after compilation, so that kills hit the
+work and not the start-up.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ from hplus.studies.streams import StreamStudy
 FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
 BUDGET, EVERY, LINES = 30, 100, 20_000
 LONGEST = 0.5
-"""Seconds that a child lives at most."""
+"""The longest time before a child is killed."""
 
 QUICK = 20
 """Kills with --quick."""
 
 WORDS = {
-    "ends": "ended by itself before",
-    "advances": "went on from what was left",
-    "first": "the old model was there",
-    "second": "the new model was there",
+    "ends": "finished before the kill",
+    "advances": "resumed from the saved state",
+    "first": "found the old model",
+    "second": "found the new model",
 }
 
 
 def write_events(path: Path, seed: int) -> bytes:
-    """A CSV of events, some lines of it bad."""
+    """Write a CSV of events with some invalid lines."""
     rng = np.random.RandomState(seed)
     X = np.where(rng.rand(LINES, 1) < 0.5, 0.3 + 0.1 * rng.randn(LINES, 2), rng.rand(LINES, 2))
     lines = [f"{x:.6f},{y:.6f}" for x, y in X.tolist()]
@@ -60,7 +60,7 @@ def write_events(path: Path, seed: int) -> bytes:
 
 
 def killed(work: Callable[[], Any], seconds: float) -> bool:
-    """Run `work` in a child and kill it after a while; was it still at work?"""
+    """Run `work` in a child and kill it after a while; return whether it was still running."""
     child = os.fork()
     if child == 0:
         try:
@@ -78,7 +78,7 @@ def killed(work: Callable[[], Any], seconds: float) -> bool:
 
 
 def stream_work(csv: Path, state: Path, said: Path) -> Callable[[], Any]:
-    """The command, its output in the file `said`."""
+    """Run the command with its output in the file `said`."""
     words = ["stream", str(csv), "--columns", "x,y", "--window", "0,0,1,1", "--json"]
     words += ["--budget", str(BUDGET), "--every", str(EVERY), "--state", str(state)]
 
@@ -92,19 +92,19 @@ def stream_work(csv: Path, state: Path, said: Path) -> Callable[[], Any]:
 
 
 def content(path: Path) -> tuple[Any, Any]:
-    """All that a model file holds: its document, and a checksum of each array."""
+    """The contents of a model file: its document, and a checksum of each array."""
     document, _ = read_file(path)
     return document["model"], document["arrays"]
 
 
 def promised(said: Path) -> int:
-    """The last offset that was printed."""
+    """The last offset printed."""
     lines = said.read_text().split("\n")[:-1] if said.exists() else []
     return int(json.loads(lines[-1])["offset"]) if lines else 0
 
 
 def check_state(state: Path, data: bytes, like: StreamStudy, said: Path) -> int:
-    """The offset of what a child left, which must be what `like` becomes on the same lines."""
+    """The offset of the state a child left, which must equal that of `like` on the same lines."""
     with Snapshots(state) as snapshots, warnings.catch_warnings():
         warnings.simplefilter("error")  # no snapshot may be damaged, though one would do
         kept = snapshots.newest()
@@ -120,7 +120,7 @@ def check_state(state: Path, data: bytes, like: StreamStudy, said: Path) -> int:
 
 
 def kill_streams(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
-    """Kill `hplus stream` so many times; what was seen."""
+    """Kill `hplus stream` this many times, and count the outcomes."""
     rng, seen = random.Random(seed), {"kills": 0, "ends": 0, "advances": 0}
     rounds = 0
     warm_up()
@@ -141,7 +141,7 @@ def kill_streams(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
 
 
 def kill_saves(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
-    """Kill a process that saves two models in turn; the file must be one of them, all of it."""
+    """Kill a process that alternately saves two models; the file must be one of them, complete."""
     rng, seen = random.Random(seed), {"kills": 0, "first": 0, "second": 0}
     X = np.random.RandomState(seed).rand(300, 1)
     models = [StreamingIntensity(Interval(0, 1)).fit(X[:n]) for n in (100, 300)]
@@ -168,7 +168,7 @@ def kill_saves(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
 
 
 def warm_up() -> None:
-    """Compile, so that children need not."""
+    """Compile, so that child processes need not."""
     StreamStudy(FRAME, budget=BUDGET).take(b"x,y\n0.5,0.5\n")
 
 
@@ -182,7 +182,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for what, kill in (("hplus stream", kill_streams), ("hplus.save", kill_saves)):
             seen = kill(kills, Path(folder), options.seed)
-            row(f"{what}: kills survived without loss", seen.pop("kills"), least=kills)
+            row(f"{what}: kills without loss", seen.pop("kills"), least=kills)
             for name, number in seen.items():
                 row(f"{what}: {WORDS[name]}", number)
     finish()

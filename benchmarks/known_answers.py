@@ -1,10 +1,10 @@
-"""Rates and densities of real data whose answers are known.
+"""Rates and densities of real data, compared with known results.
 
     python benchmarks/known_answers.py --data FOLDER [--quick]
 
-FOLDER holds the sets, which do not ship: bei with covariates, fires in a polygon, thefts by place
-and hour of the day, Old Faithful. --quick leaves out fires and thefts. Ends with exit code 1 if a
-figure misses its bound.
+FOLDER contains the data sets, which are not bundled: bei with covariates, fires in a polygon,
+thefts by place and hour of the day, Old Faithful. --quick leaves out fires and thefts. Exits with
+code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -46,20 +46,18 @@ def fires(folder: Path) -> None:
     window = Polygon(ring, unit="km")
     model = Intensity(window).fit(X)
     total = model.expected_count(window)
-    row("fires: expected in the polygon over events, minus 1", total / len(X) - 1, 1e-6, -1e-6)
+    row("fires: expected / observed in the polygon, minus 1", total / len(X) - 1, 1e-6, -1e-6)
     low, high = window.bounds()
     middle = (low + high) / 2
     west = Box(low, (middle[0], high[1]))
     east = Box((middle[0], low[1]), high)
     parts = model.expected_count([west, east])
-    row("fires: two halves add up to the whole", abs(parts.sum() / total - 1), 1e-4)
-    row(
-        "fires: expected in the west over those seen", parts[0] / west.contains(X).sum(), 1.02, 0.98
-    )
+    row("fires: relative error of the sum of two halves", abs(parts.sum() / total - 1), 1e-4)
+    row("fires: expected / observed in the west", parts[0] / west.contains(X).sum(), 1.02, 0.98)
 
 
 def thefts(folder: Path) -> None:
-    """The hours of the day must come out as the histogram of the hours says."""
+    """The expected counts by time of day must agree with the histogram."""
     name = folder / "nyc_vehicle_thefts_2014_2017.csv.gz"
     with gzip.open(name, "rt") as file:
         rows = list(csv.DictReader(file))
@@ -74,10 +72,8 @@ def thefts(folder: Path) -> None:
     place = Box(low[:2], high[:2])
     seen = np.histogram(hours, np.arange(0, 25, 4))[0]
     expected = model.expected_count([place * Interval(h, h + 4) for h in range(0, 24, 4)])
-    row(
-        "thefts: worst error of six parts of the day, share", np.abs(expected / seen - 1).max(), 0.1
-    )
-    row("thefts: midnight joins midnight, ratio", _midnight(model, low, high), 1.02, 0.98)
+    row("thefts: largest error in six parts of the day", np.abs(expected / seen - 1).max(), 0.1)
+    row("thefts: rates before / after midnight", _midnight(model, low, high), 1.02, 0.98)
 
 
 def _midnight(model: Intensity, low: np.ndarray, high: np.ndarray) -> float:
@@ -93,17 +89,17 @@ def geyser(folder: Path) -> None:
     X = table(folder / "faithful.csv")
     model = Density().fit(X)
     point, _ = model.peak()
-    row("faithful: most likely eruption, minutes", point[0], 4.7, 4.1)
+    row("faithful: most likely duration, minutes", point[0], 4.7, 4.1)
     low, high = X.min(axis=0) - 1, X.max(axis=0) + 1
     short = model.probability(Box(low, (3.0, high[1])))
-    row("faithful: eruptions below 3 minutes", short, 0.39, 0.32)
+    row("faithful: probability of less than 3 minutes", short, 0.39, 0.32)
 
 
 def main() -> None:
     options = parser(__doc__).parse_args()
     folder = options.data
     if folder is None:
-        print("Give --data FOLDER: these sets do not ship.")
+        print("Needs --data FOLDER: these data sets are not bundled.")
         return
     header()
     for part in (trees, geyser) if options.quick else (trees, fires, thefts, geyser):

@@ -1,10 +1,10 @@
-"""Kernel machines against scikit-learn, in one process with one BLAS thread.
+"""Kernel regression and classification, compared with scikit-learn, on one BLAS thread.
 
     python benchmarks/machines.py [--data FOLDER] [--quick]
 
-FOLDER holds bike_sharing_hour.csv.gz, a9a_train.csv.gz and a9a_test.csv, which do not ship with
-hplus; without it only the parts on bundled or made data run. Speeds are ratios within this run,
-CPU times the best of a few repeats. Ends with exit code 1 if a figure misses its bound.
+FOLDER contains bike_sharing_hour.csv.gz, a9a_train.csv.gz and a9a_test.csv, which are not bundled
+with hplus; without it, only the parts on bundled or simulated data run. Speeds are ratios within
+one process; CPU times are the best of a few repeats. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def bike(folder: Path) -> None:
     t_theirs, _ = best(lambda: theirs.fit(X[train], y[train]))
     t_ours, _ = best(lambda: ours.fit(X[train], y[train]))
     difference = np.abs(ours.predict(X[test]) - theirs.predict(X[test])).max()
-    row("bike, 5,000 rows: fit, ours / KernelRidge", t_ours / t_theirs, most=1.0)
-    row("bike: largest difference of predictions", difference, most=1e-8)
+    row("bike, 5,000 rows: fit time, hplus / KernelRidge", t_ours / t_theirs, most=1.0)
+    row("bike: largest difference between predictions", difference, most=1e-8)
     row("bike: certified relative gap", ours.solution_.relative_gap, most=1e-8)
     for loss in ("huber", "poisson_log", "quantile", "epsilon_insensitive"):
         model = KernelRegressor(Gaussian(np.sqrt(5.0)), loss=loss, penalty=1e-3)
@@ -54,21 +54,21 @@ def bike(folder: Path) -> None:
 
 
 def prediction() -> None:
-    """1,000,000 points on 2,000 centres, against the same products and exponentials alone."""
+    """Predict 1,000,000 points from 2,000 centres, compared with bare matrix products and exp."""
     rng = np.random.default_rng(0)
     for d in (2, 12):
         X, Z, w = rng.normal(size=(10**6, d)), rng.normal(size=(2000, d)), rng.normal(size=2000)
         f = Function(Gaussian(1.0), Z, w)
         t_ours, _ = best(lambda f=f, X=X: f(X), 2)
         t_bare, _ = best(lambda X=X, Z=Z, w=w: bare(X, Z, w), 2)
-        what = f"predict, {d} columns: ours / bare BLAS and exp ({t_ours:.1f} s)"
+        what = f"predict, {d} columns: time, hplus / bare BLAS and exp ({t_ours:.1f} s)"
         row(what, t_ours / t_bare, most=1.5)
         extra = extra_megabytes(lambda f=f, X=X: f(X))
         row(f"predict, {d} columns: extra memory, MB", extra, most=500)
 
 
 def bare(X: np.ndarray, Z: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """The least that a Gaussian prediction costs: one product, one exp, one product a block."""
+    """The minimal work of a Gaussian prediction: one product, one exp, one product per block."""
     out, block = np.empty(len(X)), np.empty((131, len(Z)))
     for i in range(0, len(X), 131):
         part = X[i : i + 131]
@@ -80,7 +80,7 @@ def bare(X: np.ndarray, Z: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def hinge_agreement(name: str, X: np.ndarray, y: np.ndarray, kernel: Gaussian) -> None:
-    """The primal and the dual of one support vector machine, and scikit-learn's."""
+    """The primal and dual solvers on one support vector machine, and scikit-learn's."""
     machines = {}
     for solver in ("dual", "primal"):
         machine = KernelClassifier(kernel, penalty=1e-4, solver=solver)
@@ -88,14 +88,14 @@ def hinge_agreement(name: str, X: np.ndarray, y: np.ndarray, kernel: Gaussian) -
         what = f"{name}, {solver}: certified relative gap ({seconds:.1f} s)"
         row(what, machine.solution_.relative_gap, most=1e-5)
     primal, dual = (machines[s].solution_.objective for s in ("primal", "dual"))
-    row(f"{name}: primal and dual objective differ by", abs(primal / dual - 1), most=1e-6)
+    row(f"{name}: difference of primal and dual objective", abs(primal / dual - 1), most=1e-6)
     theirs = SVC(C=1 / (2e-4 * len(X)), gamma=0.5 / float(kernel.scale) ** 2).fit(X, y)
     same = np.mean(theirs.predict(X) == machines["dual"].predict(X))
-    row(f"{name}: share of labels as by SVC", same, least=0.998)
+    row(f"{name}: share of labels equal to those of SVC", same, least=0.998)
 
 
 def a9a(folder: Path) -> None:
-    """All of a9a against SVC with the same kernel and cost."""
+    """All of a9a, compared with SVC with the same kernel and cost."""
     X, y = read_a9a(folder / "a9a_train.csv.gz")
     X_test, y_test = read_a9a(folder / "a9a_test.csv")
     hinge_agreement("a9a, 3,000 rows", X[:3000], y[:3000], Gaussian(np.sqrt(10.0)))
@@ -107,9 +107,9 @@ def a9a(folder: Path) -> None:
     t_theirs, _ = best(lambda: theirs.fit(X, y), 1)
     t_predict_theirs, their_labels = best(lambda: theirs.predict(X_test), 1)
     accuracy, reference = np.mean(labels == y_test), np.mean(their_labels == y_test)
-    row(f"a9a: accuracy below SVC's {reference:.4f} by", reference - accuracy, most=0.002)
-    row(f"a9a: fit, ours / SVC ({t_ours:.0f} s)", t_ours / t_theirs, most=1.0)
-    row(f"a9a: predict, SVC / ours ({t_predict:.1f} s)", t_predict_theirs / t_predict, least=3)
+    row(f"a9a: accuracy of SVC ({reference:.4f}) minus hplus", reference - accuracy, most=0.002)
+    row(f"a9a: fit time, hplus / SVC ({t_ours:.0f} s)", t_ours / t_theirs, most=1.0)
+    row(f"a9a: predict, SVC / hplus ({t_predict:.1f} s)", t_predict_theirs / t_predict, least=3)
     row("a9a: certified relative gap", ours.solution_.relative_gap, most=1e-5)
     row("a9a: memory of the whole process, MB", memory, most=1000)
 
@@ -138,7 +138,7 @@ def main() -> None:
         if not options.quick:
             prediction()
     if folder is None:
-        print("\nGive --data FOLDER for the rows on bike sharing and a9a.")
+        print("\nUse --data FOLDER for the rows on bike sharing and a9a.")
     finish()
 
 

@@ -1,12 +1,12 @@
-"""Model files changed at random: each is refused in one sentence, or loads and can be asked.
+"""Randomly changed model files: each raises a one-sentence error, or loads and can be used.
 
     python benchmarks/mutations.py [--n 100000] [--quick] [--seed 0] [--workers 2]
 
-Small models of every kind are saved, changed (bytes, headers of safetensors, and content whose
-checksums are made to fit) and loaded in processes that may take 1 s of CPU time and 512 MiB for
-each file. A fault is anything else than a model or a ValueError of one line: another exception, a
-crash, a hang, too much memory. A model that loads is asked to predict, to count and to go on
-learning, where an exception is an answer. Needs Linux. Ends with exit code 1 if there is a fault.
+Small models of every kind are saved, changed (bytes, safetensors headers, and content with matching
+checksums) and loaded in processes that may use 1 s of CPU time and 512 MiB per file. The outcome
+must be a model or a one-line ValueError; another exception, a crash, a hang or too much memory is a
+fault. A model that loads must predict, count and continue learning, or raise an exception. Needs
+Linux. Exits with code 1 if there is a fault.
 """
 
 from __future__ import annotations
@@ -52,25 +52,25 @@ from hplus.studies.study import EventStudy
 from hplus.windows import Window
 
 SECONDS = 1.0
-"""Of CPU time, to load a file, and to answer."""
+"""CPU time allowed for loading a file, and for using the model."""
 
 STUCK = 30.0
-"""Seconds without a step after which a process that does not hear its alarm is killed."""
+"""Seconds without progress after which a process that ignores its alarm is killed."""
 
 MEGABYTES = 512
-"""That a process may hold in all, the library included."""
+"""Memory that a process may use in total, including the library."""
 
 QUICK = 3000
-"""Files with --quick."""
+"""Number of files with --quick."""
 
 THIN = 0.05
-"""The height of windows in the plane: their grids, and so the files, are small."""
+"""The height of windows in the plane, small so that grids and files are small."""
 
 FAULTS = ("another exception", "not one line", "crash", "hang", "too much memory")
 
 
 class Outcome(NamedTuple):
-    """What came of the i-th file."""
+    """The outcome for the i-th file."""
 
     i: int
     kind: str
@@ -82,11 +82,11 @@ class Outcome(NamedTuple):
 
 
 class TooLong(BaseException):
-    """The alarm of a process; not an Exception, so that nobody takes it for one of their own."""
+    """The alarm of a process; not an Exception, so that no `except Exception` catches it."""
 
 
 def good_files(folder: Path, makers: dict[str, Callable[[Path], Any]]) -> dict[str, Content]:
-    """Models of some kinds, saved and taken apart."""
+    """The contents of saved models of some kinds."""
     rng, events, path = np.random.RandomState(1), folder / "events.csv", folder / "good.hplus"
     stamps = np.datetime64("2026-03-02") + (rng.rand(80) * 86_400 * 14).astype("m8[s]")
     rows = zip(PLANE[:, 0], PLANE[:, 1], stamps, strict=True)
@@ -128,7 +128,7 @@ SMALL: dict[str, Callable[[Path], Any]] = {
     ),
     "sum of squares": lambda _: SoSRegressor(Gaussian(0.3)).fit(PLANE[:, :1], PLANE[:, 0]),
 }
-"""Models by name that are made in no time, from a file of events."""
+"""Models by name that are quick to fit, from a file of events."""
 
 MODELS: dict[str, Callable[[Path], Any]] = {
     **SMALL,
@@ -144,7 +144,7 @@ MODELS: dict[str, Callable[[Path], Any]] = {
 
 
 def ask(model: Any, path: Path, info: bool) -> None:
-    """What people do with a model of this kind."""
+    """Use the model as people use models of this kind."""
     if info and isinstance(model, EventStudy | QuantityStudy | StreamStudy):
         hplus.main(["info", str(path), "--json"], standalone_mode=False)
     if isinstance(model, QuantityStudy):
@@ -174,7 +174,7 @@ def _ask_rate(rate: Any) -> None:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """At most so much CPU time."""
+    """Raise `TooLong` after this much CPU time."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
@@ -187,8 +187,8 @@ def _late(*_: Any) -> None:
 
 
 def peak_since(work: Callable[[], Any]) -> float:
-    """The memory that the process held at most while it did `work`, beyond what it held, in MiB."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+    """The peak memory of the process during `work`, beyond what it used before, in MiB."""
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     before = _status("VmRSS:")
     work()
     return _status("VmHWM:") - before
@@ -200,14 +200,14 @@ def _status(name: str) -> float:
 
 
 def tried(path: Path, info: bool) -> tuple[str, str]:
-    """What comes of one file, in a word and a detail; `info` asks the command line as well."""
+    """The outcome for one file and a detail; `info` also runs the command line."""
     try:
         with limited(SECONDS):
             model = load(path)
     except ValueError as error:
         said = str(error)
         neat = said.startswith(f"{path} cannot be loaded: ") and said.endswith(".")
-        return ("refused" if neat and "\n" not in said and len(said) < 500 else FAULTS[1]), said
+        return ("rejected" if neat and "\n" not in said and len(said) < 500 else FAULTS[1]), said
     except TooLong:
         return "hang", "load"
     except BaseException as error:
@@ -216,16 +216,16 @@ def tried(path: Path, info: bool) -> tuple[str, str]:
         with limited(SECONDS):
             ask(model, path, info)
     except TooLong:
-        return "hang", f"asked, {type(model).__name__}"
+        return "hang", f"used, {type(model).__name__}"
     except Exception as error:
-        return "loads, and says what is wrong when asked", f"{type(error).__name__}: {error}"
+        return "loads, raises an error when used", f"{type(error).__name__}: {error}"
     except BaseException as error:
-        return "another exception", f"asked, {type(error).__name__}: {error}"
-    return "loads and answers", ""
+        return "another exception", f"used, {type(error).__name__}: {error}"
+    return "loads and works", ""
 
 
 def work(goods: dict[str, Content], todo: range, seed: int, folder: Path, at: mmap.mmap) -> None:
-    """Try the files of `todo`; outcomes go to a file, the number of the one at work to `at`."""
+    """Try the files of `todo`; write outcomes to a file, and the current file number to `at`."""
     os.nice(5)
     signal.signal(signal.SIGPROF, _late)
     silence = os.open(os.devnull, os.O_WRONLY)
@@ -233,7 +233,7 @@ def work(goods: dict[str, Content], todo: range, seed: int, folder: Path, at: mm
         os.dup2(silence, stream)
     path = folder / f"{os.getpid()}.hplus"
     _limit_memory(MEGABYTES)
-    library = _status("VmRSS:")  # what changing files leaves behind does not count
+    library = _status("VmRSS:")  # memory left over from changing files does not count
     names, contents = list(goods), list(goods.values())
     with open(folder / f"outcomes-{todo[0]}-{os.getpid()}", "w") as out, np.errstate(all="ignore"):
         for i in todo:
@@ -241,7 +241,7 @@ def work(goods: dict[str, Content], todo: range, seed: int, folder: Path, at: mm
             try:
                 kind, which, data = mutated(contents, seed, i)
             except MemoryError:
-                continue  # a change that is too large to be made, not to be read
+                continue  # the change is too large to make; that says nothing about reading
             path.write_bytes(data)
             found = ["", ""]
 
@@ -259,14 +259,14 @@ def work(goods: dict[str, Content], todo: range, seed: int, folder: Path, at: mm
 
 
 def _limit_memory(megabytes: int) -> None:
-    """No more memory than that beyond what is mapped now, so that a giant array is an error."""
+    """Limit memory beyond what is mapped now, so that a giant array raises an error."""
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     limit = size + megabytes * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 class Worker:
-    """A process at work on its share of the files; another takes over if it does not survive."""
+    """A process working on its share of the files; it is replaced if it does not survive."""
 
     def __init__(self, goods: dict[str, Content], todo: range, seed: int, folder: Path) -> None:
         self.goods, self.todo, self.seed, self.folder = goods, todo, seed, folder
@@ -287,7 +287,7 @@ class Worker:
                 os._exit(code)
 
     def done(self) -> bool:
-        """Is all of its share done? Looked at now and then."""
+        """Whether its share is done; polled from time to time."""
         ended, status = os.waitpid(self.pid, os.WNOHANG)
         now = int.from_bytes(self.at[:8], "little")
         if not ended:
@@ -296,12 +296,12 @@ class Worker:
             elif time.monotonic() - self._since > STUCK:
                 os.kill(self.pid, signal.SIGKILL)
                 os.waitpid(self.pid, 0)
-                return self._lose(now, "hang", "it does not hear its alarm")
+                return self._lose(now, "hang", "it ignores its alarm")
             return False
         return status == 0 or self._lose(now, "crash", f"status {status}")
 
     def _lose(self, i: int, what: str, detail: str) -> bool:
-        # not made again here: a worker that is forked later would inherit its memory
+        # not recreated here: workers forked later would inherit its memory
         self.lost.append(Outcome(i, "unknown", "unknown", what, detail))
         self.todo = self.todo[self.todo.index(i) + 1 :]
         if self.todo:
@@ -310,9 +310,9 @@ class Worker:
 
 
 def outcomes(n: int, seed: int, workers: int, folder: Path, first: int = 0) -> list[Outcome]:
-    """What came of n changed files."""
+    """The outcomes of n changed files."""
     goods = good_files(folder, MODELS)
-    for content in goods.values():  # what is not compiled yet is compiled here
+    for content in goods.values():  # compiles what is not compiled yet
         (folder / "good.hplus").write_bytes(content.data)
         with _quiet():
             ask(load(folder / "good.hplus"), folder / "good.hplus", info=True)
@@ -339,7 +339,7 @@ def _quiet() -> Iterator[None]:
 
 
 def show(found: list[Outcome]) -> None:
-    """The table, and what is needed to make each fault again."""
+    """Print the table, and what is needed to reproduce each fault."""
     counts = Counter(outcome.what for outcome in found)
     header()
     row("changed files", len(found))
@@ -347,13 +347,13 @@ def show(found: list[Outcome]) -> None:
         row(what, counts[what])
     for what in FAULTS:
         row(what, counts[what], most=0)
-    row("most memory of a process, MiB", max(o.megabytes for o in found), most=MEGABYTES)
-    row("longest, seconds of CPU time", max(o.seconds for o in found), most=2 * SECONDS)
-    print("\n| kind of change | files | refused | loads |\n|---|---|---|---|")
+    row("largest memory of a process, MiB", max(o.megabytes for o in found), most=MEGABYTES)
+    row("longest CPU time, seconds", max(o.seconds for o in found), most=2 * SECONDS)
+    print("\n| kind of change | files | rejected | loaded |\n|---|---|---|---|")
     for kind in dict.fromkeys(outcome.kind for outcome in found):
         whats = Counter(outcome.what for outcome in found if outcome.kind == kind)
         loads = sum(number for what, number in whats.items() if what.startswith("loads"))
-        print(f"| {kind.replace('_', ' ')} | {whats.total()} | {whats['refused']} | {loads} |")
+        print(f"| {kind.replace('_', ' ')} | {whats.total()} | {whats['rejected']} | {loads} |")
     for outcome in [outcome for outcome in found if outcome.what in FAULTS][:50]:
         print(f"\nFile {outcome.i}, {outcome.kind} of {outcome.model}: {outcome.what}, "
               f"{outcome.detail}")  # fmt: skip
@@ -361,7 +361,7 @@ def show(found: list[Outcome]) -> None:
 
 def main() -> None:
     words = parser(__doc__)
-    words.add_argument("--n", type=int, default=100_000, help="files")
+    words.add_argument("--n", type=int, default=100_000, help="number of files")
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--first", type=int, default=0, help="the number of the first file")
     words.add_argument("--workers", type=int, default=2)

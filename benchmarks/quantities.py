@@ -1,12 +1,12 @@
-"""QuantityStudy on four tables, beside LightGBM and the plain mean, with one BLAS thread.
+"""QuantityStudy on four tables, compared with LightGBM and the mean, on one BLAS thread.
 
     python benchmarks/quantities.py --data FOLDER [--quick]
 
-FOLDER holds bike_sharing_hour.csv.gz, insurance_claims_mass.csv, randhie_doctor_visits.csv and
-airquality.csv, which do not ship with hplus. A fifth of the rows is kept for the test, at random;
-small tables are split sixty times. People of the doctor visits stand in several rows, which trees
-learn by heart: so they are also split by distinct profiles. Nothing is tuned by hand; LightGBM sees
-the same columns, text as category codes. Ends with exit code 1 if a figure misses its bound.
+FOLDER contains bike_sharing_hour.csv.gz, insurance_claims_mass.csv, randhie_doctor_visits.csv and
+airquality.csv, which are not bundled with hplus. A random fifth of the rows is the test set; small
+tables are split sixty times. In the doctor visits, people appear in several rows, which trees
+memorise, so they are also split by distinct profiles. Nothing is tuned by hand; LightGBM uses the
+same columns, with text as category codes. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ SPLITS = 60
 """How often small tables are split."""
 
 SETTINGS = ((1000, 20), (300, 20), (300, 5), (100, 5), (30, 3))
-"""Trees of LightGBM and rows in a leaf; the best on the test itself counts, in its favour."""
+"""Trees and rows per leaf of LightGBM; the best on the test rows counts, in its favour."""
 
 
 class Table(NamedTuple):
-    """Columns by name, targets (n,), exposures (n,) and the groups (n,) that are held out whole."""
+    """Columns by name, targets (n,), exposures (n,), and groups (n,) that are held out together."""
 
     name: str
     columns: dict[str, np.ndarray]
@@ -47,7 +47,7 @@ class Table(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Targets of the test (n,), what was expected, and the bounds of 90 % intervals."""
+    """Test targets (n,), predictions, and the bounds of 90 % intervals."""
 
     y: np.ndarray
     ours: np.ndarray
@@ -62,7 +62,7 @@ class Answer(NamedTuple):
 def read(
     path: Path, features: str, target: str, text: bool = False, exposure: str = ""
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """Columns, targets and exposures of the rows in which nothing is missing."""
+    """Columns, targets and exposures of the rows without missing values."""
     content = path.read_bytes()
     lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
     rows = [r for r in csv.DictReader(lines) if not {"", "NA"} & set(r.values())]
@@ -74,7 +74,7 @@ def read(
 
 
 def tables(folder: Path) -> list[Table]:
-    """The four sets; doctor visits twice."""
+    """The four data sets, the doctor visits twice."""
     bikes = read(folder / "bike_sharing_hour.csv.gz", BIKES, "cnt")
     path = folder / "insurance_claims_mass.csv"
     claims = read(path, "District Group Age", "Claims", text=True, exposure="Holders")
@@ -96,14 +96,14 @@ def small(table: Table) -> bool:
 
 
 def split(table: Table, seed: int) -> tuple[Table, Table]:
-    """Rows to learn from, and those of a fifth of the groups."""
+    """Training rows, and test rows of a fifth of the groups."""
     groups = np.random.default_rng(seed).permutation(np.unique(table.group))
     held = np.isin(table.group, groups[: len(groups) // 5])
     return table.take(np.flatnonzero(~held)), table.take(np.flatnonzero(held))
 
 
 def answer(table: Table, seed: int) -> Answer:
-    """What QuantityStudy, LightGBM and the plain mean say about rows that they did not see."""
+    """Predictions of QuantityStudy, LightGBM and the mean for test rows."""
     known, test = split(table, seed)
     start = time.process_time()
     study = QuantityStudy(random_state=seed).fit(known.columns, known.y, exposure=known.exposure)
@@ -116,7 +116,7 @@ def answer(table: Table, seed: int) -> Answer:
 
 
 def boosted(table: Table, known: Table, test: Table) -> np.ndarray:
-    """LightGBM's rates for counts, times exposure, for each of its settings."""
+    """LightGBM's Poisson rates times exposure, for each of its settings."""
     codes = {name: np.unique(column) for name, column in table.columns.items()}
 
     def matrix(part: Table) -> np.ndarray:
@@ -137,7 +137,7 @@ def boosted(table: Table, known: Table, test: Table) -> np.ndarray:
 
 
 def show(name: str, each: list[Answer], most: dict[str, float], least: float) -> None:
-    """The rows of a table: errors of all three, coverage, seconds of a fit."""
+    """Report a table: errors of all three methods, coverage, seconds per fit."""
     joined = {
         field: np.concatenate([getattr(a, field) for a in each])
         for field in ("y", "ours", "low", "high", "plain")
@@ -145,22 +145,22 @@ def show(name: str, each: list[Answer], most: dict[str, float], least: float) ->
     y = joined["y"]
     settings = np.concatenate([a.boosted for a in each], axis=1)
     joined["boosted"] = min(settings, key=lambda m: poisson_deviance(y, m))
-    for field, whose in (("ours", "ours"), ("boosted", "LightGBM"), ("plain", "plain mean")):
+    for field, whose in (("ours", "hplus"), ("boosted", "LightGBM"), ("plain", "plain mean")):
         m = joined[field]
         bound = most.get("rmse", np.inf) if field == "ours" else np.inf
         row(f"{name}: RMSE, {whose}", float(np.sqrt(np.mean((m - y) ** 2))), most=bound)
         row(f"{name}: mean absolute error, {whose}", float(np.mean(np.abs(m - y))))
         row(f"{name}: Poisson deviance, {whose}", poisson_deviance(y, m))
     ratio = poisson_deviance(y, joined["ours"]) / poisson_deviance(y, joined["boosted"])
-    row(f"{name}: deviance, ours / LightGBM", ratio, most=most.get("ratio", np.inf))
+    row(f"{name}: deviance, hplus / LightGBM", ratio, most=most.get("ratio", np.inf))
     inside = (joined["low"] <= y) & (y <= joined["high"])
     upper = most.get("coverage", 100.0)
     row(f"{name}: coverage of 90 %, %", 100.0 * float(inside.mean()), least=least, most=upper)
-    row(f"{name}: coverage that the study itself tells, %", np.mean([a.claimed for a in each]))
-    row(f"{name}: mean width", float(np.mean(joined["high"] - joined["low"])))
-    row(f"{name}: least bound", float(joined["low"].min()), least=0.0)
+    row(f"{name}: coverage reported by the study, %", np.mean([a.claimed for a in each]))
+    row(f"{name}: mean interval width", float(np.mean(joined["high"] - joined["low"])))
+    row(f"{name}: smallest lower bound", float(joined["low"].min()), least=0.0)
     seconds = float(np.mean([a.seconds for a in each]))
-    row(f"{name}: seconds of CPU for a fit", seconds, most=most.get("seconds", np.inf))
+    row(f"{name}: CPU seconds per fit", seconds, most=most.get("seconds", np.inf))
 
 
 BOUNDS: dict[str, dict[str, Any]] = {
@@ -176,7 +176,7 @@ def main() -> None:
     options = parser(__doc__).parse_args()
     folder = options.data
     if folder is None:
-        print("Give --data FOLDER: the tables do not ship.")
+        print("Needs --data FOLDER: the tables are not bundled.")
         return
     header()
     with threadpool_limits(1):

@@ -1,10 +1,10 @@
-"""Sums of squares against general solvers (SCS, Clarabel) and against one eigendecomposition.
+"""Sums of squares, compared with general solvers (SCS, Clarabel) and one eigendecomposition.
 
     python benchmarks/squares.py [--quick]
 
 One process, one BLAS thread, squared loss, data of [bagnell2015]: y = sin x + cos 3x - x²/4 + 3
-with noise. Speeds are ratios within this run, CPU times the best of a few repeats. --quick leaves
-out the solvers that take minutes. Ends with exit code 1 if a figure misses its bound.
+with noise. Speeds are ratios within this run; CPU times are the best of a few repeats. --quick
+leaves out the solvers that take minutes. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from hplus import Full, Gaussian, Nugget, SoSRegressor
 from hplus.losses import Squared
-from hplus.solvers.reference import full_cone_reference
-from hplus.solvers.squares import feature_map
+from hplus.solvers.sos.learning import feature_map
+from hplus.solvers.sos.reference import full_cone_reference
 
 SMOOTH, ROUGH = Gaussian(0.75), Gaussian(0.75) + 0.01 * Nugget()
 
@@ -32,7 +32,7 @@ def wave(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def small(general: bool) -> None:
-    """n = 200, all points: with a nugget nothing truncates, so A is 200 x 200."""
+    """n = 200, all points: with a nugget no features are truncated, so A is 200 x 200."""
     X, y = wave(200)
     model = SoSRegressor(ROUGH)
     seconds, _ = best(lambda: model.fit(X, y))
@@ -42,13 +42,13 @@ def small(general: bool) -> None:
     features = feature_map(ROUGH, X, None)(X)
     arguments = (features, y, np.full(200, 1 / 200), Squared(), 1e-3, 1e-3)
     theirs, (_, objective) = best(lambda: full_cone_reference(*arguments, "SCS", 1e-6), 1)
-    row(f"n = 200, nugget: cvxpy + SCS / ours ({seconds:.2f} s)", theirs / seconds, least=200)
+    row(f"n = 200, nugget: cvxpy + SCS / hplus ({seconds:.2f} s)", theirs / seconds, least=200)
     difference = abs(model.solution_.objective - objective) / objective
     row("n = 200, nugget: relative difference of objectives", difference, most=1e-3)
 
 
 def thousand(general: bool) -> None:
-    """n = 1,000: truncated features, and a nugget, where nothing truncates."""
+    """n = 1,000: truncated features, and a nugget, with which none are truncated."""
     X, y = wave(1000)
     K = ROUGH(X)
     unit, _ = best(lambda: eigh(K))
@@ -62,7 +62,7 @@ def thousand(general: bool) -> None:
     if general:
         arguments = (features, y, np.full(1000, 1e-3), Squared(), 1e-3, 1e-3)
         theirs, (_, objective) = best(lambda: full_cone_reference(*arguments, eps=1e-6), 1)
-        row(f"{what}: Clarabel / ours", theirs / seconds, least=100)
+        row(f"{what}: time, Clarabel / hplus", theirs / seconds, least=100)
         difference = abs(model.solution_.objective - objective) / objective
         row(f"{what}: relative difference of objectives", difference, most=1e-5)
     for name, cone, most in (
@@ -77,7 +77,7 @@ def thousand(general: bool) -> None:
 
 
 def many() -> None:
-    """n = 100,000 with 200 landmarks, in seconds and memory; how the cost grows in n and m."""
+    """n = 100,000 with 200 landmarks: time and memory, and how they grow with n and m."""
     before = peak_megabytes()
     for n, m, bound in ((25_000, 200, np.inf), (100_000, 50, np.inf), (100_000, 200, 15.0)):
         rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def many() -> None:
 
 
 def growth() -> None:
-    """Seconds of a fit: linear in n on truncated features, cubic in n where nothing truncates."""
+    """Seconds per fit: linear in n with truncated features, cubic in n without truncation."""
     for name, kernel, sizes in (
         ("truncated", SMOOTH, (1000, 4000, 16_000, 64_000)),
         ("nugget", ROUGH, (250, 500, 1000)),

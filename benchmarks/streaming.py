@@ -1,10 +1,10 @@
-"""Streams beside a textbook in NumPy, a bare matrix product and River, with one thread.
+"""Streams, compared with a NumPy implementation, a bare matrix product and River.
 
     python benchmarks/streaming.py [--data FOLDER] [--quick]
 
-FOLDER holds a9a_train.csv.gz, which does not ship with hplus; without it only made events are
-learned from. Times are CPU seconds after compilation, the best of a few repeats; speeds beside
-others are ratios within this run. Ends with exit code 1 if a figure misses its bound.
+FOLDER contains a9a_train.csv.gz, which is not bundled with hplus; without it, only simulated events
+are used. Times are CPU seconds on one thread after compilation, the best of a few repeats; relative
+speeds are ratios within this run. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -39,27 +39,27 @@ from hplus import (
     StreamingRegressor,
 )
 from hplus.evaluation import paired
-from hplus.streaming.atoms import INVERSE, multiply
-from hplus.streaming.machine import Machine
+from hplus.streaming.engine.atoms import INVERSE, multiply
+from hplus.streaming.engine.learner import Learner
 from hplus.streaming.steps import RootStep
 from hplus.windows import Window
 
 WARM = 50_000
-"""Events learned from before anything is timed."""
+"""Events before the timing starts."""
 
 CHUNK = 200_000
-"""Events that are timed."""
+"""Events in the timed part."""
 
 PROGRESS = 3000
 """Rows of a9a on which progressive accuracies are compared."""
 
 RATES = (0.00016, 0.000625, 0.0025, 0.01)
 STEPS = tuple(RootStep(size) for size in (0.5, 2.0, 8.0, 32.0))
-"""River's rates and our steps tried on a9a; its default is the last, ours the third."""
+"""Learning rates of River and step sizes of hplus for a9a; defaults: the last, the third."""
 
 
 class Setting(NamedTuple):
-    """A stream whose dictionary is to have a certain size, and what is asked of it."""
+    """A stream with a required number of atoms and a required speed."""
 
     name: str
     window: Window
@@ -82,7 +82,7 @@ def events(n: int, dimension: int, seed: int = 0) -> np.ndarray:
 
 
 def warm(setting: Setting) -> StreamingIntensity:
-    """A stream under way with the number of atoms that is asked for."""
+    """A stream, already running, with the required number of atoms."""
     X = events(WARM, setting.window.dimension)
     for scale in setting.scales:
         model = StreamingIntensity(setting.window, Gaussian(scale)).partial_fit(X)
@@ -91,28 +91,28 @@ def warm(setting: Setting) -> StreamingIntensity:
     return model
 
 
-def machine_of(model: Any) -> Machine:
-    return model._live(model._machine)[0]
+def learner_of(model: Any) -> Learner:
+    return model._live(model._new_learner)[0]
 
 
 def speed(setting: Setting) -> None:
-    """Events a second, beside bare products and a textbook."""
+    """Events per second, compared with bare products and the NumPy implementation."""
     model, d = warm(setting), setting.window.dimension
     X = events(CHUNK, d, seed=1)
     seconds, _ = best(lambda: model.partial_fit(X), 7)
     n, rate = model.n_atoms_, CHUNK / seconds
     row(f"{setting.name}: atoms", n, least=setting.least, most=setting.most)
     row(f"{setting.name}, {n} atoms: events/s", rate, least=setting.speed)
-    bare, own = products(machine_of(model))
-    row(f"{setting.name}: share of {bare:,.0f} bare BLAS products P @ k a second", rate / bare)
-    row(f"{setting.name}: share of {own:,.0f} of the engine's products a second", rate / own)
+    bare, own = products(learner_of(model))
+    row(f"{setting.name}: share of {bare:,.0f} bare BLAS products P @ k per second", rate / bare)
+    row(f"{setting.name}: share of {own:,.0f} of the engine's products per second", rate / own)
     textbook(setting.name, model, rate)
 
 
-def products(machine: Machine) -> tuple[float, float]:
-    """Products of P with a vector in a second: by BLAS, and by the engine's own loop."""
-    n, times = machine.size, 20_000
-    P, k, out = machine.state.matrices[INVERSE], np.ones(machine.size), np.empty(machine.size)
+def products(learner: Learner) -> tuple[float, float]:
+    """Products of P with a vector per second: by BLAS, and by the engine's own loop."""
+    n, times = learner.size, 20_000
+    P, k, out = learner.state.matrices[INVERSE], np.ones(learner.size), np.empty(learner.size)
     compact = P[:n, :n].copy()
     repeat(P, n, k, out, 1)  # compiles
     bare, _ = best(lambda: [np.dot(compact, k, out=out) for _ in range(times)], 5)
@@ -124,17 +124,17 @@ def products(machine: Machine) -> tuple[float, float]:
 def repeat(P, n, k, out, times):  # type: ignore[no-untyped-def]
     for _ in range(times):
         multiply(P, n, k, out)
-        k[0] += 0.0 * out[0]  # or the loop might be left out
+        k[0] += 0.0 * out[0]  # or the loop might be optimised away
 
 
 def textbook(name: str, model: StreamingIntensity, rate: float) -> None:
-    """The next events, from the same state, by NumPy."""
+    """The next events, from the same state, with NumPy."""
     X = events(600, model.window.dimension, seed=2)
-    theirs, parts = TextbookStream(machine_of(model)), np.split(X, 3)
+    theirs, parts = TextbookStream(learner_of(model)), np.split(X, 3)
     slow = 200 / min(best(lambda part=part: theirs.learn(part), 1)[0] for part in parts)
-    difference = theirs.differs_from(machine_of(model.partial_fit(X)))
-    row(f"{name}: speed, ours / NumPy KOMP ({slow:,.0f} events/s)", rate / slow, least=300)
-    row(f"{name}: largest difference of weights, same atoms", difference, most=1e-6)
+    difference = theirs.differs_from(learner_of(model.partial_fit(X)))
+    row(f"{name}: speed, hplus / NumPy KOMP ({slow:,.0f} events/s)", rate / slow, least=300)
+    row(f"{name}: largest difference of weights, for the same atoms", difference, most=1e-6)
 
 
 def one_by_one() -> None:
@@ -142,15 +142,15 @@ def one_by_one() -> None:
     X, y = events(WARM, 1), np.sin(events(WARM, 1)[:, 0])
     rate = StreamingIntensity(LINE.window).partial_fit(X)
     seconds, _ = best(lambda: [rate.learn_one(x) for x in X[:20_000]], 5)
-    row("StreamingIntensity.learn_one, a second", 20_000 / seconds, least=50e3)
+    row("StreamingIntensity.learn_one, events/s", 20_000 / seconds, least=50e3)
     curve = StreamingRegressor(Gaussian(2.0)).partial_fit(X, y)
     pairs = list(zip(X[:20_000], y[:20_000].tolist(), strict=True))
     seconds, _ = best(lambda: [curve.learn_one(x, t) for x, t in pairs], 5)
-    row("StreamingRegressor.learn_one, a second", 20_000 / seconds, least=50e3)
+    row("StreamingRegressor.learn_one, events/s", 20_000 / seconds, least=50e3)
 
 
 def growth() -> None:
-    """Events a second against the number of atoms."""
+    """Events per second against the number of atoms."""
     X, Z = events(WARM, 1), events(20_000, 1, seed=1)
     for scale in (1.3, 0.66, 0.33, 0.16, 0.066):
         model = StreamingIntensity(LINE.window, Gaussian(scale)).partial_fit(X)
@@ -159,13 +159,13 @@ def growth() -> None:
 
 
 def alone(work: Any) -> Any:
-    """`work()` in a process of its own."""
+    """Run `work()` in its own process."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work).result()
 
 
 def long_stream() -> tuple[float, float, int]:
-    """Ten million events: CPU seconds, growth of the memory after the first million, atoms."""
+    """Ten million events: CPU seconds, memory growth after the first million, atoms."""
     model, start = StreamingIntensity(LINE.window, Gaussian(0.5)), time.process_time()
     for million in range(10):
         model.partial_fit(events(10**6, 1, seed=million))
@@ -211,30 +211,30 @@ def started(folder: str) -> list[float]:
 
 
 def a9a(folder: Path) -> None:
-    """Logistic regression on random features: River's, and ours on the same rows.
+    """Logistic regression on random features, in River and in hplus, on the same rows.
 
-    Both with the step that they have by default, and both with the best of four, found on the
-    `PROGRESS` rows that come after those on which they are compared.
+    Both with their default step size, and both with the best of four, chosen on the `PROGRESS` rows
+    that follow those on which they are compared.
     """
     X, y = read_a9a(folder / "a9a_train.csv.gz")
     compared, after = slice(PROGRESS), slice(PROGRESS, 2 * PROGRESS)
     rate = max(RATES, key=lambda rate: river_right(ones(X[after]), y[after], rate).mean())
     step = max(STEPS, key=lambda step: our_right(X[after], y[after], step).mean())
-    row("a9a: always the commoner label, accuracy", float(np.mean(y[compared] == -1)))
+    row("a9a: accuracy of the more frequent label", float(np.mean(y[compared] == -1)))
     for name, their_rate, our_step in [("default", RATES[-1], "auto"), ("tuned", rate, step)]:
         theirs = river_right(ones(X[compared]), y[compared], their_rate)
         ours = our_right(X[compared], y[compared], our_step)
         error = paired(ours, theirs)[1]
         what = f"a9a, first {PROGRESS:,} rows, {name}: progressive accuracy,"
-        row(f"{what} River, rate {their_rate:g}", theirs.mean())
-        row(f"{what} ours, step {our_step} (± {error:.3f})", ours.mean(), least=theirs.mean())
+        row(f"{what} River, learning rate {their_rate:g}", theirs.mean())
+        row(f"{what} hplus, step size {our_step} (± {error:.3f})", ours.mean(), least=theirs.mean())
     pace(X, y, rate, step)
 
 
 def pace(X: np.ndarray, y: np.ndarray, rate: float, step: Any) -> None:
-    """Seconds a row."""
+    """Seconds per row."""
     seconds, all_right = best(lambda: our_right(X, y, step).mean(), 3)
-    row(f"a9a, all {len(X):,} rows: ours, {step}", all_right)
+    row(f"a9a, all {len(X):,} rows: accuracy of hplus, {step}", all_right)
     ours, few = seconds / len(X), slice(200)
     for which, examples, least in [
         ("all 123 columns", [dict(enumerate(x)) for x in X[few].tolist()], 1000.0),
@@ -242,17 +242,17 @@ def pace(X: np.ndarray, y: np.ndarray, rate: float, step: Any) -> None:
     ]:
         seconds, _ = best(lambda e=examples: river_right(e, y[few], rate), 3)
         theirs = seconds / len(examples)
-        what = f"a9a: time a row, River with {which} ({1e3 * theirs:.2g} ms)"
-        row(f"{what} / ours ({1e6 * ours:.1f} us)", theirs / ours, least=least)
+        what = f"a9a: time per row, River with {which} ({1e3 * theirs:.2g} ms)"
+        row(f"{what} / hplus ({1e6 * ours:.1f} us)", theirs / ours, least=least)
 
 
 def ones(X: np.ndarray) -> list[dict[int, float]]:
-    """Rows of zeros and ones as River's examples, without the zeros."""
+    """Rows of zeros and ones as dictionaries for River, without the zeros."""
     return [dict.fromkeys(np.flatnonzero(x).tolist(), 1.0) for x in X]
 
 
 def river_right(examples: list[dict[int, float]], y: np.ndarray, rate: float) -> np.ndarray:
-    """Which labels River predicts before it learns from them, as 1 and 0."""
+    """1 where River predicts a label correctly before learning from it, else 0."""
     sampler, right = RBFSampler(gamma=0.05, n_components=200, seed=0), []
     model = sampler | linear_model.LogisticRegression(optimizer=optim.SGD(rate))
     for x, label in zip(examples, (y == 1).tolist(), strict=True):
@@ -262,7 +262,7 @@ def river_right(examples: list[dict[int, float]], y: np.ndarray, rate: float) ->
 
 
 def our_right(X: np.ndarray, y: np.ndarray, step: Any) -> np.ndarray:
-    """The same of ours: the same kernel, exp(-0.05|x - z|²), with 200 features."""
+    """The same for hplus: the same kernel, exp(-0.05|x - z|²), with 200 features."""
     features, kernel = RandomFourier(100, random_state=0), Gaussian(np.sqrt(10.0))
     model = StreamingClassifier(kernel, "logistic", step=step, budget=features)
     return (model.predict_then_learn(X, y) == y).astype(np.float64)
@@ -283,7 +283,7 @@ def main() -> None:
         if folder is not None and not options.quick:
             a9a(folder)
     if folder is None:
-        print("\nGive --data FOLDER for the rows on a9a.")
+        print("\nUse --data FOLDER for the rows on a9a.")
     finish()
 
 

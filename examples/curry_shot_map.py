@@ -2,9 +2,9 @@
 Where does Stephen Curry shoot from?
 ====================================
 
-All 1,585 shots of the season 2015-16 from the half court, in feet from the hoop. A kernel of 8 feet
-says how far one shot speaks for its neighbourhood; without one, `Intensity(window)` learns it, in
-some ten times the time. The rate is per game, as 79 games go in as the exposure.
+The data are all 1,585 shots of the season 2015-16 from the half court, in feet from the hoop. The
+kernel has a length scale of 8 feet; without a kernel, `Intensity(window)` learns it, which takes
+about ten times as long. The exposure is 79 games, so the rate is per game.
 """
 
 import matplotlib.pyplot as plt
@@ -18,11 +18,11 @@ model = Intensity(shots.window, Matern32(8.0), penalty=0.5).fit(shots.X, exposur
 IntensityMapDisplay.from_estimator(model)
 
 # %%
-# Counts of regions add up, whatever the regions are.
+# Expected counts of disjoint regions add up.
 
 rim = Box((-4, -4), (4, 4))
 left, right = Box((-25, -5.25), (0, 41.75)), Box((0, -5.25), (25, 41.75))
-print(f"near the rim: {model.expected_count(rim):.1f} shots a game")
+print(f"near the rim: {model.expected_count(rim):.1f} shots per game")
 print("left and right of the hoop:", np.round(model.expected_count([left, right]), 1))
-print(f"all over the half court: {model.expected_count(shots.window):.1f}")
+print(f"on the whole half court: {model.expected_count(shots.window):.1f}")
 plt.show()

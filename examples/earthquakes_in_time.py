@@ -1,9 +1,9 @@
 """
-Do great earthquakes come more often now?
-=========================================
+Do major earthquakes happen more often now?
+===========================================
 
-All earthquakes of magnitude 7 and more, 1965 to 2016. A constant rate is one of the answers that
-the model can give; the band says how far the data leave the question open.
+The data are all earthquakes of magnitude 7 and above, 1965 to 2016. The model can also return a
+constant rate; the band shows how much the data leave open.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ model = Intensity(Interval(1965, 2017, unit="year")).fit(years)
 IntensityCurveDisplay.from_estimator(model, years)
 
 # %%
-# What to expect of a year at either end, and 90 % of the counts that chance would make of it.
+# The expected number in the first and in the last year, with 90 % prediction intervals.
 
 for year in (1965, 2016):
     region = Interval(year, year + 1)

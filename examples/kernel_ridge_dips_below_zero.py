@@ -1,10 +1,10 @@
 """
-Can a smooth fit promise fewer than no customers?
-=================================================
+Kernel ridge regression predicts negative customer counts
+=========================================================
 
-Kernel ridge does, at night. Customers are counted every hour in a shop that is open from 9 to 19.
-Kernel ridge and the sum of squares get the same hours and the same kernel, and each gets its
-penalty by cross-validation.
+It does so at night. Customers are counted every hour in a shop that is open from 9 to 19. Kernel
+ridge regression and the sum of squares are given the same data and the same kernel, and both
+choose their penalties by cross-validation.
 """
 
 import sys
@@ -26,19 +26,19 @@ ridge = GridSearchCV(KernelRegressor(kernel), penalties, cv=folds).fit(X, custom
 ours = SoSRegressor(kernel, cone="auto").fit(X, customers)
 
 # %%
-# What they say about every minute of the three days:
+# Predictions over the three days:
 
 t = np.linspace(0, 72, 2881)
 of_ridge, of_ours = ridge.predict(t[:, None]), ours.predict(t[:, None])
 below = of_ridge < 0
 print(
     f"Kernel ridge is below zero {below.mean():.0%} of the time, down to {of_ridge.min():.1f} "
-    f"customers an hour; the sum of squares is never below {of_ours.min():.1g}."
+    f"customers per hour; the sum of squares is never below {of_ours.min():.1g}."
 )
 
 # %%
-# A number that cannot be is not only ugly: its logarithm, its integral over the night and a staff
-# plan made of it are wrong as well.
+# A negative count is not only implausible: its logarithm, its integral over the night and a staff
+# plan based on it are wrong, too.
 
 BLUE, RED = "#0072b2", "#d55e00"
 style = {"font.size": 12, "axes.titlesize": 14, "axes.titleweight": "bold", "lines.linewidth": 2.4}
@@ -54,10 +54,10 @@ with plt.rc_context(style | {"axes.spines.top": False, "axes.spines.right": Fals
     panels[0].fill_between(t, 0, 1, where=below, color=RED, alpha=0.15, lw=0, transform=shade)
     panels[0].set_title(f"kernel ridge: below zero {below.mean():.0%} of the time", color=RED)
     panels[1].set_title("hplus: never below zero", color=BLUE)
-    panels[0].set_ylabel("customers an hour")
+    panels[0].set_ylabel("customers per hour")
 
 # %%
-# With a file name behind it, the script writes the picture of the README instead.
+# Given a file name as an argument, the script saves the figure for the README instead.
 
 if sys.argv[1:]:
     figure.savefig(sys.argv[1], dpi=160)

@@ -1,9 +1,9 @@
 """
-Does the firing rate of a neuron fit its spikes?
-================================================
+Goodness of fit: does the estimated firing rate describe the spikes?
+====================================================================
 
 The auditory receptor of a grasshopper fired 929 times in 10 seconds. Its rate is learned from
-a random half of the spikes and examined with the other half, which it has not seen.
+a random half of the spikes and tested on the other half.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ model = Intensity(spikes.window).fit(train)
 IntensityCurveDisplay.from_estimator(model, train)
 
 # %%
-# Each check gives a p-value: below 0.05 it would find fault with the rate.
+# Each test gives a p-value; one below 0.05 would indicate that the rate does not fit.
 
 found = check(model, test)
 print(found)

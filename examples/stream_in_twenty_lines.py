@@ -2,11 +2,11 @@
 At what hour are cars stolen? A stream, month by month
 ======================================================
 
-Thefts come in one month after another. The model sees each month once, keeps some twenty weights,
-and has an answer at any moment. The exposure is the days of the month, so that the rate is per day.
-The time of a theft is half-way between the last sight of the car and the first of its absence:
-what peaks after midnight is the middle of the night, not a moment that anyone saw. The kernel
-knows that midnight follows on midnight.
+Thefts arrive month by month. The model sees each month once, stores about twenty weights, and can
+be used at any moment. The exposure is the number of days in the month, so the rate is per day. The
+recorded time of a theft is half-way between when the car was last seen and when it was found
+missing: the peak after midnight reflects the middle of the night, not an observed time. The
+periodic kernel joins midnight to midnight.
 """
 
 import matplotlib.pyplot as plt
@@ -27,10 +27,10 @@ for m in range(48):
     if m in (0, 5, 47):
         label = f"after {m + 1} month{'s' * (m > 0)}"
         ax.plot(clock, live.predict(clock), color=plt.cm.Blues((m + 20) / 67), lw=2, label=label)
-ax.set(xlabel="hour of the day", ylabel="thefts an hour", xlim=(0, 24), ylim=(0, None))
+ax.set(xlabel="hour of the day", ylabel="thefts per hour", xlim=(0, 24), ylim=(0, None))
 ax.set_xticks(range(0, 25, 3))
 ax.legend(frameon=False)
 
 print(f"{live.n_atoms_} weights after {len(hours):,} thefts")
-print(f"{live.expected_count(Interval(0, 6)):.1f} thefts a day between midnight and six")
+print(f"{live.expected_count(Interval(0, 6)):.1f} thefts per day between midnight and six")
 plt.show()

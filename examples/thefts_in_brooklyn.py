@@ -2,9 +2,9 @@
 Where in Brooklyn are cars stolen?
 ==================================
 
-The thefts of 2017 inside a rough outline of the borough. Degrees are not distances, so both are
-brought to kilometres first. Nothing leaks across the border: the rate integrates to the number of
-events inside.
+The data are the car thefts of 2017 within a rough outline of the borough. Degrees are not
+distances, so coordinates are converted to kilometres first. The rate does not leak across the
+boundary: it integrates to the number of events inside.
 """
 
 import json
@@ -18,7 +18,7 @@ from hplus.plotting import IntensityMapDisplay
 
 
 def kilometres(lonlat):
-    """East and north of Prospect Park; over so short a distance the earth is nearly flat."""
+    """Distances east and north of Prospect Park, on a scale where the earth is nearly flat."""
     east = 111.32 * np.cos(np.radians(40.66))
     return (np.asarray(lonlat) - (-73.969, 40.66)) * (east, 111.05)
 
@@ -35,12 +35,12 @@ model = Intensity(brooklyn, Matern32(3.0), penalty=0.5).fit(places)
 IntensityMapDisplay.from_estimator(model)
 
 # %%
-# The worst place, and what is expected in all.
+# The total expected number, and where the rate is highest.
 
 (east, north), rate = model.peak()
 print(f"{model.expected_count(brooklyn):.0f} thefts expected, {len(places)} counted")
 print(
-    f"at most {rate:.0f} per square kilometre, {east:.1f} km east and "
+    f"highest rate: {rate:.0f} per square kilometre, {east:.1f} km east and "
     f"{north:.1f} km north of Prospect Park"
 )
 plt.show()

@@ -1,9 +1,9 @@
 """
-How long until the next one?
-============================
+How long until the next disaster?
+=================================
 
-A density of the times between two disasters in British coal mines, in days. It is zero below zero
-because its window begins there, and it integrates to one, exactly.
+The density of the times between consecutive disasters in British coal mines, in days. It is zero
+below 0, where its window begins, and integrates exactly to one.
 """
 
 import matplotlib.pyplot as plt
@@ -16,13 +16,15 @@ model = Density(Interval(0, 2500, unit="day")).fit(days)
 
 t = np.linspace(0, 1500, 600)
 fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
-ax.hist(days[:, 0], bins=np.arange(0, 1501, 50), density=True, color="#c9d3df", label="waits")
+ax.hist(
+    days[:, 0], bins=np.arange(0, 1501, 50), density=True, color="#c9d3df", label="waiting times"
+)
 ax.plot(t, model.predict(t[:, None]), color="#0072b2", lw=2.5, label="density")
-ax.set(xlabel="days between two disasters", ylabel="probability a day", xlim=(0, 1500))
+ax.set(xlabel="days between disasters", ylabel="probability per day", xlim=(0, 1500))
 ax.legend(frameon=False)
 
 # %%
-# Probabilities are integrals of it.
+# Probabilities are integrals of the density.
 
 month, year = Interval(0, 30), Interval(0, 365)
 print(f"within a month: {model.probability(month):.0%}, a year: {model.probability(year):.0%}")

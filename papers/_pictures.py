@@ -1,4 +1,4 @@
-"""What the pictures of the papers share: a style, colours, and a basketball court."""
+"""Shared by the figures: a style, colours, and a basketball court."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STYLE: Any = {
 
 
 class OnCourt(NamedTuple):
-    """A density on a half court: a title, the places along both axes, and its values there."""
+    """A density on a half court: a title, coordinates along both axes, and values there."""
 
     title: str
     places: tuple[Any, Any]
@@ -27,7 +27,7 @@ class OnCourt(NamedTuple):
 
 
 def draw_on_court(maps: Sequence[OnCourt], figure: Any) -> None:
-    """Densities side by side, on one scale of colours."""
+    """Densities side by side, with one colour scale."""
     figure.set_size_inches(3.5 * len(maps) + 1.0, 4.3)
     panels = figure.subplots(1, len(maps), squeeze=False)[0]
     top = max(float(np.quantile(shown.density, 0.9995)) for shown in maps)
@@ -42,7 +42,7 @@ def draw_on_court(maps: Sequence[OnCourt], figure: Any) -> None:
 
 
 def _draw_lines(ax: Any) -> None:
-    """The lines of a half court in feet, the hoop at (0, 0)."""
+    """The lines of a half court in feet, with the hoop at (0, 0)."""
     line: Any = {"fill": False, "color": "white", "lw": 0.8, "alpha": 0.7}
     # the arc of 23.75 ft meets the lines at x = ±22
     end, angle = np.sqrt(23.75**2 - 22.0**2), np.degrees(np.arccos(22.0 / 23.75))

@@ -1,4 +1,4 @@
-"""What the papers share: sections that compute, table and draw, and the report made of them."""
+"""Shared by the papers: sections that compute, tabulate and draw, and the report."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 
 Draw = Callable[[Any, Figure], None]
 Sizes = Mapping[str, Mapping[str, Any]]
-"""For a section's name, the arguments with which it computes."""
+"""The arguments of each section's computation, by name."""
 
 
 class Section(NamedTuple):
-    """A name in report.md: what is computed, how it is tabled (a row for each item) and drawn."""
+    """A placeholder in report.md: how it is computed, tabulated (one row per item) and drawn."""
 
     name: str
     data: Callable[..., Any]
@@ -32,7 +32,7 @@ class Section(NamedTuple):
 
 
 def _text(cell: Any) -> str:
-    """Numbers with three digits, arrays as tuples, signs that Markdown would read escaped."""
+    """Numbers with three digits, arrays as tuples, and Markdown characters escaped."""
     if isinstance(cell, float):
         return f"{cell:.3g}"
     if isinstance(cell, np.ndarray):
@@ -41,17 +41,17 @@ def _text(cell: Any) -> str:
 
 
 def share(places: Any) -> str:
-    """How many are True, in per cent."""
+    """The share of True values, in per cent."""
     return f"{np.mean(places):.1%}"
 
 
 def place_of(folder: Path) -> Path:
-    """Where the results of the paper in `folder` are kept."""
+    """The folder for the results of the paper in `folder`."""
     return folder.parents[1] / "docs" / "papers" / folder.name
 
 
 def write(folder: Path, out: Path, sections: Iterable[Section], sizes: Sizes) -> None:
-    """Run every section, fill the folder's report.md, and write it with its pictures to `out`."""
+    """Run every section, fill in the folder's report.md, and write it to `out` with its figures."""
     out.mkdir(parents=True, exist_ok=True)
     start, tables = time.perf_counter(), {}
     for section in sections:
@@ -65,4 +65,4 @@ def write(folder: Path, out: Path, sections: Iterable[Section], sizes: Sizes) ->
             print(f"drew {name}.png")
     text = (folder / "report.md").read_text("utf-8")
     (out / "results.md").write_text(text.format(**tables), "utf-8")
-    print(f"\nwrote results.md and its pictures to {out}")
+    print(f"\nwrote results.md and its figures to {out}")

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus import statistic
-from hplus.solvers import fields
-from hplus.tuning import priors, scales
+from hplus.rates import selection, statistic
+from hplus.tuning import scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
 sys.dont_write_bytecode = False
@@ -28,9 +27,9 @@ settings.load_profile("house")
 def pytest_configure():
     """Machine code that is older than what it was made from goes: numba looks at one file only."""
     folder = Path(find_spec("hplus").origin).parent
-    sources = [*folder.glob("streaming/*.py"), folder / "kernels/compiled.py"]
+    sources = [*folder.glob("streaming/engine/*.py"), folder / "kernels/compiled.py"]
     newest = max(source.stat().st_mtime for source in sources)
-    for kept in folder.glob("*/__pycache__/*.nb[ci]"):
+    for kept in folder.rglob("__pycache__/*.nb[ci]"):
         with suppress(FileNotFoundError):  # another worker was quicker
             if kept.stat().st_mtime < newest:
                 kept.unlink()
@@ -126,8 +125,8 @@ def coarsely():
     @contextmanager
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(priors, "PLENTY", 0)
-            patch.setitem(statistic.CELLS, 2, 32)
+            patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
+            patch.setitem(statistic.COARSE_CELLS, 2, 32)
             yield
 
     return coarsely
@@ -137,9 +136,9 @@ def coarsely():
 def few_nodes():
     """Kernels that are given act on coarser grids than usual: laws hold on any."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(fields.MOST_NODES, 1, 257)
-        patch.setitem(fields.MOST_NODES, 2, 500)
-        patch.setitem(fields.MOST_NODES, 3, 800)
+        patch.setitem(selection.MAX_MATRIX_NODES, 1, 257)
+        patch.setitem(selection.MAX_MATRIX_NODES, 2, 500)
+        patch.setitem(selection.MAX_MATRIX_NODES, 3, 800)
         yield
 
 

@@ -46,7 +46,7 @@ REFUSED = {
     (check_nonnegative, ValueError, "be a finite number of at least 0"): [-1, np.inf],
     (check_fraction, ValueError, "be a number between 0 and 1"): [0, 1, -0.5, np.nan],
     (check_count, ValueError, "be a whole number of at least 1"): [0, 1.0, True, "2", None],
-    (check_scales, ValueError, "hold one number for each axis"): [[]],
+    (check_scales, ValueError, "contain one number for each axis"): [[]],
 }
 
 
@@ -74,7 +74,7 @@ def test_columns_are_distinct_whole_numbers_from_zero():
     assert check_columns(None) is None
     assert check_columns(2) == (2,)
     assert check_columns(np.array([2, 0])) == (2, 0)
-    with pytest.raises(ValueError, match="distinct column numbers from 0, got"):
+    with pytest.raises(ValueError, match="distinct column numbers, counted from 0, got"):
         check_columns([1, 1])
     with pytest.raises(ValueError, match="every column must be a whole number of at least 0"):
         check_columns([-1])
@@ -101,11 +101,19 @@ def test_points_that_need_no_change_are_not_copied():
             r"X must have two dimensions, .* got shape \(2,\); use X\.reshape",
         ),
         ([[1.0, 2.0]], ValueError, r"X must have 1 column, got 2\."),
-        ([["1"]], TypeError, r"X must hold real numbers only, got list\."),
-        (np.array([["a"]], dtype=object), TypeError, "X must hold real numbers only, got object"),
-        (np.array([[1j]]), TypeError, "X must hold real numbers only, got complex128"),
-        (np.array([["2020"]], "M8[Y]"), TypeError, "X must hold real numbers only, got datetime64"),
-        ([[1.0], [2.0, 3.0]], TypeError, "X must hold real numbers only, got list"),
+        ([["1"]], TypeError, r"X must contain only real numbers, got list\."),
+        (
+            np.array([["a"]], dtype=object),
+            TypeError,
+            "X must contain only real numbers, got object",
+        ),
+        (np.array([[1j]]), TypeError, "X must contain only real numbers, got complex128"),
+        (
+            np.array([["2020"]], "M8[Y]"),
+            TypeError,
+            "X must contain only real numbers, got datetime64",
+        ),
+        ([[1.0], [2.0, 3.0]], TypeError, "X must contain only real numbers, got list"),
     ],
 )
 def test_what_is_not_a_table_of_numbers_is_refused(given, error, message):
@@ -134,7 +142,7 @@ def test_what_does_not_fit_in_memory_is_refused_with_the_figure(monkeypatch):
     monkeypatch.setattr(_checks, "memory_limit", lambda: 2.0 * 2**30)
     check_memory(2.0 * 2**30, "A matrix", "use less")
     with pytest.raises(
-        MemoryError, match=r"A matrix needs 3\.0 GiB and 2\.0 GiB can be had: use less"
+        MemoryError, match=r"A matrix needs 3\.0 GiB, but only 2\.0 GiB is available: use less"
     ):
         check_memory(3.0 * 2**30, "A matrix", "use less")
 
@@ -144,5 +152,5 @@ def test_the_memory_of_this_machine_is_known():
 
 
 def test_text_that_looks_like_a_number_is_not_one():
-    with pytest.raises(TypeError, match="must hold real numbers only"):
+    with pytest.raises(TypeError, match="must contain only real numbers"):
         as_floats("y", ["1", "2"])

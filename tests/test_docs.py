@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,6 +25,13 @@ ALL = [ROOT / "README.md", *(page for page in DOCS if not set(BUILT) & set(page.
 PAGES = {
     str(page.relative_to(ROOT)): page for page in ALL if list(consoles.commands(page.read_text()))
 }
+LINKING = [
+    *ALL,
+    *(ROOT / name for name in ("CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "papers").glob("*/README.md")),
+]
+LINK = re.compile(r"\]\(([^()\s]+)\)|<([^<>\s]+\.md)>`")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 JOBS = ["crime", "earthquakes", "arrivals", "sports", "spikes", "demand", "research", "streams"]
 
 
@@ -48,6 +56,38 @@ def test_commands_that_are_shown_and_not_run_have_options_that_exist():
         hplus.commands[name].make_context(name, words)
 
 
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_point_to_files_and_headings_that_exist(page):
+    links = [link for pair in LINK.findall(page.read_text()) for link in pair if link]
+    relative = [link for link in links if not re.match(r"[a-z]+:", link)]
+    assert [link for link in relative if not leads_somewhere(page, link)] == []
+
+
+def test_a_link_to_a_missing_file_or_heading_is_found():
+    page = ROOT / "README.md"
+    assert leads_somewhere(page, "docs/guide.md#densities")
+    assert not leads_somewhere(page, "docs/guide.md#nowhere")
+    assert not leads_somewhere(page, "docs/nowhere.md")
+    assert not leads_somewhere(page, "auto_examples/nowhere.rst")
+
+
+def leads_somewhere(page, link):
+    """Does the file exist, and the heading after "#"? The gallery is made from the examples."""
+    path, _, anchor = link.partition("#")
+    gallery = re.fullmatch(r"(?:\.\./)*auto_examples/(\w+)\.rst", path)
+    if gallery:
+        name = "README.rst" if gallery[1] == "index" else f"{gallery[1]}.py"
+        return (ROOT / "examples" / name).exists()
+    target = (page.parent / path).resolve() if path else page
+    return target.exists() and (not anchor or anchor in anchors(target.read_text()))
+
+
+def anchors(text):
+    """The headings of a page as GitHub and the site name them."""
+    words = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(text))
+    return {word.replace(" ", "-") for word in words}
+
+
 @pytest.mark.parametrize("job", JOBS)
 def test_every_job_has_a_page_that_is_linked_from_its_card(job):
     index = (ROOT / "docs" / "jobs" / "index.md").read_text()
@@ -64,6 +104,12 @@ def test_the_reference_has_every_option_with_what_it_does(name):
     assert len(rows) == len(typed)
     assert all(said and not said.isspace() for said in rows.values())
     assert f"hplus {name}" in command_line.examples(command)
+
+
+def test_the_reference_on_the_page_of_commands_is_current():
+    page = command_line.PAGE.read_text("utf-8")
+    assert page == command_line.current(page), "run: python docs/_ext/command_line.py"
+    assert all(f"\n### hplus {name}\n" in page for name in hplus.commands)
 
 
 def test_a_line_that_is_not_printed_is_found_missing():

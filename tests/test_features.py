@@ -238,13 +238,13 @@ def test_bad_data_get_one_clear_sentence(choice, rng):
         choose(a, X[0])
     with pytest.raises(ValueError, match=r"sample_weight must be one number .* got shape"):
         choose(a, X, np.ones(4))
-    with pytest.raises(ValueError, match=r"sample_weight must be one number .* least value -1"):
+    with pytest.raises(ValueError, match=r"sample_weight must be one number .* smallest value -1"):
         choose(a, X, [1, 1, -1, 1, 1])
     with pytest.raises(ValueError, match="X must have a row with a positive weight"):
         choose(a, X, np.zeros(5))
     with pytest.raises(ValueError, match="X must have 2 columns, got 1"):
         choose(a, X)(X[:, :1])
-    with pytest.raises(ValueError, match="X must hold finite numbers"):
+    with pytest.raises(ValueError, match="X must contain only finite numbers"):
         choose(a, X)(X * np.nan)
     with pytest.raises(ValueError, match="cannot be used to seed"):
         choice(3, random_state="today")
@@ -265,7 +265,7 @@ def test_maps_are_values_with_checked_arrays(rng):
         assert features.replace() == features
         with pytest.raises(ValueError, match="read-only"):
             features.get_params(deep=False).popitem()[1][0] = 1.0
-    with pytest.raises(ValueError, match="as many rows"):
+    with pytest.raises(ValueError, match="equal numbers of rows"):
         NystroemMap(a, X, np.eye(5))
     with pytest.raises(ValueError, match="frequencies must be a matrix"):
         FourierMap(1.0, np.zeros(3))

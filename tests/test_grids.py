@@ -409,13 +409,13 @@ def test_a_grid_is_compared_and_printed_by_its_content():
         (lambda: TensorGrid((0,), (1,), (3, 3)), "shape must have one entry for each of the 1"),
         (lambda: TensorGrid((1e9,), (1e9 + 1e-6,), (99,)), "nodes that differ in double"),
         (lambda: PLANE.bin([[0.0, 0.0]], [1.0, 2.0]), "weights must have one number for each"),
-        (lambda: PLANE.bin([[0.0, np.nan]], [1.0]), "X must hold finite numbers"),
-        (lambda: PLANE.bin([[0.0, 0.0]], [np.inf]), "weights must hold finite numbers"),
+        (lambda: PLANE.bin([[0.0, np.nan]], [1.0]), "X must contain only finite numbers"),
+        (lambda: PLANE.bin([[0.0, 0.0]], [np.inf]), "weights must contain only finite numbers"),
         (lambda: PLANE.bin([[0.0]], [1.0]), "X must have 2 columns"),
         (lambda: PLANE.interpolate(np.ones(66), [[0.0, 0.0]]), "values must have one number for"),
         (lambda: PLANE.prolong(np.ones(PLANE.shape)), "values must have one number for each"),
-        (lambda: PLANE.integrals(YEAR), "region must have one axis for each of the 2 axes"),
-        (lambda: integrals_within(PLANE, LAND, YEAR), "window must have one axis for each"),
+        (lambda: PLANE.integrals(YEAR), "region must have 2 axes, got 1"),
+        (lambda: integrals_within(PLANE, LAND, YEAR), "window must have 2 axes, got 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_one_sentence(call, message):
@@ -424,5 +424,5 @@ def test_what_makes_no_sense_is_refused_in_one_sentence(call, message):
 
 
 def test_a_region_that_is_no_window_is_refused():
-    with pytest.raises(TypeError, match="region must be a window"):
+    with pytest.raises(TypeError, match="region must be a Window"):
         PLANE.integrals((0, 1))

@@ -103,7 +103,7 @@ def test_without_extras_what_needs_one_says_in_a_sentence_how_to_get_it(bare):
 
 def test_without_extras_the_command_says_so_with_exit_code_6(bare):
     assert bare.returncode == 6, bare.stderr
-    assert bare.stderr == "The command needs click: pip install 'hplus[cli]'.\n"
+    assert bare.stderr == "The command hplus needs click: pip install 'hplus[cli]'.\n"
 
 
 def test_every_extra_that_is_named_in_a_message_is_declared():

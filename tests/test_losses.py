@@ -168,7 +168,7 @@ def test_a_name_a_value_and_an_own_object_all_make_a_loss():
         (lambda: Quantile("a"), "level must be a number between 0 and 1, got 'a'"),
         (lambda: Huber(0.0), "threshold must be a positive finite number, got 0.0"),
         (lambda: EpsilonInsensitive(-1.0), "tube must be a finite number of at least 0, got -1.0"),
-        (lambda: Hinge().require(np.array([0.0, 1.0])), "needs labels -1 and 1"),
+        (lambda: Hinge().require(np.array([0.0, 1.0])), "only labels -1 and 1"),
         (lambda: PoissonLog().require(np.array([-1.0])), "Negative values in y"),
     ],
 )

@@ -31,8 +31,8 @@ HALF_WIDTH = 2e-5
 HIDDEN = largest_gap(
     np.concatenate(
         [
-            np.linspace(0.0, 1.0, simulate.PROBES),
-            Interval(0, 1).sample(simulate.PROBES, random_state=0)[:, 0],
+            np.linspace(0.0, 1.0, simulate.BOUND_PROBES),
+            Interval(0, 1).sample(simulate.BOUND_PROBES, random_state=0)[:, 0],
         ]
     )
 )
@@ -166,10 +166,10 @@ def test_a_constant_rate_of_zero_needs_no_bound():
             ValueError,
             r"rate must be at least 0 in .*, got -0\.5 at \(0",
         ),
-        (lambda X: X[:, 0] * np.nan, {}, ValueError, "rate must hold finite numbers"),
+        (lambda X: X[:, 0] * np.nan, {}, ValueError, "rate must contain only finite numbers"),
         (lambda X: X, {}, ValueError, r"rate must return one number .*, got shape \(\d+, 1\)\.$"),
         (lambda X: 0.0 * X[:, 0], {}, ValueError, "rate must be above 0 .* give a bound"),
-        (lambda X: "much", {}, TypeError, "rate must hold real numbers only"),
+        (lambda X: "much", {}, TypeError, "rate must contain only real numbers"),
         ("much", {}, TypeError, "rate must be a finite number of at least 0, got 'much'"),
         (
             LAMBDA1.rate,
@@ -177,7 +177,7 @@ def test_a_constant_rate_of_zero_needs_no_bound():
             ValueError,
             "bound must be at least the largest rate, got 1 ",
         ),
-        (2.0, {"bound": 1.0}, ValueError, "got 1 and a rate of 2: raise it"),
+        (2.0, {"bound": 1.0}, ValueError, "got 1 and a rate of 2: raise the bound"),
         (LAMBDA1.rate, {"bound": -1.0}, ValueError, "bound must be a finite number of at least 0"),
         (1e15, {}, MemoryError, "lower the rate or the bound"),
     ],

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hplus.kernels import Finite, Gaussian, Linear, Matern32, Nugget, Polynomial
 from hplus.losses import LOSSES, Poisson
-from hplus.solvers.descent import functional_gradient_descent
-from hplus.solvers.representer import Points, train
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.descent import functional_gradient_descent
+from hplus.solvers.machines.representer import AllPoints, train
+from hplus.solvers.machines.risk import Risk
 from hplus.space import Function, evaluation_gradient, loss_gradient, norm_gradient
 from hplus.windows import Box
 
@@ -101,8 +101,8 @@ def test_functions_of_different_kernels_do_not_mix(rng):
     [
         ([[0.0], [1.0]], [1.0], "one row for each of the 2 centers, got shape"),
         ([0.0, 1.0], [1.0, 2.0], "centers must have two dimensions"),
-        ([[np.nan]], [1.0], "centers must hold finite numbers"),
-        ([["a"]], [1.0], "centers must hold real numbers"),
+        ([[np.nan]], [1.0], "centers must contain only finite numbers"),
+        ([["a"]], [1.0], "centers must contain only real numbers"),
     ],
 )
 def test_malformed_functions_are_refused(centers, weights, message):
@@ -172,7 +172,7 @@ def test_functional_gradient_descent_reaches_the_representers_fixed_point(rng):
     y = np.sin(X[:, 0])
     for name in ("squared", "huber", "logistic"):
         risk = Risk(LOSSES[name](), np.sign(y) if name == "logistic" else y, np.full(25, 0.04), 0.1)
-        basis = Points(Gaussian(1.0), X)
+        basis = AllPoints(Gaussian(1.0), X)
         exact = basis.function(train(basis, risk).coefficients)
         descended = functional_gradient_descent(Gaussian(1.0), X, risk, step=0.5, iterations=400)
         assert exact.distance(descended) < 1e-6 * exact.norm(), name

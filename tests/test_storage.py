@@ -2,8 +2,10 @@
 
 import dataclasses
 import hashlib
+import importlib
 import json
 import os
+import pkgutil
 import stat
 import sys
 from enum import Enum
@@ -18,13 +20,14 @@ from safetensors.numpy import load_file, save_file
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+import hplus
 from hplus import features, losses, windows
 from hplus import kernels as k
 from hplus.positivity import CONES, SumOfSquares
 from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
-from hplus.storage import documents, files, load, save, storable
-from hplus.storage.documents import CLASSES, VALUES
+from hplus.storage import documents, files, load, registry, save, storable
+from hplus.storage.models import read_record
 
 CITY = windows.Polygon([[0, 0], [4, 0], [4, 3], [0, 3]], holes=[[[1, 1], [2, 1], [2, 2]]])
 INSTANCES = [
@@ -188,9 +191,10 @@ def test_the_instances_above_are_of_every_class_that_can_be_saved():
         return {type(part), *(type(p) for p in inside.values())}
 
     covered = set().union(*map(classes, INSTANCES))
-    assert set(VALUES.values()) - covered == {k.Scalar, k.Custom}
+    values = [registry.find_class(name) for name in registry.stored_names() if "." in name]
+    assert set(values) - covered == {k.Scalar, k.Custom}
     families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES, CONES)
-    assert len(VALUES) == sum(map(len, families))
+    assert len(values) == sum(map(len, families))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -291,21 +295,21 @@ CYCLE.append(CYCLE)
         (k.Gaussian(1.0) + k.Custom(squares), None, "kernel__right: Custom holds a Python call"),
         (2.0 * k.Scalar(squares), None, "kernel__kernel: Scalar holds a Python callable"),
         (losses.Own(losses.Squared()), None, "kernel: Smoother holds .* type Own.*register"),
-        (None, [1, squares], "extra: Smoother holds a Python callable, .* numbers and text"),
+        (None, [1, squares], "extra: Smoother holds a Python callable, .* numbers and strings"),
         (None, np.random.RandomState(0), "extra: .*RandomState.* whole number"),
         (None, np.random.default_rng(0), "extra: .*Generator.* whole number"),
         (None, Unregistered.ONE, "extra: .*Unregistered.*storable"),
         (None, Enum("Season", "DRY").DRY, "extra: .*Season.*storable"),
         (None, Committee(squares), "extra__member: Committee holds a Python callable"),
-        (None, {1: 2}, "extra: .*dict with keys that are not text"),
+        (None, {1: 2}, "extra: .*dict with keys that are not strings"),
         (None, 1j, "extra: .*complex"),
         (None, b"", "extra: .*bytes"),
         (None, np.float16(1.0), "extra: .*float16"),
         (None, np.ones(2, complex), "extra: .*complex128"),
         (None, np.ma.ones(2), "extra: .*MaskedArray"),
         (None, np.array(["a", None]), "extra: .*object"),
-        (None, CYCLE, "nested at most 64 deep"),
-        (None, sys.__stdout__, "extra: .*TextIOWrapper.* use numbers, text, arrays"),
+        (None, CYCLE, "nested at most 64 levels deep"),
+        (None, sys.__stdout__, "extra: .*TextIOWrapper.* use numbers, strings, arrays"),
     ],
 )
 def test_what_cannot_be_saved_is_refused_with_its_place_and_nothing_is_written(
@@ -319,26 +323,26 @@ def test_what_cannot_be_saved_is_refused_with_its_place_and_nothing_is_written(
 
 def test_64_levels_of_lists_in_a_model_are_saved_and_65_are_refused(folder):
     assert again(smoother(nested(63)), folder).extra == nested(63)
-    with pytest.raises(ValueError, match="nested at most 64 deep"):
+    with pytest.raises(ValueError, match="nested at most 64 levels deep"):
         save(smoother(nested(64)), folder / "again.hplus")
 
 
 def test_an_attribute_that_load_would_refuse_is_refused_by_save(tmp_path):
     model = smoother()
     model.X_ = 1
-    with pytest.raises(ValueError, match="names such as coef_, got 'X_'"):
+    with pytest.raises(ValueError, match="names like coef_, got 'X_'"):
         save(model, tmp_path / "model.hplus")
 
 
 def test_a_header_above_the_limit_is_refused_by_save_and_by_load(tmp_path, monkeypatch):
     save(smoother(), tmp_path / "old.hplus")
     for module in (files, documents):
-        monkeypatch.setattr(module, "LARGEST_HEADER", 100)
+        monkeypatch.setattr(module, "MAX_HEADER_BYTES", 100)
     with pytest.raises(ValueError, match="header must have at most"):
         save(smoother(), tmp_path / "new.hplus")
     with pytest.raises(ValueError, match="header must have at most"):
         load(tmp_path / "old.hplus")
-    with pytest.raises(ValueError, match="2 texts of dtype <U51 are too large: use dtype object"):
+    with pytest.raises(ValueError, match="2 strings of dtype <U51 are too large: use dtype object"):
         save(smoother(np.array(["a", "b"], "U51")), tmp_path / "new.hplus")
 
 
@@ -347,7 +351,7 @@ def test_a_header_above_the_limit_is_refused_by_save_and_by_load(tmp_path, monke
     [
         (Smoother(), NotFittedError, "Smoother must be fitted before it is saved"),
         (k.Gaussian(1.0), TypeError, r"must be an estimator.*Gaussian\(1.0\)"),
-        (BaseEstimator(), TypeError, "must be an estimator that is storable"),
+        (BaseEstimator(), TypeError, "must be an estimator that can be stored"),
     ],
 )
 def test_only_fitted_storable_estimators_can_be_saved(model, error, message, tmp_path):
@@ -357,13 +361,13 @@ def test_only_fitted_storable_estimators_can_be_saved(model, error, message, tmp
 
 def test_paths_that_are_no_files_are_refused_with_a_sentence(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="not an ordinary file"):
+    with pytest.raises(ValueError, match="not a regular file"):
         load(tmp_path / "pipe")
     with pytest.raises(IsADirectoryError, match="got the folder"):
         save(smoother(), tmp_path)
     with pytest.raises(FileNotFoundError, match="folder that exists"):
         save(smoother(), tmp_path / "none" / "model.hplus")
-    with pytest.raises(ValueError, match="ordinary file"):
+    with pytest.raises(ValueError, match="regular file"):
         save(smoother(), tmp_path / "pipe")
     with pytest.raises(IsADirectoryError, match="got the folder"):
         load(tmp_path)
@@ -379,8 +383,101 @@ def test_a_class_is_storable_if_it_is_of_a_known_kind_and_its_name_is_free():
     with pytest.raises(ValueError, match="a name of its own"):
         storable(type("Function", (BaseEstimator,), {}))
     twin = type("Smoother", (Smoother,), {"__module__": __name__})
-    assert storable(twin) is twin is CLASSES["Smoother"]
-    assert storable(Smoother) is CLASSES["Smoother"]
+    assert storable(twin) is twin is registry.find_class("Smoother")
+    assert storable(Smoother) is registry.find_class("Smoother")
+
+
+def test_every_line_of_the_registry_names_a_class_of_that_name_and_module():
+    for name in registry.stored_names():
+        cls = registry.find_class(name)
+        assert cls.__name__ == name.rpartition(".")[2], name
+        assert registry.registered_name(cls) == name
+        if name in registry.MODULE_OF:
+            assert cls.__module__ == registry.MODULE_OF[name], f"{name} has moved: change its line"
+
+
+def test_every_public_estimator_and_value_of_a_stored_kind_is_in_the_registry():
+    public = (getattr(hplus, name) for name in hplus.__all__)
+    kinds = [cls for cls in public if isinstance(cls, type)]
+    missing = {cls.__name__ for cls in kinds if registry.registered_name(cls) is None}
+    assert missing == {"RateRatio"}, "add them to MODULES in hplus/storage/registry.py"
+
+
+def test_all_classes_of_the_package_are_registered_by_name():
+    for module in pkgutil.walk_packages(hplus.__path__, "hplus."):
+        importlib.import_module(module.name)
+    stray = [name for name, cls in registry.OWN.items() if cls.__module__.startswith("hplus.")]
+    assert stray == [], "add them to MODULES in hplus/storage/registry.py"
+
+
+def test_former_names_lead_to_classes_and_fields_of_today():
+    assert not set(registry.FORMER_NAMES) & set(registry.stored_names())
+    assert set(registry.FORMER_NAMES.values()) <= set(registry.stored_names())
+    assert set(registry.FORMER_FIELDS) <= set(registry.stored_names())
+
+
+def test_files_with_former_names_of_classes_and_fields_are_read_and_saved_with_the_new(
+    tmp_path, monkeypatch
+):
+    save(smoother(Summary(Season.WET, np.ones(2)), fitted=k.Gaussian(1.0)), tmp_path / "old.hplus")
+    tensors, document = opened(tmp_path / "old.hplus")
+    text = json.dumps(document["model"])
+    for new, old in (("Smoother", "Blur"), ("kernels.Gaussian", "kernels.Normal"),
+                     ("coef_", "alpha_"), ("season", "weather"), ("extra", "more")):  # fmt: skip
+        text = text.replace(f'"{new}"', f'"{old}"')
+    document["model"] = json.loads(text)
+    save_file(tensors, tmp_path / "old.hplus", {"hplus": json.dumps(sealed(document))})
+    with pytest.raises(ValueError, match="cannot be loaded"):
+        load(tmp_path / "old.hplus")
+    names = {"Blur": "Smoother", "kernels.Normal": "kernels.Gaussian"}
+    fields = {"Smoother": {"alpha_": "coef_", "more": "extra"}, "Summary": {"weather": "season"}}
+    monkeypatch.setattr(registry, "FORMER_NAMES", names)
+    monkeypatch.setattr(registry, "FORMER_FIELDS", fields)
+    model = load(tmp_path / "old.hplus")
+    assert same(model, smoother(Summary(Season.WET, np.ones(2)), fitted=k.Gaussian(1.0)))
+    save(model, tmp_path / "new.hplus")
+    written = json.dumps(opened(tmp_path / "new.hplus")[1]["model"])
+    assert not any(f'"{old}"' in written for old in ("Blur", "kernels.Normal", "alpha_", "more"))
+
+
+@pytest.mark.parametrize(
+    "name", ["os.path", "kernels.os", "hplus.kernels:Gaussian", "", "antigravity"]
+)
+def test_a_file_cannot_have_other_modules_imported(name, tmp_path):
+    save(smoother(), tmp_path / "model.hplus")
+    tensors, document = opened(tmp_path / "model.hplus")
+    document["model"]["model"] = name
+    save_file(tensors, tmp_path / "model.hplus", {"hplus": json.dumps(sealed(document))})
+    with pytest.raises(ValueError, match="is unknown"):
+        load(tmp_path / "model.hplus")
+    assert "antigravity" not in sys.modules
+
+
+def test_a_file_is_saved_where_folders_cannot_be_opened(tmp_path, monkeypatch):
+    def no_folders(path, *_):
+        raise PermissionError(13, "as on Windows", str(path))
+
+    monkeypatch.setattr(files.os, "open", no_folders)
+    assert same(smoother(), again(smoother(), tmp_path))
+
+
+def test_a_summary_and_how_a_model_was_made_are_read_without_building_it(tmp_path, monkeypatch):
+    model, path = smoother(), tmp_path / "model.hplus"
+    model.made_with_ = {"seed": 0, "command": None}
+    facts = {"events": 3, "rate": np.inf, "dropped": {"no x": 1}, "scales": ["2 km"]}
+    save(model, path, summary=facts)
+    assert same(load(path), model)
+    monkeypatch.delitem(registry.OWN, "Smoother")
+    assert read_record(path) == ("Smoother", model.made_with_, facts)
+
+
+def test_a_file_without_a_summary_has_none_and_a_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "model.hplus"
+    save(smoother(), path)
+    assert read_record(path) == ("Smoother", {}, None)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(ValueError, match=r"model.hplus cannot be loaded: its array .* checksum"):
+        read_record(path)
 
 
 STEPS = ["_write", "_write", "_write", "_sync", "_rename", "_sync"]
@@ -486,28 +583,28 @@ def reshaped(document, tensors):
 
 
 TAMPERINGS = [
-    (put("format", value="other"), "hplus did not write"),
+    (put("format", value="other"), "not written by hplus"),
     (put("schema", value=2), "schema 2, .*upgrade hplus"),
     (put("schema", value="1"), "TypeError"),
-    (put("model", "model", value="Missing"), "class 'Missing' is not known"),
-    (put("model", "model", value="builtins.eval"), "class 'builtins.eval' is not known"),
-    (put("model", "params", "window", "fields", "low", value=[3, 0]), "windows.Box refuses.*low"),
-    (put("model", "params", "other", value=1), "Smoother refuses.* unexpected keyword"),
-    (put("model", "fitted", "__class__", value=1), "names such as coef_, got '__class__'"),
-    (put("model", "fitted", "predict", value=1), "names such as coef_, got 'predict'"),
-    (put("model", "fitted", "Coef_", value=1), "names such as coef_, got 'Coef_'"),
+    (put("model", "model", value="Missing"), "class 'Missing' is unknown"),
+    (put("model", "model", value="builtins.eval"), "class 'builtins.eval' is unknown"),
+    (put("model", "params", "window", "fields", "low", value=[3, 0]), "windows.Box rejects.*low"),
+    (put("model", "params", "other", value=1), "Smoother rejects.* unexpected keyword"),
+    (put("model", "fitted", "__class__", value=1), "names like coef_, got '__class__'"),
+    (put("model", "fitted", "predict", value=1), "names like coef_, got 'predict'"),
+    (put("model", "fitted", "Coef_", value=1), "names like coef_, got 'Coef_'"),
     (put("model", "fitted", "coef_", "array", value="0:none"), "KeyError: '0:none'"),
     (put("model", "fitted", "coef_", "axes", value=[1, 0]), "axes don't match"),
     (put("arrays", "1:coef_", value="0" * 64), "array 1:coef_ does not match its checksum"),
-    (put("arrays", "9:none", value="0" * 64), "tensors are not those of its document"),
-    (lambda document, tensors: tensors.pop("1:coef_"), "tensors are not those of its document"),
-    (lambda document, tensors: tensors.update(strange=np.zeros(1)), "tensors are not those of"),
+    (put("arrays", "9:none", value="0" * 64), "tensors do not match its document"),
+    (lambda document, tensors: tensors.pop("1:coef_"), "tensors do not match its document"),
+    (lambda document, tensors: tensors.update(strange=np.zeros(1)), "tensors do not match"),
     (lambda document, tensors: tensors["1:coef_"].sort(), "array 1:coef_ does not match"),
     (retyped, "array 1:coef_ does not match"),
     (reshaped, "array 1:coef_ does not match"),
     (foreign_dtype, "dtypes of its arrays must be among .* got F16"),
-    (extra(nested(65)), "nested at most 64 deep"),
-    (extra({"unknown": 1}), "{'unknown': 1}, which means nothing in schema 1"),
+    (extra(nested(65)), "nested at most 64 levels deep"),
+    (extra({"unknown": 1}), "{'unknown': 1}, which has no meaning in schema 1"),
     (extra({"text": ["a"], "dtype": "<U999999999", "shape": [1]}), "too large"),
     (extra({"text": ["a"], "dtype": "<f8", "shape": [1]}), "too large"),
     (extra({"text": ["a"], "dtype": "object", "shape": [2]}), "reshape"),
@@ -530,11 +627,11 @@ def test_a_file_that_was_tampered_with_is_refused_even_if_its_checksum_fits(
 @pytest.mark.parametrize(
     ("metadata", "message"),
     [
-        (None, "hplus did not write"),
-        ({"format": "pt"}, "hplus did not write"),
+        (None, "not written by hplus"),
+        ({"format": "pt"}, "not written by hplus"),
         ({"hplus": "{"}, "Expecting"),
-        ({"hplus": "[]"}, "hplus did not write"),
-        ({"hplus": "[" * 10**6}, "nested at most 64 deep"),
+        ({"hplus": "[]"}, "not written by hplus"),
+        ({"hplus": "[" * 10**6}, "nested at most 64 levels deep"),
         ({"hplus": "9" * 10**5}, "limit"),
     ],
 )

@@ -5,8 +5,8 @@ import pytest
 
 from hplus.kernels import Gaussian
 from hplus.losses import Hinge, Quantile, Squared
-from hplus.solvers.representer import Points, ridge
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.representer import AllPoints, ridge
+from hplus.solvers.machines.risk import Risk
 from hplus.tuning.scales import (
     cross_validated_scale,
     held_out_loss,
@@ -27,7 +27,7 @@ def test_the_leave_one_out_error_is_that_of_fits_without_each_point(wave, rng):
     expected = 0.0
     for i in range(60):
         rest = np.arange(60) != i
-        basis = Points(Gaussian(0.7), X[rest])
+        basis = AllPoints(Gaussian(0.7), X[rest])
         f = basis.function(ridge(basis, y[rest], shares[rest], 1e-3).coefficients)
         expected += shares[i] * (y[i] - f(X[i : i + 1])[0]) ** 2
     found = leave_one_out_error(Gaussian(0.7)(X), y, shares, 1e-3)
@@ -58,7 +58,7 @@ def test_the_held_out_loss_is_that_of_five_fits_on_the_others(wave):
     expected = 0.0
     for k in range(5):
         out = np.arange(60) % 5 == k
-        basis = Points(Gaussian(0.7), X[~out])
+        basis = AllPoints(Gaussian(0.7), X[~out])
         f = basis.function(ridge(basis, y[~out], np.full(48, 1 / 48), 1e-3).coefficients)
         expected += np.sum((f(X[out]) - y[out]) ** 2) / 60
     assert held_out_loss(Gaussian(0.7), X, risk) == pytest.approx(expected, rel=1e-6)

@@ -98,9 +98,9 @@ def test_replace_gives_a_checked_copy_and_takes_the_whole_before_its_parts():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"sise": 1}, r"Panel has no parameter 'sise': \['dial', 'table', 'spare'\]\."),
-        ({"dial__sise": 1}, r"Dial has no parameter 'sise': \['size', 'name', 'label'\]\."),
-        ({"spare__size": 1}, r"spare has no parameters inside, got 'spare__size'\."),
+        ({"sise": 1}, r"Panel has no parameter 'sise', only \['dial', 'table', 'spare'\]\."),
+        ({"dial__sise": 1}, r"Dial has no parameter 'sise', only \['size', 'name', 'label'\]\."),
+        ({"spare__size": 1}, r"spare has no parameters of its own, got 'spare__size'\."),
     ],
 )
 def test_a_misspelt_parameter_is_refused_with_the_names_there_are(params, message):

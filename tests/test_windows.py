@@ -409,7 +409,9 @@ def test_product_quadrature_integrates_products_of_powers(window):
 def test_a_window_times_a_number_is_refused():
     with pytest.raises(TypeError):
         YEAR * 2
-    with pytest.raises(TypeError, match=r"both sides of a Product must be windows, got 2\."):
+    with pytest.raises(
+        TypeError, match=r"right must be a Window such as Interval\(0, 1\), got 2\."
+    ):
         Product(YEAR, 2)
 
 
@@ -466,7 +468,9 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
     with pytest.raises(ValueError, match=r"events must have \d columns?, got \d"):
         window.require("events", np.zeros((2, window.dimension + 1)))
     X[2, 0] = np.nan
-    with pytest.raises(ValueError, match="events must hold finite numbers, got 1 NaN or inf"):
+    with pytest.raises(
+        ValueError, match="events must contain only finite numbers, got 1 NaN or inf"
+    ):
         window.require("events", X)
 
 
@@ -477,14 +481,14 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
         (lambda: Interval(0, np.nan), "high must be a finite number, got nan."),
         (lambda: Interval(-np.inf, 0), "low must be a finite number, got -inf."),
         (lambda: Interval([0], [1]), "low must be a finite number, got [0]."),
-        (lambda: Interval("a", 1), "low must hold real numbers only, got str."),
-        (lambda: Interval(0, 1, unit=3), "unit must be text such as 'km', got 3."),
+        (lambda: Interval("a", 1), "low must contain only real numbers, got str."),
+        (lambda: Interval(0, 1, unit=3), "unit must be a string, for example 'km', got 3."),
         (
             lambda: Box((0, 2), (1, 1)),
             "low must be below high on every axis, got (0, 2) and (1, 1)",
         ),
         (lambda: Cycle(0), "length must be a positive finite number, got 0."),
-        (lambda: Cycle(24, unit=1), "unit must be text such as 'km', got 1."),
+        (lambda: Cycle(24, unit=1), "unit must be a string, for example 'km', got 1."),
         (lambda: Box((0, 0), (1,)), "low must be below high on every axis, got (0, 0) and (1,)."),
         (lambda: Box((0, 0), (1, np.inf)), "high must be one finite number for each axis, got"),
         (lambda: Box(0, 1), "low must be one finite number for each axis, got 0."),
@@ -493,14 +497,20 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
         (lambda: Box((0,) * 3, (1e-200,) * 3), "must be positive and finite, got 0.0: rescale"),
         (lambda: Polygon([[0, 0], [1, 1]]), "outer must have at least 3 vertices, got 2."),
         (lambda: Polygon([[0, 0], [1, 1], [0, 0]]), "outer must have at least 3 vertices, got 2."),
-        (lambda: Polygon([]), "outer must have one vertex a row, shape (n, 2), got (0,)."),
-        (lambda: Polygon(np.eye(3)), "outer must have one vertex a row, shape (n, 2), got (3, 3)."),
+        (lambda: Polygon([]), "outer must have one vertex per row, shape (n, 2), got (0,)."),
+        (
+            lambda: Polygon(np.eye(3)),
+            "outer must have one vertex per row, shape (n, 2), got (3, 3).",
+        ),
         (lambda: Polygon([[0, 0], [1, 2], [3, 6]]), "outer must enclose an area, got 3 vertices"),
         (
             lambda: Polygon([[1e9, 0], [1e9, 1], [1e9 + 1e-6, 2]]),
             "outer must enclose an area, got 3",
         ),
-        (lambda: Polygon([[0, 0], [1, 0], [0, np.nan]]), "outer must hold finite numbers, got 1"),
+        (
+            lambda: Polygon([[0, 0], [1, 0], [0, np.nan]]),
+            "outer must contain only finite numbers, got 1",
+        ),
         (lambda: Polygon(SQUARE[[0, 2, 1, 3]]), "got self-intersection near (2, 2)"),
         (lambda: Polygon(SQUARE, holes=[HOLE + 9.0]), "got hole lies outside outer near (10, 10)"),
         (lambda: Polygon(SQUARE, holes=[3 * SQUARE - 4]), "got hole lies outside outer"),
@@ -509,24 +519,24 @@ def test_require_returns_points_inside_and_refuses_nan_and_the_wrong_shape(windo
             lambda: Polygon(SQUARE, holes=[HOLE, HOLE * 1.1]),
             "the holes apart and inside outer, got",
         ),
-        (lambda: Polygon(SQUARE, holes=HOLE), "hole 0 must have one vertex a row"),
+        (lambda: Polygon(SQUARE, holes=HOLE), "hole 0 must have one vertex per row"),
         (lambda: Polygon(SQUARE, holes=3), "holes must be a sequence of rings, got 3."),
-        (lambda: Polygon(SQUARE, unit=None), "unit must be text such as 'km', got None."),
+        (lambda: Polygon(SQUARE, unit=None), "unit must be a string, for example 'km', got None."),
         (lambda: Polygon(SQUARE * 1e160), "must be positive and finite, got inf: rescale"),
-        (lambda: Polygons(()), "parts must hold at least one Polygon, got none."),
+        (lambda: Polygons(()), "parts must contain at least one Polygon, got none."),
         (lambda: Polygons(LAND), "parts must be a tuple of Polygons, got Polygon("),
         (lambda: Polygons((LAND, YEAR)), "parts must be a tuple of Polygons, got (Polygon("),
         (
             lambda: Polygons((COAST, LAND, BENT)),
-            "of area in both part 1 and part 2: join them or cut one.",
+            "in both part 1 and part 2: merge them or cut one.",
         ),
         (lambda: Polygons((LAND,), unit="m"), "parts must share one unit, got ['km', 'm']"),
-        (lambda: Polygons((BENT,), unit=3), "unit must be text such as 'km', got 3."),
+        (lambda: Polygons((BENT,), unit=3), "unit must be a string, for example 'km', got 3."),
         (lambda: YEAR.sample(-1), "n must be a whole number of at least 0, got -1."),
         (lambda: BENT.sample(1.5), "n must be a whole number of at least 0, got 1.5."),
         (lambda: YEAR.quadrature(0), "order must be a whole number of at least 1, got 0."),
         (lambda: BENT.quadrature(2.0), "order must be a whole number of at least 1, got 2.0."),
-        (lambda: BENT.contains([1.0, 2.0]), "X must have two dimensions, one point a row"),
+        (lambda: BENT.contains([1.0, 2.0]), "X must have two dimensions, one point per row"),
         (lambda: YEAR.contains([[1.0, 2.0]]), "X must have 1 column, got 2."),
     ],
 )

@@ -1,13 +1,18 @@
-"""`{command-line}`: every command of hplus with its arguments and options, as click knows them."""
+"""The reference of the command line on docs/commands.md, from what click knows.
+
+python docs/_ext/command_line.py     writes it into the page; a test checks that it is current
+"""
 
 from __future__ import annotations
 
-import click
-from docutils import nodes
-from sphinx.util.docutils import SphinxDirective
+import re
+from pathlib import Path
 
-from hplus.cli.commands import hplus
-from hplus.cli.doors import CODES
+import click
+
+from hplus.cli.commands import CODES, hplus
+
+PAGE = Path(__file__).parents[1] / "commands.md"
 
 
 def usage(command: click.Command) -> str:
@@ -19,11 +24,11 @@ def option_rows(command: click.Command) -> list[tuple[str, str]]:
     """Each option as typed, and what it does."""
     options = (param for param in command.params if isinstance(param, click.Option))
     records = (option.get_help_record(_context(command)) for option in options)
-    return [record for record in records if record is not None]
+    return [(typed, " ".join(said.split())) for typed, said in filter(None, records)]
 
 
 def paragraphs(text: str | None) -> list[str]:
-    """The paragraphs of a help, each on one line; those that keep their lines are left out."""
+    """The paragraphs of a help text, each on one line, without those that are preformatted."""
     parts = (text or "").split("\n\n")
     return [" ".join(part.split()) for part in parts if part.strip() and "\b" not in part]
 
@@ -40,50 +45,40 @@ def examples(command: click.Command) -> str:
     return "\n".join(kept).strip("\n")
 
 
+def section(command: click.Command) -> str:
+    """A command in Markdown: usage, help, options, examples."""
+    options = [f"- `{option}`: {said}" for option, said in option_rows(command)]
+    parts = [
+        f"### hplus {command.name}",
+        f"```text\n{usage(command)}\n```",
+        *paragraphs(command.help),
+        "\n".join(options),
+        f"```bash\n{examples(command)}\n```",
+    ]
+    return "\n\n".join(parts)
+
+
+def parts() -> dict[str, str]:
+    """What is generated, by the name of its place on the page."""
+    codes = {0: "success"} | CODES
+    return {
+        "exit codes": "\n".join(f"- `{code}`: {meaning}" for code, meaning in codes.items()),
+        "commands": "\n\n".join(section(hplus.commands[name]) for name in sorted(hplus.commands)),
+    }
+
+
+def current(page: str) -> str:
+    """The page with every generated part as it should be now."""
+    for name, text in parts().items():
+        start, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
+        pattern = re.compile(f"{start}.*?{end}", re.DOTALL)
+        page = pattern.sub(lambda _, new=f"{start}\n\n{text}\n\n{end}": new, page)
+    return page
+
+
 def _context(command: click.Command) -> click.Context:
     return click.Context(command, info_name=f"hplus {command.name}")
 
 
-class CommandLine(SphinxDirective):
-    """A section for each command."""
-
-    def run(self) -> list[nodes.Node]:
-        """Sections, in the order of the help."""
-        return [self._section(command) for _, command in sorted(hplus.commands.items())]
-
-    def _section(self, command: click.Command) -> nodes.section:
-        name = str(command.name)
-        section = nodes.section(ids=[f"hplus-{name}"], names=[f"hplus {name}"])
-        section += nodes.title(text=f"hplus {name}")
-        section += nodes.literal_block(text=usage(command), language="none")
-        section += [nodes.paragraph(text=text) for text in paragraphs(command.help)]
-        section += self._options(command)
-        section += nodes.literal_block(text=examples(command), language="none")
-        return section
-
-    def _options(self, command: click.Command) -> nodes.definition_list:
-        items = nodes.definition_list(classes=["options"])
-        for option, said in option_rows(command):
-            item = nodes.definition_list_item()
-            item += nodes.term("", "", nodes.literal(text=option))
-            item += nodes.definition("", nodes.paragraph(text=said))
-            items += item
-        return items
-
-
-class ExitCodes(SphinxDirective):
-    """A list of exit codes."""
-
-    def run(self) -> list[nodes.Node]:
-        """One item a code."""
-        items = nodes.bullet_list()
-        for code, said in ({0: "all went well"} | CODES).items():
-            words = nodes.paragraph("", "", nodes.literal(text=str(code)), nodes.Text(f" {said}"))
-            items += nodes.list_item("", words)
-        return [items]
-
-
-def setup(app):
-    app.add_directive("exit-codes", ExitCodes)
-    app.add_directive("command-line", CommandLine)
-    return {"parallel_read_safe": True}
+if __name__ == "__main__":
+    PAGE.write_text(current(PAGE.read_text("utf-8")), "utf-8")

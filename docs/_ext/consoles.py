@@ -69,7 +69,7 @@ def shown_only(text: str) -> Iterator[list[str]]:
     """The words after `hplus` of commands in bash blocks, which are shown and not run."""
     for fence in SHOWN.finditer(text):
         for line in fence[1].replace("\\\n", " ").splitlines():
-            stages = _stages(shlex.split(line, comments=True))
+            stages = _stages(shlex.split(line.partition(" > ")[0], comments=True))
             yield from (words[1:] for words in stages if words[:1] == ["hplus"])
 
 

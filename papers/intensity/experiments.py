@@ -1,4 +1,4 @@
-"""The numbers of the report: every `*_data` function computes, none draws, all are seeded."""
+"""The numbers of the report, computed by `*_data` functions with fixed seeds."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ MODELS: dict[str, Callable[[Any], Any]] = {
     "sos": lambda window: Intensity(window, model="sos"),
     "K2IE": K2IE,
 }
-"""Every way to learn a rate, with its defaults."""
+"""All models of a rate, with their defaults."""
 
 OURS = ("exp", "square", "sos")
 MANY = ("KDE", "exp")
-"""Models fast enough for every set; the others learn from the first few."""
+"""Models fast enough for every data set; the others use the first few."""
 
 LEVEL = 0.9
-"""What the bands claim to cover."""
+"""The confidence level of the bands."""
 
 PLACES = 501
-"""Places at which bands and signs are looked at."""
+"""Points at which bands and signs are evaluated."""
 
 SEASON = 2015
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """One model on sets of events of one known rate; arrays have shape (sets,).
+    """One model on simulated data sets of one known rate; arrays have shape (sets,).
 
-    `error` is the mean squared error over the window, `to_kde` the mean and standard error of what
-    is left of it less the KDE's on the same set; `covered` and `negative` are shares of the window,
-    `covered` empty for a model without bands. `first` is what the first set gave.
+    `error` is the mean squared error over the window, `to_kde` the mean and standard error of its
+    difference from the KDE's on the same data sets; `covered` and `negative` are shares of the
+    window, `covered` is empty for a model without bands. `first` is the fit of the first data set.
     """
 
     truth: Truth
@@ -72,7 +72,7 @@ class Simulated:
 
 @dataclass(frozen=True)
 class Curve:
-    """A rate at places x, with bounds if it has any, shape (p,) each, and its events (n, 1)."""
+    """A rate at points x, with its bounds if it has any, shape (p,) each, and its events (n, 1)."""
 
     x: Floats
     rate: Floats
@@ -86,7 +86,7 @@ def errors_data(
     truths: Sequence[Truth] = TRUTHS,
     factors: Sequence[float] = (1.0, 10.0),
 ) -> list[Simulated]:
-    """Every model on every test rate, at each multiple of it; all models see the same sets."""
+    """Every model on every known rate and its multiples; all models use the same data sets."""
     rates = [truth.scaled(factor) for factor in factors for truth in truths]
     return [fits for rate in rates for fits in simulated(rate, sets, few)]
 
@@ -112,7 +112,7 @@ def bands_data(
 
 @cache
 def simulated(truth: Truth, sets: int, few: int) -> list[Simulated]:
-    """Every model on sets of one rate, the KDE first."""
+    """Every model on the data sets of one rate, the KDE first."""
     draws = [truth.sample(seed) for seed in range(sets)]
     baseline: Floats | None = None
     out = []
@@ -144,8 +144,8 @@ def _simulated(truth: Truth, name: str, draws: list[Floats], kde: Floats | None)
 class Shots:
     """One model of where shots are taken: gains (splits,) on held-out fifths, CPU seconds of a fit.
 
-    `to_kde` is the mean and standard error of the gains less the KDE's on the same splits, and
-    `density` is λ/∫λ of all shots on a grid of `places`.
+    `to_kde` is the mean and standard error of the difference from the KDE's gains on the same
+    splits, and `density` is λ/∫λ of all shots on a grid of `places`.
     """
 
     model: str
@@ -199,7 +199,7 @@ def _fitted_shots(
 
 @dataclass(frozen=True)
 class Goodness:
-    """One check of a rate on the events that it learned from, and on events held out."""
+    """One test of a rate, on its training events and on held-out events."""
 
     name: str
     statistic: float
@@ -210,7 +210,7 @@ class Goodness:
 
 @dataclass(frozen=True)
 class Coal:
-    """The rate of disasters, learned from all, and what the checks found of it."""
+    """The rate of disasters, learned from all events, and the results of the tests."""
 
     model: Intensity
     X: Floats
@@ -220,7 +220,7 @@ class Coal:
 
 @dataclass(frozen=True)
 class Era:
-    """Years, disasters in them, their expected number, and bounds of the number."""
+    """Periods, observed and expected disasters in them, and bounds of the count."""
 
     start: int
     end: int
@@ -231,7 +231,7 @@ class Era:
 
 
 def coal_data(halves: int = 20) -> list[Goodness]:
-    """A check a row; held out are random halves, p-values of a rate learned from the others."""
+    """One row per test; random halves are held out and tested against a fit of the other half."""
     data = coal()
     model = Intensity(data.window).fit(data.X)
     found = check(model, data.X)
@@ -256,7 +256,7 @@ def _held_out(X: Floats, seed: int) -> dict[str, float]:
 
 
 def _eras(model: Intensity, X: Floats) -> list[Era]:
-    """Four spells of 28 years."""
+    """Four periods of 28 years."""
     edges = np.linspace(1851, 1963, 5).astype(int).tolist()
     spells = [Interval(a, b, unit="year") for a, b in pairwise(edges)]
     counts = np.histogram(X[:, 0], edges)[0]

@@ -1,7 +1,7 @@
-"""The least-squares kernel intensity estimate, K2IE: linear in the events, and not a rate.
+"""The least-squares kernel intensity estimate, K2IE, which is linear in the events.
 
 min ∫Λ² - 2 Σ_i Λ(x_i) + ‖Λ‖²/γ over the space of a kernel has the solution
-Λ(x) = Σ_i φ(x)ᵀ(T + I/γ)⁻¹φ(x_i), T = ∫_W φφᵀ. It may be negative.
+Λ(x) = Σ_i φ(x)ᵀ(T + I/γ)⁻¹φ(x_i), T = ∫_W φφᵀ. It can be negative.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hplus import Gaussian, Interval, product_integral
-from hplus.solvers.squares import feature_map
+from hplus.solvers.sos.learning import feature_map
 
 Floats = NDArray[np.float64]
 
 SCALES = np.geomspace(1.0 / 40.0, 1.0, 14)
-"""Scales of the Gaussian kernel that are tried, as shares of the window."""
+"""Candidate scales of the Gaussian kernel, as fractions of the window."""
 
 PENALTIES = np.geomspace(1e-6, 1e1, 36)
-"""1/γ that are tried, as shares of the largest eigenvalue of T."""
+"""Candidate values of 1/γ, as fractions of the largest eigenvalue of T."""
 
 CENTERS = 161
-"""Centres of the kernel that make its features, equally spaced: a fourth of the least scale."""
+"""Number of equally spaced centres of the features, a quarter of the smallest scale apart."""
 
 
 class Spectrum:
@@ -42,12 +42,12 @@ class Spectrum:
 
 @cache
 def spectrum_of(scale: float, window: Interval) -> Spectrum:
-    """The same for every set of events."""
+    """The parts that do not depend on the events."""
     return Spectrum(scale, window)
 
 
 class K2IE:
-    """Scale and γ are those of the least ∫Λ² - 2 Σ_i Λ₋ᵢ(x_i), Λ₋ᵢ learned without x_i."""
+    """Scale and γ minimise ∫Λ² - 2 Σ_i Λ₋ᵢ(x_i), where Λ₋ᵢ is learned without x_i."""
 
     def __init__(self, window: Interval) -> None:
         self.window = window
@@ -63,7 +63,7 @@ class K2IE:
         return self.spectrum_(X) @ self.weights_
 
     def _tried(self, scale: float, X: Floats) -> tuple[float, float, Spectrum]:
-        """The least loss of one scale, its 1/γ, and the features."""
+        """The smallest loss for one scale, its 1/γ, and the features."""
         spectrum = spectrum_of(scale, self.window)
         penalties = PENALTIES * spectrum.t[-1]
         losses = leave_one_out(spectrum(X), spectrum.t, penalties)

@@ -1,4 +1,4 @@
-"""The pictures of the report: every `draw_*` takes what a `*_data` function gave, and a figure."""
+"""The figures of the report: `draw_*` functions take the result of a `*_data` function."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from experiments import LEVEL, Bands, Goodness, Shots, Simulated
 from hplus.plotting import IntensityCurveDisplay, ResidualDisplay
 
 COLOURS = {"exp": BLUE, "square": ORANGE, "sos": GREEN, "KDE": GREY, "K2IE": RED}
-"""One colour for each model, in every picture."""
+"""One colour for each model, in every figure."""
 
 
 def title_of(fits: Simulated | Bands) -> str:
-    """Such as "Λ₂ × 10"."""
+    """For example "Λ₂ × 10"."""
     times = "" if fits.truth.factor == 1.0 else f" $\\times$ {fits.truth.factor:g}"
     return f"$\\Lambda_{fits.truth.name[-1]}${times}"
 
 
 def draw_errors(fits: list[Simulated], figure: Any) -> None:
-    """Mean squared errors as multiples of the KDE's on the same sets, with two standard errors."""
+    """Mean squared errors relative to the KDE's on the same data sets, ± two standard errors."""
     titles = list(dict.fromkeys(title_of(fit) for fit in fits))
     models = [name for name in COLOURS if name != "KDE"]
     kde = {title_of(fit): fit.error for fit in fits if fit.model == "KDE"}
@@ -43,7 +43,7 @@ def draw_errors(fits: list[Simulated], figure: Any) -> None:
 
 
 def draw_bands(rates: list[Bands], figure: Any) -> None:
-    """The first set of each rate: exp with its band, the other models as lines, the truth."""
+    """The first data set of each rate: exp with its band, the other models as lines, the truth."""
     columns = min(3, len(rates))
     rows = len(rates) // columns
     figure.set_size_inches(4 * columns, 3.3 * rows + 0.6)
@@ -65,7 +65,7 @@ def _draw_rate(ax: Any, item: Bands) -> None:
     across = ax.get_xaxis_transform()
     ax.vlines(best.events[:, 0], 0.0, 0.03, color="black", lw=0.5, alpha=0.5, transform=across)
     ax.set(title=f"{title_of(item)}, {len(best.events)} events", xlim=(best.x[0], best.x[-1]))
-    # a band that a few events leave open would hide the rest
+    # a very wide band would hide the rest
     top = max(1.6 * truth.max(), *(1.05 * item.fits[name].first.rate.max() for name in COLOURS))
     ax.set_ylim(min(0.0, 1.1 * item.fits["K2IE"].first.rate.min()), top)
     ax.axhline(0.0, color="black", lw=0.6)

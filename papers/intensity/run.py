@@ -1,4 +1,4 @@
-"""Rates of events at work: compute, draw, and write `results.md` with its pictures."""
+"""Rates of events: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def _coal(g: ex.Goodness) -> Iterable[Any]:
     return g.name, g.statistic, g.p_value, float(np.median(g.held_out)), share(g.held_out < 0.05)
 
 
-SHOTS = "model | gain | less the KDE's | CPU seconds"
+SHOTS = "model | gain | difference from KDE | CPU seconds"
 
 SECTIONS = (
     Section("errors", ex.errors_data,
-            "rate | model | sets | mean squared error | less the KDE's | below zero",
+            "rate | model | data sets | mean squared error | difference from KDE | below zero",
             _errors, {"errors": pic.draw_errors}),
     Section("bands", ex.bands_data, "rate | events | exp | square | sos",
             _bands, {"bands": pic.draw_bands}),
     Section("distance", ex.distance_data, SHOTS, _shots, {"distance": pic.draw_distance}),
     Section("court", ex.court_data, SHOTS, _shots, {"court": pic.draw_court}),
     Section("coal", ex.coal_data,
-            "check | statistic | p-value | median p-value of held-out halves | below 0.05",
+            "test | statistic | p-value | median p-value on held-out halves | below 0.05",
             _coal, {"coal": pic.draw_coal}),
 )  # fmt: skip
 
@@ -77,11 +77,11 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
-    parser.add_argument("--sets", type=int, default=100, help="sets of events for exp and the KDE")
-    parser.add_argument("--few", type=int, default=20, help="sets for the other models")
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--sets", type=int, default=100, help="data sets for exp and the KDE")
+    parser.add_argument("--few", type=int, default=20, help="data sets for the other models")
+    parser.add_argument("--quick", action="store_true", help="use small sizes")
     options = parser.parse_args()
     drawn = {"sets": options.sets, "few": options.few}
     sizes = QUICK if options.quick else {"errors": drawn, "bands": drawn}

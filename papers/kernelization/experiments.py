@@ -1,4 +1,4 @@
-"""The numbers of the report: every `*_data` function computes, none draws, all are seeded."""
+"""The numbers of the report, computed by `*_data` functions with fixed seeds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import hplus
 from hplus import Function, Gaussian, KernelClassifier, KernelRegressor, Laplace, datasets
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Loss, PiecewiseLinear, as_loss
-from hplus.solvers.descent import risk_gradient
-from hplus.solvers.risk import Risk
+from hplus.solvers.machines.descent import risk_gradient
+from hplus.solvers.machines.risk import Risk
 from hplus.space import evaluation_gradient
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ COSTS = tuple(10.0 ** (0.5 * k) for k in range(9))
 """The costs of the support vector machine, 1 to 10,000."""
 
 KINK = 1e-6
-"""A value this near to the kink of a loss counts as on it."""
+"""A value this close to the kink of a loss counts as on it."""
 
 
 def coal_counts() -> tuple[Floats, Floats]:
@@ -49,17 +49,17 @@ def banana_sample(n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 
 def coefficients_at(f: Function, X: Floats) -> Floats:
-    """The weight of f at each of the distinct points X, 0 where f has no center: shape (n,)."""
+    """The weight of f at each of the distinct points X, 0 where f has no centre; shape (n,)."""
     same = np.all(X[:, None, :] == f.centers, axis=2).astype(np.float64)
     return same @ f.weights.ravel()
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted machine beside the representer theorem, c_i = -(w_i/2γn) u_i, u_i ∈ ∂Φ(y_i, f_i).
+    """A fitted model and the representer theorem, c_i = -(w_i/2γn) u_i, u_i ∈ ∂Φ(y_i, f_i).
 
     f_i = f(x_i), plus the bias of a classifier or the log of the mean count; `u` are the slopes
-    that the fitted c asks for; `residual` is max |K(c - c_fix)|, where c_fix takes its
+    that correspond to the fitted c; `residual` is max |K(c - c_fix)|, where c_fix takes its
     slopes from the loss.
     """
 
@@ -76,7 +76,8 @@ def representer_data(n: int = 200, penalty: float = 2e-3) -> list[Fit]:
     """Four losses on the coal data, one of them also with weights; two on the banana data."""
     X, y = coal_counts()
     B, labels = banana_sample(n)
-    recent = np.exp((X[:, 0] - X.max()) / 40.0)  # a year weighs 1/e of one 40 years later
+    # a year has 1/e of the weight of the year 40 years later
+    recent = np.exp((X[:, 0] - X.max()) / 40.0)
     names = {"squared": "squared", "huber": "huber", "poisson_log": "poisson_log"}
     losses = names | {"quantile 0.9": hplus.Quantile(0.9)}
     fits = [
@@ -95,7 +96,7 @@ def _fit(name: str, machine: Any, X: Floats, y: Floats, weights: Floats | None =
     values = machine.function_(X).ravel()
     f = values + getattr(machine, "intercept_", 0.0)
     u = -coefficients_at(machine.function_, X) / reach
-    # ∂Φ is the interval between the slopes on both sides of f: one number, but at a kink
+    # ∂Φ is the interval between the slopes on both sides of f: one number, except at a kink
     kink = KINK if isinstance(loss, PiecewiseLinear) else 0.0
     nearest = np.clip(u, loss.slope(y, f - kink), loss.slope(y, f + kink))
     fixed = Function(machine.kernel_, X, -reach * nearest)
@@ -121,10 +122,10 @@ def descent_data(iterations: int = 250, penalty: float = 2e-2) -> list[Descent]:
 def _descend(name: str, iterations: int, penalty: float) -> Descent:
     X, y = coal_counts()
     machine = KernelRegressor(YEARS, name, penalty).fit(X, y)
-    # 1 for all but counts, which are learned as multiples of their mean
+    # 1, except for counts, which are learned as multiples of their mean
     mean = float(np.exp(machine.intercept_))
     risk = Risk(as_loss(name), y / mean, np.full(len(X), mean / len(X)), penalty)
-    # η = 1/(max Φ'' · largest eigenvalue of K/n + 2γ), with Φ'' on the way from 0 to f*
+    # η = 1/(max Φ'' · largest eigenvalue of K/n + 2γ), with Φ'' between 0 and f*
     curvature = mean * risk.loss.curvature(y, np.maximum(machine.function_(X), 0.0)).max()
     step = 1.0 / (curvature * np.linalg.eigvalsh(YEARS(X) / len(X))[-1] + 2.0 * penalty)
     f, P = Function(YEARS, X, np.zeros(len(X))), []
@@ -149,10 +150,10 @@ def updates_data(step: float = 0.8, penalty: float = 0.1) -> list[tuple[float, f
 
 @dataclass(frozen=True)
 class Svm:
-    """One cost c of ½‖f‖² + (c/n) Σ (1 - y_i(f(x_i) + b))₊, answered by two solvers.
+    """One cost c of ½‖f‖² + (c/n) Σ (1 - y_i(f(x_i) + b))₊, solved by two solvers.
 
-    `primal` is P of the interior point method, `dual` is D of libsvm's α (n,); `bias` follows the
-    free α, or else is the middle of `biases`, the interval of the b that are optimal.
+    `primal` is P of the interior point method, `dual` is D of libsvm's α (n,); `bias` is
+    computed from the free α, or else is the midpoint of `biases`, the interval of optimal b.
     """
 
     cost: float
@@ -193,8 +194,8 @@ def _svm(cost: float, X: Floats, y: Floats) -> Svm:
 def closure_data(n: int = 40) -> list[tuple[str, str, int, float]]:
     """Rule, kernel, number of features and max |φ(w)·φ(x) - k(w, x)| on n points.
 
-    φ is what the proof of the rule makes of φ₁ and φ₂; Gaussian and Laplace kernels, which have
-    no finite φ on the plane, take the root of their Gram matrix.
+    φ is constructed from φ₁ and φ₂ as in the proof of the rule; Gaussian and Laplace kernels, which
+    have no finite φ on the plane, use a root of their Gram matrix.
     """
     X, rows = banana_sample(n, seed=1)[0], np.arange(float(n))[:, None]
     linear, poly, smooth, rough = hplus.Linear(), hplus.Polynomial(2), PLANE, Laplace(1.0)
@@ -232,9 +233,9 @@ def finite_data() -> list[tuple[Function, Floats, float]]:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The operator e -> ∫ k(·, z) e(z) dz on [0, 1], seen at q nodes x.
+    """The operator e -> ∫ k(·, z) e(z) dz on [0, 1], evaluated at q nodes x.
 
-    `values` are the λ_i (q,), `functions` the e_i(x), one a column; `errors[m]` is the largest
+    `values` are the λ_i (q,), `functions` the e_i(x), one per column; `errors[m]` is the largest
     |k - Σ_{i<=m} λ_i e_i e_i| at the nodes; `double` is ∬ k² in closed form, equal to Σ λ_i².
     """
 
@@ -280,10 +281,10 @@ def laplace_eigenvalues(scale: float, count: int) -> Floats:
 
 
 def ridge_data(penalties: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1)) -> list[tuple[float, ...]]:
-    """γ, γn and three largest differences of predictions.
+    """γ, γn and the largest differences between predictions in three comparisons.
 
-    hplus with penalty γ to scikit-learn's KernelRidge with alpha = γn, and with alpha = γ, both
-    on the coal data; its linear kernel to Ridge on the columns, on the banana data.
+    hplus with penalty γ against scikit-learn's KernelRidge with alpha = γn and with alpha = γ,
+    both on the coal data; the linear kernel against Ridge on the columns, on the banana data.
     """
     return [_differences(penalty) for penalty in penalties]
 
@@ -291,7 +292,7 @@ def ridge_data(penalties: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1)) -> list[tu
 def _differences(penalty: float) -> tuple[float, ...]:
     (X, y), (B, labels) = coal_counts(), banana_sample(200)
     ours = KernelRegressor(YEARS, penalty=penalty).fit(X, y).predict(X)
-    # years from the middle one: the peer's |x|² + |z|² - 2x·z rounds at 1e-9 on plain years
+    # centred years: |x|² + |z|² - 2x·z in KernelRidge has errors of 1e-9 on plain years
     Z, peer = X - X.mean(), KernelRidge(kernel="rbf", gamma=0.5 / DECADE**2)
     peers = [peer.set_params(alpha=a).fit(Z, y).predict(Z) for a in (penalty * len(X), penalty)]
     linear = KernelRegressor(hplus.Linear(), penalty=penalty).fit(B, labels).predict(B)

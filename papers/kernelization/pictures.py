@@ -1,4 +1,4 @@
-"""The pictures of the report: every `draw_*` takes what a `*_data` function gave, and a figure."""
+"""The figures of the report: `draw_*` functions take the result of a `*_data` function."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ COLOURS = {
     "squared": BLUE, "huber": ORANGE, "poisson_log": GREEN, "quantile 0.9": RED,
     "logistic": "#9a5ea1", "hinge": "black",
 }  # fmt: skip
-"""One colour for each loss, in every picture."""
+"""One colour for each loss, in every figure."""
 
 
 def draw_representer(fits: list[Fit], figure: Any) -> None:
-    """Fitted coefficients, as dots, on the curve that the theorem asks for."""
+    """Fitted coefficients, as dots, on the curve that the theorem predicts."""
     figure.set_size_inches(11, 6.6)
     shown = [fit for fit in fits if fit.name in COLOURS]
     for ax, fit in zip(figure.subplots(2, 3).ravel(), shown, strict=True):
@@ -45,7 +45,7 @@ def draw_representer(fits: list[Fit], figure: Any) -> None:
 
 
 def draw_coal(fits: list[Fit], figure: Any) -> None:
-    """What four losses learn from the same counts."""
+    """Fits of the same counts with four losses."""
     figure.set_size_inches(9, 4.4)
     ax, (X, y) = figure.subplots(), coal_counts()
     ax.scatter(X[:, 0], y, s=14, color=GREY, label="counts")
@@ -73,7 +73,7 @@ def draw_updates(steps: list[tuple[float, float, Function]], figure: Any) -> Non
 
 
 def draw_descent(descents: list[Descent], figure: Any) -> None:
-    """Objective minus optimum on a log scale, as far as rounding lets it be seen."""
+    """Objective minus optimum on a log scale, down to rounding errors."""
     figure.set_size_inches(7.5, 4.4)
     ax = figure.subplots()
     for d in descents:

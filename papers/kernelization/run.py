@@ -1,4 +1,4 @@
-"""Theorems on kernels at work: compute, draw, and write `results.md` with its pictures."""
+"""Theorems on kernels: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
     with rc_context(STYLE), threadpool_limits(1):  # the matrices are small
         write(HERE, parser.parse_args().out, SECTIONS, {})

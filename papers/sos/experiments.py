@@ -1,6 +1,6 @@
-"""The numbers of the report: every `*_data` function computes, none draws, all are seeded.
+"""The numbers of the report, computed by `*_data` functions with fixed seeds.
 
-Regression in the three cones is here, the rest in `likelihoods.py` and `quantiles.py`.
+This module has regression in the three cones; see also `likelihoods.py` and `quantiles.py`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hplus.tuning.scales import held_out_squares
 Floats = NDArray[np.float64]
 
 PENALTY, NUGGET, NOISE, N = 0.01, 0.01, 0.5, 50
-"""λ, the nugget of the kernel, the noise's standard deviation and the number of points."""
+"""λ, the nugget of the kernel, the standard deviation of the noise and the number of points."""
 
 SCALES = (0.25, 0.75)
 CONES = ("Full", "Diagonal", "Paper")
 
 GRID = np.linspace(-5.0, 5.0, 1001)
-"""Where functions are compared: no data point is among them, so that none meets the nugget."""
+"""Where functions are compared; it contains no data point, where the nugget would matter."""
 
 
 def truth(x: Floats) -> Floats:
@@ -54,12 +54,12 @@ def cone_of(name: str, penalty: float, n: int) -> Cone:
 
 
 def error_of(f: Floats) -> float:
-    """The root mean square distance on the grid to max(truth, 0), the best that is possible."""
+    """The RMS distance on the grid to max(truth, 0), the best non-negative function."""
     return float(np.sqrt(np.mean((f - np.maximum(truth(GRID), 0.0)) ** 2)))
 
 
 def ridge(X: Floats, y: Floats, scale: float, penalty: float) -> Floats:
-    """The same objective over all of H', the space of k², on the grid: no constraint."""
+    """The unconstrained minimiser in H', the space of k², on the grid."""
     machine = KernelRegressor(kernel_of(scale).squared(), penalty=penalty / len(y))
     return machine.fit(X, y).predict(GRID[:, None])
 
@@ -77,7 +77,7 @@ class Figure:
 
 
 def figure_data(n: int = N, scales: Sequence[float] = SCALES, seed: int = 0) -> list[Figure]:
-    """The same draw for each scale."""
+    """One panel per scale, with the same draw."""
     X, y = sample(n, seed)
     return [_figure(scale, X, y) for scale in scales]
 
@@ -131,7 +131,7 @@ def _cone_fits(scale: float, cone: str, data: list[tuple[Floats, Floats]]) -> Co
 class Cases:
     """Random α and Gram matrices of n points: how often each condition holds.
 
-    `both` counts the cases where α >= 0 and GA ⪰ 0 say the same.
+    `both` counts the cases where α >= 0 and GA ⪰ 0 agree.
     """
 
     n: int
@@ -158,7 +158,7 @@ def _cases(n: int, cases: int, rng: np.random.Generator) -> Cases:
 
 
 def conditions(G: Floats, alpha: Floats) -> tuple[bool, bool]:
-    """Has GA no negative eigenvalue? Is GA + AG ⪰ 0? A = diag(α), G ≻ 0."""
+    """Whether GA has no negative eigenvalue, and whether GA + AG ⪰ 0; A = diag(α), G ≻ 0."""
     # GA and LᵀAL have the same eigenvalues for G = LLᵀ
     L = np.linalg.cholesky(G)
     product = np.linalg.eigvalsh(L.T @ (alpha[:, None] * L))
@@ -168,7 +168,7 @@ def conditions(G: Floats, alpha: Floats) -> tuple[bool, bool]:
 
 @dataclass(frozen=True)
 class Selection:
-    """The mean held-out loss (scales, penalties) of the full cone, and the data they are from."""
+    """The mean held-out loss (scales, penalties) of the full cone, and the data used."""
 
     X: Floats
     y: Floats
@@ -179,7 +179,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Choice:
-    """A scale and a penalty, how they were found, their held-out loss, and the fit on the grid."""
+    """A scale and a penalty, how they were chosen, their held-out loss, and the fit on the grid."""
 
     name: str
     scale: float
@@ -205,9 +205,9 @@ def selection_data(
 
 
 def _held_out(scale: float, X: Floats, y: Floats, penalties: Floats, splits: int = 4) -> Floats:
-    """The mean squared error on held-out fifths for penalties from strong to weak.
+    """The mean squared error in 5-fold cross-validation, for penalties from strong to weak.
 
-    The average over several ways to split the rows in fifths.
+    Averaged over several random splits.
     """
     n, k, rng = len(y), kernel_of(scale), np.random.default_rng(0)
     cones = [Full(0.0, 2.0 * penalty / n) for penalty in penalties.tolist()]

@@ -19,7 +19,7 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
 from hplus import Density, Full, Gaussian, HeteroscedasticRegressor, SumOfSquares
-from hplus.solvers.squares import feature_map, learn, likelihood
+from hplus.solvers.sos.learning import feature_map, learn, likelihood
 
 Floats = NDArray[np.float64]
 Sample = tuple[Floats, Floats]
@@ -51,9 +51,9 @@ def noisy_sample(n: int, seed: int) -> Sample:
 
 @dataclass(frozen=True)
 class NoiseModel:
-    """Negative log-likelihoods a point, each (draws,): `held_out` on fifths, `fresh` on new points.
+    """Negative log-likelihoods per point (draws,): `held_out` in 5 folds, `fresh` on new points.
 
-    `mean` and `noise` are those learned from the first draw, on a grid of [0, 1].
+    `mean` and `noise` are learned from the first draw, on a grid of [0, 1].
     """
 
     name: str
@@ -66,7 +66,7 @@ class NoiseModel:
 def noise_data(
     draws: int = 5, n: int = 80, settings: Sequence[tuple[float, float, float]] = NOISE_SETTINGS
 ) -> list[NoiseModel]:
-    """The truth, a noise level that is learned, and a Gaussian process with a constant one."""
+    """The truth, a learned noise level, and a Gaussian process with a constant noise level."""
     samples, fresh = [noisy_sample(n, seed) for seed in range(draws)], noisy_sample(20_000, 1000)
     machines = [HeteroscedasticRegressor(Gaussian(s), p, Full(c, c)) for s, p, c in settings]
     candidates: dict[str, Sequence[Any]] = {
@@ -75,13 +75,13 @@ def noise_data(
         "Gaussian process, one noise level": [_process()],
     }
     with warnings.catch_warnings():
-        # of the Gaussian process, which ends at a bound where a fold shows no signal
+        # the Gaussian process ends at a bound where a fold shows no signal
         warnings.filterwarnings("ignore", "The optimal value found")
         return [_noise_model(name, models, samples, fresh) for name, models in candidates.items()]
 
 
 class Truth:
-    """What the data were drawn from, with the methods of a model."""
+    """The distribution of the data, with the methods of a model."""
 
     def fit(self, X: Floats, y: Floats) -> Truth:
         return self
@@ -143,7 +143,7 @@ def true_log_density(x: Floats) -> Floats:
 
 
 def expected_log_density(log_density: LogDensity) -> float:
-    """∫ p log q for the truth p: the mean over infinitely many fresh points."""
+    """∫ p log q for the truth p: the expectation over new points."""
     return float(np.exp(true_log_density(WIDE)) @ log_density(WIDE) * (WIDE[1] - WIDE[0]))
 
 
@@ -185,13 +185,13 @@ def bumps_density(x: Floats, variance: float) -> LogDensity:
         return np.exp(-0.5 * (s[:, None] - x) ** 2 / variance) / masses
 
     B, weights = bumps(x), np.full(len(x), 1.0 / len(x))
-    for _ in range(2000):  # the expectation-maximisation of a mixture with fixed parts
+    for _ in range(2000):  # EM for a mixture with fixed components
         weights = weights * np.mean(B / (B @ weights)[:, None], axis=0)
     return lambda s: np.log(bumps(s) @ weights) + norm.logpdf(s, 0.0, BASE)
 
 
 def squares_densities(x: Floats, penalties: Sequence[float]) -> dict[str, LogDensity]:
-    """One density for each way to come by a penalty."""
+    """One density for each way to choose the penalty."""
     fits = [squares_density(x, penalty) for penalty in penalties]
     folds = [(x[i], x[o]) for i, o in KFold(5).split(x)]
     unseen = np.array([sum(squares_density(a, p)(b).sum() for a, b in folds) for p in penalties])
@@ -208,7 +208,7 @@ def squares_densities(x: Floats, penalties: Sequence[float]) -> dict[str, LogDen
 
 
 def kernel_density(x: Floats) -> LogDensity:
-    """The bandwidth is that of the largest likelihood on held-out fifths."""
+    """The bandwidth maximises the likelihood in 5-fold cross-validation."""
     search = GridSearchCV(KernelDensity(), {"bandwidth": np.geomspace(0.05, 1.0, 30)}, cv=KFold(5))
     best = search.fit(x[:, None]).best_estimator_
     return lambda s: best.score_samples(s[:, None])
@@ -221,17 +221,17 @@ def mixture_density(x: Floats) -> LogDensity:
 
 
 def default_density(x: Floats) -> LogDensity:
-    """The field of `Density`, with its defaults."""
+    """`Density` with its defaults."""
     model = Density(random_state=0).fit(x[:, None])
     return lambda s: np.log(model.predict(s[:, None]))
 
 
 @dataclass(frozen=True)
 class DensityModel:
-    """What is expected of the log density of a fresh point, (draws,); the first draw's density.
+    """The expected log density of a new point, (draws,), and the density of the first draw.
 
-    `truth` is the truth's own, `alike` (draws,) tells which draws are as lucky as the one of
-    [marteau2020].
+    `truth` is that of the true density, `alike` (draws,) says which draws are as lucky as the one
+    of [marteau2020].
     """
 
     name: str
@@ -243,13 +243,13 @@ class DensityModel:
 
 
 LUCKY = -1.459
-"""What non-negative weights on k reach at least on draws like that of [marteau2020]: -1.458."""
+"""The score of non-negative weights on k on draws like that of [marteau2020]: -1.458."""
 
 
 def density_data(
     draws: int = 300, n: int = 80, penalties: Sequence[float] = DENSITY_PENALTIES
 ) -> list[DensityModel]:
-    """Every model learns from the same draws."""
+    """Every model on the same draws."""
     samples = [density_sample(n, seed) for seed in range(draws)]
     fits = [_all_densities(x, penalties) for x in samples]
     scores = {

@@ -1,4 +1,4 @@
-"""The pictures of the report: every `draw_*` takes what a `*_data` function gave, and a figure."""
+"""The figures of the report: `draw_*` functions take the result of a `*_data` function."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from quantiles import LEVELS, Quantiles
 
 BLUE, ORANGE, GREEN, RED, GREY = "#0072b2", "#e69f00", "#009e73", "#d55e00", "#8c8c8c"
 COLOURS = {"Full": BLUE, "Diagonal": GREEN, "Paper": RED}
-"""One colour for each cone, in every picture."""
+"""One colour for each cone, in every figure."""
 
 
 def draw_figure(figures: list[Figure], figure: Any) -> None:
-    """Figure 1 of the paper, with ridge regression and the stretches where it is negative."""
+    """Figure 1 of the paper, with ridge regression and where it is negative."""
     figure.set_size_inches(11, 4.8)
     panels = figure.subplots(1, 2, sharey=True)
     for ax, item in zip(panels, figures, strict=True):
@@ -90,7 +90,7 @@ def draw_inequality(cases: list[Cases], figure: Any) -> None:
 
 
 def draw_selection(choices: list[Choice], figure: Any) -> None:
-    """The held-out loss over scale and penalty, the choice in it, and the fit it leads to."""
+    """The held-out loss over scale and penalty, the chosen pair, and its fit."""
     figure.set_size_inches(11, 4.6)
     left, right = figure.subplots(1, 2)
     s, best = choices[-1].selection, choices[-1]
@@ -113,7 +113,7 @@ def draw_selection(choices: list[Choice], figure: Any) -> None:
 
 
 def draw_noise(models: list[NoiseModel], figure: Any) -> None:
-    """Mean and band of two standard deviations, where noise is learned and where it is constant."""
+    """Mean and a band of two standard deviations, with learned and with constant noise."""
     figure.set_size_inches(11, 4.6)
     panels, (X, y) = figure.subplots(1, 2, sharey=True), noisy_sample(80, 0)
     m, s = true_mean(UNIT), true_noise(UNIT)
@@ -142,7 +142,7 @@ DENSITIES = (
 
 
 def draw_density(models: list[DensityModel], figure: Any) -> None:
-    """The densities of the first draw, and what every draw lost to the truth."""
+    """The densities of the first draw, and the loss of every draw relative to the truth."""
     figure.set_size_inches(11, 4.6)
     left, right = figure.subplots(1, 2)
     shown = [model for model in models if model.name in DENSITIES]
@@ -169,7 +169,7 @@ def draw_density(models: list[DensityModel], figure: Any) -> None:
 
 
 def draw_quantiles(fits: list[Quantiles], figure: Any) -> None:
-    """Learned together and one by one: where curves cross or are negative is marked."""
+    """Quantiles learned together and one by one; crossings and negative values are marked."""
     figure.set_size_inches(11, 7.6)
     shades = ("#9ecae1", "#4292c6", "#08306b", "#4292c6", "#9ecae1")
     panels = figure.subplots(2, 2, sharey="row", sharex="row")

@@ -33,12 +33,12 @@ class Quantiles:
 
 
 def crossings(values: Floats) -> int:
-    """At how many points of the grid some quantile is above the next one."""
+    """The number of grid points at which a quantile is above the next one."""
     return int(np.any(np.diff(values, axis=1) < 0.0, axis=1).sum())
 
 
 def fan_sample(n: int, seed: int) -> Sample:
-    """Targets around a wave, the wider spread the larger x is, shapes (n, 1) and (n,)."""
+    """Targets around a wave, with a spread that grows with x, shapes (n, 1) and (n,)."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(0.0, 10.0, n)
     return x[:, None], 2.0 * np.sin(x) + (0.2 + 0.2 * x) * rng.normal(size=n)
@@ -85,7 +85,7 @@ def _pinball(model: KernelRegressor, X: Floats, y: Floats) -> float:
 def _best(
     models: Sequence[Any], X: Floats, y: Floats, loss: Callable[[Any, Floats, Floats], float]
 ) -> tuple[Any, float]:
-    """The model of the smallest mean loss on held-out fifths, fitted on all rows, and that loss."""
+    """The model with the smallest cross-validated loss, fitted to all rows, and that loss."""
     folds = list(KFold(5, shuffle=True, random_state=0).split(X))
     losses = [
         float(np.mean([loss(model.fit(X[i], y[i]), X[o], y[o]) for i, o in folds]))

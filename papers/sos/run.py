@@ -1,4 +1,4 @@
-"""Sums of squares at work: compute, draw, and write `results.md` with its pictures."""
+"""Sums of squares: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ def _quantiles(q: qu.Quantiles) -> Iterable[Any]:
 
 SECTIONS = (
     Section("figure", ex.figure_data,
-            "σ | truth < 0 | ridge < 0 | ours < 0 | error of ridge | of max(ridge, 0) | of ours "
+            "σ | truth < 0 | ridge < 0 | hplus < 0 | error: ridge | max(ridge, 0) | hplus "
             "| relative gap", _figure, {"figure": pic.draw_figure}),
     Section("cones", ex.cones_data, "σ | cone | objective | error | CPU seconds | relative gap",
             _cones, {"cones": pic.draw_cones}),
     Section("inequality", ex.inequality_data,
-            "n | cases | α ≥ 0 | eig(GA) ≥ 0 says the same | GA + AG ⪰ 0",
+            "n | cases | α ≥ 0 | eig(GA) ≥ 0 agrees | GA + AG ⪰ 0",
             _inequality, {"inequality": pic.draw_inequality}),
     Section("selection", ex.selection_data, "choice | σ | λ | held-out loss | error",
             _selection, {"selection": pic.draw_selection}),
     Section("noise", lk.noise_data,
-            "model | draw 1 | 2 | 3 | 4 | 5 | mean of draws | fresh points, mean of draws",
+            "model | draw 1 | 2 | 3 | 4 | 5 | mean | new points, mean",
             _noise, {"noise": pic.draw_noise}),
     Section("density", lk.density_data,
-            "model | mean of draws | lost to the truth | best draw | draws ≥ -0.92 "
+            "model | mean | truth minus mean | best draw | draws ≥ -0.92 "
             "| mean of draws like that of [marteau2020]",
             _density, {"density": pic.draw_density}),
     Section("quantiles", qu.quantiles_data,
@@ -87,7 +87,7 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
     with rc_context(STYLE), threadpool_limits(1):  # the matrices are small
         write(HERE, parser.parse_args().out, SECTIONS, {})

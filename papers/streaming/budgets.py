@@ -1,4 +1,4 @@
-"""Labels from a stream: regret, budgets, tuning; `*_data` functions compute and are seeded."""
+"""Classification from a stream: regret, budgets, tuning; `*_data` functions have fixed seeds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Ints = NDArray[np.int64]
 
 
 def shuffled(seed: int) -> tuple[Floats, Ints]:
-    """The points of banana in a random order."""
+    """The banana points in random order."""
     data = banana()
     assert data.y is not None
     order = np.random.RandomState(seed).permutation(len(data.X))
@@ -48,9 +48,9 @@ def shuffled(seed: int) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True)
 class Regret:
-    """Σ Φ_t(f_t) - Σ Φ_t(f*) after each of T examples, shape (T,), with what bounds it.
+    """Σ Φ_t(f_t) - Σ Φ_t(f*) after each of T examples, shape (T,), and its bound.
 
-    f* minimises the mean hinge loss plus penalty‖f*‖²; the step is ‖f*‖/√T, the best for it.
+    f* minimises the mean hinge loss plus penalty‖f*‖²; the step size is ‖f*‖/√T.
     """
 
     penalty: float
@@ -64,7 +64,7 @@ class Regret:
 def regret_data(
     penalties: Sequence[float] = (1e-2, 1e-3, 1e-4), events: int = 5300
 ) -> list[Regret]:
-    """The online kernel machine on banana, every example kept, against batch optima."""
+    """An online kernel classifier on banana that keeps every example, against batch optima."""
     X, y = shuffled(0)
     return [_regret(penalty, X[:events], y[:events]) for penalty in penalties]
 
@@ -77,10 +77,10 @@ def _regret(penalty: float, X: Floats, y: Ints) -> Regret:
         np.maximum(1.0 - y * best.decision_function(X), 0),
     )
     step, budget = norm / np.sqrt(T), Unlimited()
-    machine = build(
+    learner = build(
         supervised_rule(loss_part(Hinge()), FixedStep(step), 0.0, budget), kernel, 2, budget
     )
-    z = machine.learn(np.array(X), y.astype(np.float64), np.ones(T))
+    z = learner.learn(np.array(X), y.astype(np.float64), np.ones(T))
     losses = np.maximum(1.0 - y * z, 0.0)
     # ‖f*‖²/2η + ηt/2 for slopes and kernels of size 1, which is ‖f*‖√T at t = T
     bound = 0.5 * norm**2 / step + 0.5 * step * np.arange(1, T + 1)
@@ -89,10 +89,10 @@ def _regret(penalty: float, X: Floats, y: Ints) -> Regret:
 
 @dataclass(frozen=True)
 class Kept:
-    """One budget on one set: accuracies (shuffles,) on test rows and along the pass.
+    """One budget on one data set: accuracies (shuffles,) on test rows and during the pass.
 
-    `progressive` is empty for a batch fit, both for what was not run; `atoms` counts weights for
-    features.
+    `progressive` is empty for a batch fit, and both are empty for what was not run; with random
+    features, `atoms` is the number of weights.
     """
 
     data: str
@@ -104,7 +104,7 @@ class Kept:
 
 
 def budgets_of(size: int) -> dict[str, Any]:
-    """Every budget with so many weights, but for the first."""
+    """All budgets, with this many weights except for the first."""
     return {
         "none": None,
         f"Oldest({size})": Oldest(size),
@@ -118,7 +118,7 @@ def budgets_of(size: int) -> dict[str, Any]:
 
 
 def budgets_data(shuffles: int = 5, size: int = 100, folder: Path | None = None) -> list[Kept]:
-    """Banana and a9a, which is not bundled: without its folder one row says so."""
+    """Banana and a9a, which is not bundled: without its folder, one row says so."""
     nothing = np.zeros(0)
     missing = Kept("a9a", "not run: give --data FOLDER", nothing, nothing, np.nan, np.nan)
     return [*_banana(shuffles, size), *([missing] if folder is None else _a9a(folder))]
@@ -133,9 +133,9 @@ def _banana(shuffles: int, size: int) -> list[Kept]:
 
 
 def streaming(kernel: Any, step: Any, budget: Any) -> StreamingClassifier:
-    """The classifier for a budget; Forgetron, a perceptron, has steps of size 1.
+    """The classifier for a budget; Forgetron, a perceptron, has step size 1.
 
-    No average where atoms are dropped: it would lose what they have been to it.
+    Functions are not averaged if atoms are dropped, because the average would lose them, too.
     """
     if isinstance(budget, Forgetron):
         return StreamingClassifier(kernel, "perceptron", step=FixedStep(1.0), budget=budget)
@@ -144,11 +144,11 @@ def streaming(kernel: Any, step: Any, budget: Any) -> StreamingClassifier:
 
 
 Rows = tuple[Floats, Ints, Floats, Ints]
-"""X and y to learn from, X and y to be tested on."""
+"""Training X and y, test X and y."""
 
 
 def _kept(data: str, name: str, model: StreamingClassifier, sets: Sequence[Rows]) -> Kept:
-    model.fit(sets[0][0][:2], [-1, 1])  # compiled before the clock starts
+    model.fit(sets[0][0][:2], [-1, 1])  # compile before the timing starts
     accuracy, progressive, seconds = [], [], []
     for X, y, X_test, y_test in sets:
         model, begun = clone(model), time.process_time()
@@ -172,7 +172,7 @@ def _batch(data: str, model: Any, sets: Sequence[Rows]) -> Kept:
 
 
 TRIED = [(scale, step) for scale in (3.0, 4.0, 6.0) for step in (4.0, 8.0, 16.0, 32.0, 64.0)]
-"""Scales and steps of which the best on a held-out fifth of a9a's training rows is taken."""
+"""Candidate scales and step sizes; the best on a held-out fifth of a9a's training rows is used."""
 
 
 def _a9a(folder: Path, size: int = 500) -> list[Kept]:
@@ -205,7 +205,7 @@ def _read(path: Path) -> tuple[Floats, Ints]:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The share of wrong labels along a pass, for one decay λ and every step η, shape (steps,)."""
+    """The share of wrong labels during a pass, for one decay λ and each step size η, (steps,)."""
 
     decay: float
     steps: Floats
@@ -217,7 +217,7 @@ def tuning_data(
     decays: Sequence[float] = (0.0, 1e-4, 1e-3, 1e-2, 1e-1),
     events: int = 5300,
 ) -> list[Tuned]:
-    """Fixed steps on banana, at most 100 atoms."""
+    """Fixed step sizes on banana, with at most 100 atoms."""
     X, y = shuffled(0)
     kernel, budget = Gaussian(0.5), KOMP(0.1, 100, relative=True)
 

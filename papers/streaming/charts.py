@@ -1,4 +1,4 @@
-"""The pictures of what is proved, and of labels: every `draw_*` takes what a `*_data` gave."""
+"""Figures of the theorems and of classification: `draw_*` functions take a `*_data` result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED
 from theorem import Atoms, Decay, PseudoGradient, Update
 
 SHADES = ("#08306b", "#2171b5", "#4292c6", "#6baed6", "#9ecae1", "#c6dbef")
-"""From the largest to the smallest, where lines are in order."""
+"""Colours for lines in order, from the largest to the smallest."""
 
 
 def draw_gradients(forms: list[PseudoGradient], figure: Any) -> None:
@@ -36,7 +36,7 @@ def draw_gradients(forms: list[PseudoGradient], figure: Any) -> None:
 
 
 def draw_theorem(runs: list[Decay], figure: Any) -> None:
-    """What is left of the risk against η·events, and where it settles against η and α."""
+    """The excess risk against η·events, and its final level against η and α."""
     figure.set_size_inches(12, 4.4)
     left, middle, right = figure.subplots(1, 3, width_ratios=(3, 2, 2))
     least = min(run.share for run in runs)
@@ -66,7 +66,7 @@ def draw_theorem(runs: list[Decay], figure: Any) -> None:
 
 
 def _label(ax: Any, places: Any) -> None:
-    """These places on a logarithmic axis and no others."""
+    """Put ticks at these values of a logarithmic axis only."""
     ax.set_xticks(places, [f"{place:g}" for place in places])
     ax.xaxis.set_minor_locator(NullLocator())
 
@@ -89,7 +89,7 @@ def draw_atoms(curves: list[Atoms], figure: Any) -> None:
 
 
 def draw_updates(updates: list[Update], figure: Any) -> None:
-    """A panel for each update: the bump of every atom, and their sum."""
+    """One panel per update: the bump of every atom, and their sum."""
     figure.set_size_inches(12, 3.9)
     panels = figure.subplots(1, len(updates), sharey=True)
     seen: list[Update] = []
@@ -110,7 +110,7 @@ def draw_updates(updates: list[Update], figure: Any) -> None:
 
 
 def draw_regret(runs: list[Regret], figure: Any) -> None:
-    """Regret along the stream, a panel for each optimum, below what bounds it."""
+    """Regret along the stream and its bound, one panel per optimum."""
     figure.set_size_inches(4 * len(runs), 4.2)
     panels = figure.subplots(1, len(runs), sharey=True, squeeze=False)[0]
     for ax, run in zip(panels, runs, strict=True):
@@ -126,7 +126,7 @@ def draw_regret(runs: list[Regret], figure: Any) -> None:
 
 
 def draw_budgets(kept: list[Kept], figure: Any) -> None:
-    """Accuracy on test rows and along the pass; the line is the batch fit's."""
+    """Accuracy on test rows and during the pass; the line is the batch fit."""
     kept = [item for item in kept if len(item.accuracy)]
     names = list(dict.fromkeys(item.data.split(",")[0] for item in kept))
     figure.set_size_inches(6.5 * len(names), 4.4)
@@ -150,7 +150,7 @@ def draw_budgets(kept: list[Kept], figure: Any) -> None:
 
 
 def draw_tuning(rows: list[Tuned], figure: Any) -> None:
-    """The share of wrong labels along a pass, by step and decay."""
+    """The share of wrong labels during a pass, by step size and decay."""
     figure.set_size_inches(7.5, 4.4)
     ax = figure.subplots()
     wrong = np.array([row.wrong for row in rows])

@@ -1,4 +1,4 @@
-"""Rates of events from a stream: every `*_data` function computes, none draws, all are seeded."""
+"""Rates of events from a stream, computed by `*_data` functions with fixed seeds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hplus.datasets import curry
 from hplus.evaluation import gain, paired, thin
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.streaming.machine import Machine, start, start_grid
-from hplus.streaming.nodes import grid_for, nodes_within
-from hplus.streaming.rules import IDENTITY, IN_F, PROCESS
+from hplus.streaming.engine.learner import Learner as Stream
+from hplus.streaming.engine.learner import start, start_grid
+from hplus.streaming.engine.nodes import grid_for, nodes_within
+from hplus.streaming.engine.rules import IDENTITY, IN_F, PROCESS
 from hplus.streaming.settings import budget_part, method_part, rule, step_part
 from hplus.streaming.steps import RootStep
 from hplus.windows import Window
@@ -35,7 +36,7 @@ SIDE = 14
 FEW = KOMP(0.1, 45, relative=True)
 KEPT = KOMP(0.1, SIDE**2, relative=True)
 FINE = KOMP(0.03, SIDE**2, relative=True)
-"""What the statistic of Refit is kept with: an error in it is an error in what is solved."""
+"""The budget of Refit, with a small tolerance: an error in its atoms affects the solution."""
 
 ON_A_LINE: dict[str, Build] = {
     "SPPPOT, log": lambda window, k: StreamingIntensity(window, k, SPPPOT(), FEW),
@@ -48,7 +49,7 @@ ON_A_LINE: dict[str, Build] = {
     "square": lambda window, k: Intensity(window, model="square"),
     "sos": lambda window, k: Intensity(window, model="sos"),
 }
-"""Every way to learn the distance; the last two learn their own kernel from all events."""
+"""All methods for the distance; the last two learn their own kernel from all events."""
 
 IN_THE_PLANE: dict[str, Build] = {
     "SPPPOT": lambda window, k: StreamingIntensity(window, k, SPPPOT(), KEPT),
@@ -59,22 +60,22 @@ IN_THE_PLANE: dict[str, Build] = {
 
 
 def distances(season: int | None = SEASON) -> Floats:
-    """How far from the hoop Curry shot, in feet and in the order of the file, shape (n, 1)."""
+    """The distances of Curry's shots from the hoop, in feet and in file order, shape (n, 1)."""
     X = np.hypot(*curry(season).X.T)[:, None]
     return X[LINE.contains(X)]
 
 
 def loss_of(model: Any, X: Floats) -> float:
-    """-mean log f + ∫f over held-out events, f of mean 1 on the window."""
+    """-mean log f + ∫f over held-out events, with f scaled to mean 1 on the window."""
     return 1.0 - gain(model, X)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """One method: losses (splits,) on held-out fifths, and what it learned from all events.
+    """One method: losses (splits,) on held-out fifths, and its fit of all events.
 
-    `to_offline` is the mean and standard error of the losses less the offline optimum's on the
-    same splits, NaN if it is not among the methods; `weights` is how many numbers are kept, None
+    `to_offline` is the mean and standard error of the difference from the offline optimum's losses
+    on the same splits, NaN if it is not among the methods; `weights` is the number of weights, None
     for a batch fit; `density` is f/∫f on the grid of `places`.
     """
 
@@ -89,13 +90,13 @@ class Fit:
 
 
 def curry_data(splits: int = 10, methods: Sequence[str] = tuple(ON_A_LINE)) -> list[Fit]:
-    """How far from the hoop: one pass over random four fifths of a season."""
+    """Shot distances: one pass over a random four fifths of a season."""
     chosen = {name: ON_A_LINE[name] for name in methods}
     return _fits(distances(), LINE, LINE_KERNEL, chosen, splits, cells=1001)
 
 
 def court_data(splits: int = 3, methods: Sequence[str] = tuple(IN_THE_PLANE)) -> list[Fit]:
-    """Where on the court."""
+    """Shot locations on the court."""
     shots, chosen = curry(SEASON), {name: IN_THE_PLANE[name] for name in methods}
     assert shots.window is not None
     return _fits(shots.X, shots.window, COURT_KERNEL, chosen, splits, cells=200)
@@ -122,7 +123,7 @@ def _fit(name: str, model: Any, X: Floats, losses: Floats, offline: Floats, cell
     places = tuple(np.linspace(a, b, cells) for a, b in zip(low, high, strict=True))
     nodes = np.stack(np.meshgrid(*places, indexing="ij"), axis=-1)
     begun = time.process_time()
-    total = model.fit(X).expected_count(model.window)  # Refit solves when it is asked
+    total = model.fit(X).expected_count(model.window)  # Refit solves when a prediction is requested
     seconds = time.process_time() - begun
     rate = model.predict(nodes.reshape(-1, X.shape[1])).reshape(nodes.shape[:-1])
     weights = getattr(model, "n_atoms_", None)
@@ -132,10 +133,10 @@ def _fit(name: str, model: Any, X: Floats, losses: Floats, offline: Floats, cell
 
 @dataclass(frozen=True)
 class Below:
-    """f, of mean 1 at the optimum, at places x, shape (p,), after one pass over the events.
+    """f, with mean 1 at the optimum, at points x, shape (p,), after one pass over the events.
 
-    `below` (checks,) is the share of the window where f < 0 after so many `events`, and
-    `impossible` the number of the stream's own events at which f <= 0 in the end.
+    `below` (checks,) is the share of the window where f < 0 after `events` (checks,) events, and
+    `impossible` the number of training events at which f <= 0 at the end.
     """
 
     name: str
@@ -163,35 +164,35 @@ def negative_data(checks: int = 40) -> list[Below]:
     ]  # fmt: skip
 
 
-def _below(name: str, machine: Machine, X: Floats, checks: int) -> Below:
+def _below(name: str, stream: Stream, X: Floats, checks: int) -> Below:
     x, events, below = np.linspace(0.0, 50.0, 1001)[:, None], 0, []
     counts = []
     for chunk in np.array_split(X, checks):
-        machine.learn(chunk, np.zeros(len(chunk)), np.ones(len(chunk)))
+        stream.learn(chunk, np.zeros(len(chunk)), np.ones(len(chunk)))
         events += len(chunk)
         counts.append(float(events))
-        below.append(float(np.mean(value_of(machine, x) < 0.0)))
-    impossible = int(np.sum(value_of(machine, X) <= 0.0))
-    f, atoms = value_of(machine, x), machine.status.atoms
+        below.append(float(np.mean(value_of(stream, x) < 0.0)))
+    impossible = int(np.sum(value_of(stream, X) <= 0.0))
+    f, atoms = value_of(stream, x), stream.status.atoms
     return Below(name, x[:, 0], f, np.array(counts), np.array(below), impossible, atoms)
 
 
-def value_of(machine: Machine, X: Floats) -> Floats:
+def value_of(stream: Stream, X: Floats) -> Floats:
     """f(X[i]): z, or e^z."""
-    z = machine.values(X)
-    return z if machine.rule.link == IDENTITY else np.exp(z)
+    z = stream.values(X)
+    return z if stream.rule.link == IDENTITY else np.exp(z)
 
 
 REGION, TWICE = Interval(0, 10), Interval(0, 20)
-"""Where the first half of a stream comes from, and where all of it does."""
+"""The region of the first half of a stream, and that of the whole stream."""
 
 
 @dataclass(frozen=True)
 class Outside:
-    """The loss of a method on events of the first region, the second, and its density in the end.
+    """The loss of a method on events of the first and second region, and its final density.
 
-    `losses` (checks, 2) after `events` (checks,); x, density and truth, the density that events
-    come from at the end, have shape (p,).
+    `losses` (checks, 2) after `events` (checks,); x, density and truth, the density of events at
+    the end, have shape (p,).
     """
 
     name: str
@@ -204,7 +205,7 @@ class Outside:
 
 
 def outside_data(events: int = 4000, checks: int = 40) -> list[Outside]:
-    """A grid over the first region, one of as many nodes over both, and a dictionary."""
+    """A grid over the first region, one with as many nodes over both, and SPPPOT."""
     rng = np.random.RandomState(0)
     X = np.concatenate([_two_bumps(rng, events), 10.0 + _two_bumps(rng, events)])
     kernel = Gaussian(0.5)
@@ -222,23 +223,23 @@ def outside_data(events: int = 4000, checks: int = 40) -> list[Outside]:
 
 Density = Callable[[Floats], Floats]
 Learner = tuple[Callable[[Floats], Any], Density, Callable[[], int]]
-"""What learns from a chunk, what its density is now, and how many weights it has."""
+"""A function that learns from a chunk, one that gives the density, one that counts weights."""
 
 
-def _on_grid(machine: Machine, high: float) -> Learner:
-    """PMD on a grid up to `high`; beyond it the density is that of the last node."""
+def _on_grid(stream: Stream, high: float) -> Learner:
+    """PMD on a grid up to `high`; the density is constant beyond the last node."""
     nodes = np.linspace(0.0, 20.0, 2001)
 
     def learn(X: Floats) -> None:
-        machine.learn(X, np.zeros(len(X)), np.ones(len(X)))
+        stream.learn(X, np.zeros(len(X)), np.ones(len(X)))
 
     def density(X: Floats) -> Floats:
-        z = machine.state.rows[0, : machine.size]
-        at, grid = np.minimum(X[:, 0], high), np.linspace(0.0, high, machine.size)
+        z = stream.state.rows[0, : stream.size]
+        at, grid = np.minimum(X[:, 0], high), np.linspace(0.0, high, stream.size)
         total = np.trapezoid(np.exp(np.interp(np.minimum(nodes, high), grid, z)), nodes)
         return np.exp(np.interp(at, grid, z)) / total
 
-    return learn, density, lambda: machine.size
+    return learn, density, lambda: stream.size
 
 
 def _estimated(model: StreamingIntensity) -> Learner:

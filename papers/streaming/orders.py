@@ -1,4 +1,4 @@
-"""Steps of second order beside those of first order, on the same streams in several orders."""
+"""Second-order and first-order steps, on the same streams in several orders."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Orders:
-    """The loss of first and second order along orders of one stream, (orders, checks) each.
+    """Losses of first-order and second-order steps on one stream, (orders, checks) each.
 
-    `steps` says whether both predict by the current function or by the average along the stream.
+    `steps` says whether predictions use the current function or the average along the stream.
 
-    `reached` (orders,) is the first check at which second order is at the loss that first order
-    has at the end, as a share of the events, inf if it never is; `offline` the loss of a batch
-    fit of the same events.
+    `reached` (orders,) is the first check at which second order reaches the final loss of first
+    order, as a share of the events, or inf; `offline` is the loss of a batch fit.
     """
 
     stream: str
@@ -44,7 +43,7 @@ def second_data(
     events: int = 4000,
     seasons: Sequence[int | None] = (2015, None),
 ) -> list[Orders]:
-    """Held-out losses of Curry's distances, one season and all, and a density that is known."""
+    """Held-out losses for Curry's distances, one season and all, and for a known density."""
     names = ["Curry, all seasons" if s is None else f"Curry, {s}-{(s + 1) % 100}" for s in seasons]
     found = []
     for steps, methods in METHODS.items():
@@ -60,10 +59,10 @@ METHODS: dict[str, Pair] = {
     "current": (SPPPOT(RootStep(2.0), average=False), SecondOrder(average=False)),
     "averaged": (SPPPOT(), SecondOrder()),
 }
-"""First order without an average has the best of three steps; all else is the default."""
+"""First order without averaging uses the best of three step sizes; the rest are defaults."""
 
 Paths = tuple[Floats, Floats, float]
-"""Events at each check, losses (2, orders, checks), and the batch fit's."""
+"""Events at each check, losses (2, orders, checks), and the loss of the batch fit."""
 
 
 def _curry_paths(season: int | None, orders: int, checks: int, methods: Pair) -> Paths:

@@ -1,4 +1,4 @@
-"""The pictures of rates: every `draw_*` takes what a `*_data` function gave, and a figure."""
+"""Figures of rates: `draw_*` functions take the result of a `*_data` function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = {
     "SPPPOT, log": BLUE, "SPPPOT, mirror": GREEN, "SPPPOT": BLUE, "PMD": ORANGE, "Refit": PURPLE,
     OFFLINE: "black", "square": GREY, "sos": GREY, "POLK": RED,
 }  # fmt: skip
-"""One colour for each method, in every picture."""
+"""One colour for each method, in every figure."""
 
 
 def draw_curry(fits: list[Fit], figure: Any) -> None:
@@ -48,7 +48,7 @@ def draw_court(fits: list[Fit], figure: Any) -> None:
 
 
 def draw_negative(methods: list[Below], figure: Any) -> None:
-    """What both have learned in the end, and how much of the window is below zero on the way."""
+    """The final functions, and the share of the window below zero along the stream."""
     figure.set_size_inches(11, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(3, 2))
     left.axhline(0.0, color="black", lw=0.8)
@@ -66,7 +66,7 @@ def draw_negative(methods: list[Below], figure: Any) -> None:
 
 
 def draw_outside(methods: list[Outside], figure: Any) -> None:
-    """The loss on events of the new region along the stream, and densities in the end."""
+    """The loss on events of the new region along the stream, and the final densities."""
     figure.set_size_inches(12, 4.4)
     left, right = figure.subplots(1, 2, width_ratios=(2, 3))
     half = 0.5 * methods[0].events[-1]
@@ -84,7 +84,7 @@ def draw_outside(methods: list[Outside], figure: Any) -> None:
 
 
 def draw_second(streams: list[Orders], figure: Any) -> None:
-    """Mean losses of first and second order along the events, and a batch fit's."""
+    """Mean losses of first and second order along the stream, and of a batch fit."""
     across = len({item.stream for item in streams})
     figure.set_size_inches(4.2 * across, 3.6 * len(streams) / across + 0.6)
     panels = figure.subplots(len(streams) // across, across, squeeze=False).ravel()

@@ -1,4 +1,4 @@
-"""Streams at work: compute, draw, and write `results.md` with its pictures."""
+"""Streams: compute, draw, and write `results.md` with its figures."""
 
 from __future__ import annotations
 
@@ -106,39 +106,40 @@ def _orders(o: orders.Orders) -> Iterable[Any]:
         f"{there.sum()} of {len(there)}", half  # fmt: skip
 
 
-FITS = "method | test loss | less the offline optimum's | weights | CPU seconds"
+FITS = "method | test loss | difference from offline optimum | weights | CPU seconds"
 
 SECTIONS = (
     Section("curry", ex.curry_data, FITS, _fit, {"curry": pic.draw_curry}),
     Section("court", ex.court_data, FITS, _fit, {"court": pic.draw_court}),
     Section("negative", ex.negative_data,
-            "method | atoms | least f | window below zero | own events with f ≤ 0",
+            "method | atoms | smallest f | share of window with f < 0 | training events with f ≤ 0",
             _below, {"negative": pic.draw_negative}),
     Section("outside", ex.outside_data,
-            "method | weights | loss on the old region, half-time | on the new one "
-            "| on the old region, end | on the new one",
+            "method | weights | half-way: loss on old region | on new region "
+            "| at the end: loss on old region | on new region",
             _outside, {"outside": pic.draw_outside}),
     Section("gradients", th.gradients_data,
-            "pseudo-gradient | least <∇R, E g> | below zero | least share of ‖∇R‖² | median share",
+            "pseudo-gradient | smallest <∇R, E g> | below zero "
+            "| smallest share of ‖∇R‖² | median share",
             _gradient, {"gradients": ch.draw_gradients}),
     Section("theorem", th.theorem_data,
-            "η | α = ε/η | η · events until it first halves | radius | radius/η | atoms",
+            "η | α = ε/η | η · events to first halving | radius | radius/η | atoms",
             _decay, {"theorem": ch.draw_theorem}),
     Section("atoms", th.atoms_data, "kernel | d | atoms, ε from large to small | slope | bound",
             _atoms, {"atoms": ch.draw_atoms}),
     Section("updates", th.updates_data, "x | y | f(x) before | weights after",
             _update, {"updates": ch.draw_updates}),
     Section("regret", bu.regret_data,
-            "penalty | ‖f*‖ | mean loss of f* | step | regret | bound | stream within it",
+            "penalty | ‖f*‖ | mean loss of f* | step size | regret | bound | share within bound",
             _regret, {"regret": ch.draw_regret}),
     Section("budgets", bu.budgets_data,
-            "data | budget | accuracy after the pass | along it | atoms | CPU seconds",
+            "data | budget | accuracy after the pass | during the pass | atoms | CPU seconds",
             _kept, {"budgets": ch.draw_budgets}),
-    Section("tuning", bu.tuning_data, "decay λ | least wrong | at step η | most wrong",
+    Section("tuning", bu.tuning_data, "decay λ | fewest wrong | at step size η | most wrong",
             _tuned, {"tuning": ch.draw_tuning}),
     Section("second", orders.second_data,
             "stream | function | events | first order, end | second order, end | batch fit "
-            "| second order there after, median | there at all | in half the events",
+            "| median share of events to reach it | reached | within half the events",
             _orders, {"second": pic.draw_second}),
 )  # fmt: skip
 
@@ -146,10 +147,10 @@ SECTIONS = (
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--out", type=Path, default=place_of(HERE), help="where to write (default: docs)"
+        "--out", type=Path, default=place_of(HERE), help="output folder (default: in docs)"
     )
     parser.add_argument("--data", type=Path, help="folder with a9a_train.csv.gz and a9a_test.csv")
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a look")
+    parser.add_argument("--quick", action="store_true", help="use small sizes")
     options = parser.parse_args()
     sizes = dict(QUICK) if options.quick else {}
     sizes["budgets"] = {**sizes.get("budgets", {}), "folder": options.data}

@@ -1,7 +1,7 @@
-"""What is proved of the method, measured: gradients, the decay of the risk, atoms, three updates.
+"""The theorems, measured: gradients, the decay of the risk, atoms, three updates.
 
-All on a density that is known and whose log is in the kernel's space, so that the least risk is
-its entropy and what is left of the risk is the divergence from it.
+The density is known and its log is in the kernel's space, so the smallest risk is its entropy and
+the excess risk is the divergence from it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PseudoGradient:
 
 
 def gradients_data(events: int = 30_000, checks: int = 30) -> list[PseudoGradient]:
-    """Every pseudo-gradient at the functions that a run of SPPPOT, log form, goes through."""
+    """All pseudo-gradients at the functions that a run of SPPPOT, log form, passes through."""
     model, X = (
         StreamingIntensity(UNIT, KERNEL, SPPPOT(RootStep(1.0), average=False)),
         draw(events, 0),
@@ -86,14 +86,13 @@ def gradients_data(events: int = 30_000, checks: int = 30) -> list[PseudoGradien
 
 
 BATCH, BATCHES = 100, 300
-"""Events whose mean gives a sign, and how often they are drawn."""
+"""The number of events averaged for a sign, and the number of such batches."""
 
 
 def inner_products(f: Floats, atoms: Floats, seed: int) -> dict[str, float]:
     """<∇R, E g> of every pseudo-gradient g at a density f (p,) on a dictionary (n, 1).
 
-    ∇R = ∫(f - p)k, which the log form has for its expectation; that of the mirror form is
-    ∫(1 - p/f)k.
+    ∇R = ∫(f - p)k is the expectation of the log form; that of the mirror form is ∫(1 - p/f)k.
     """
     K = KERNEL(NODES)
     gradient = K @ (SHARES * (f - TRUTH))
@@ -111,17 +110,17 @@ def inner_products(f: Floats, atoms: Floats, seed: int) -> dict[str, float]:
 
 
 def _drawn(seed: int) -> NDArray[np.int64]:
-    """Places among the nodes of BATCHES times BATCH events."""
+    """Node indices of BATCHES times BATCH events."""
     p = SHARES * TRUTH
     return np.random.RandomState(seed).choice(len(p), BATCHES * BATCH, p=p / p.sum())
 
 
 @dataclass(frozen=True)
 class Decay:
-    """R(f_t) - R* of one step η and ε = αη: the mean over runs, shape (checks,), and its end.
+    """R(f_t) - R* for one step size η and ε = αη: the mean over runs, shape (checks,).
 
-    `half_life` is the number of events in which it first halves, times η; `radius` the mean
-    over the last quarter of the events.
+    `half_life` is the number of events until it first halves, times η; `radius` is its mean over
+    the last quarter of the events.
     """
 
     step: float
@@ -139,7 +138,7 @@ def theorem_data(
     events: int = 10_000,
     runs: int = 8,
 ) -> list[Decay]:
-    """Every step with the smallest α, and the middle step with every α."""
+    """Every step size with the smallest α, and the middle step size with every α."""
     middle = steps[len(steps) // 2]
     chosen = [(eta, shares[0]) for eta in steps] + [(middle, alpha) for alpha in shares[1:]]
     return [_decay(eta, alpha, events, runs) for eta, alpha in chosen]
@@ -180,7 +179,7 @@ def atoms_data(
     tolerances: Sequence[float] = (0.04, 0.02, 0.01, 0.005, 0.0025),
     events: int = 10_000,
 ) -> list[Atoms]:
-    """On a line and in the plane, a kernel smooth everywhere and one with a kink in its slope."""
+    """On a line and in the plane, for a smooth and a less smooth kernel."""
     kernels = (Gaussian(0.2), Matern32(0.2))
     return [_atoms(k, d, np.array(tolerances), events) for k in kernels for d in (1, 2)]
 
@@ -199,7 +198,7 @@ def _atoms(kernel: Kernel, dimension: int, tolerances: Floats, events: int) -> A
 
 @dataclass(frozen=True)
 class Update:
-    """One example, f there before it, and the function after it, at places x, shape (p,)."""
+    """One example, f there before it, and the function after it, at points x, shape (p,)."""
 
     point: float
     label: int
@@ -209,11 +208,11 @@ class Update:
     x: Floats
     f: Floats
     bumps: Floats
-    """(atoms, p): what each atom adds to f."""
+    """The contribution of each atom to f, shape (atoms, p)."""
 
 
 def updates_data() -> list[Update]:
-    """Three examples, +, - and +, each of them a new bump while the old ones shrink."""
+    """Three examples, +, - and +: each adds a bump while the old ones shrink."""
     kernel, x = Gaussian(0.8), np.linspace(-3.0, 4.0, 400)[:, None]
     model = StreamingClassifier(kernel, "hinge", step=FixedStep(1.0), decay=0.1, budget=None)
     updates = []

@@ -1,15 +1,15 @@
-"""How far a long fit has come, told to whoever asks; silent otherwise."""
+"""Progress of a long fit, reported to a callback if there is one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hplus._checks import shown
 
-Hook = Callable[[str, int, int], Any]
+Hook = Callable[[str, int, int], object]
 """Called as hook(stage, done, total)."""
 
 T = TypeVar("T")
@@ -19,11 +19,11 @@ _HOOK: ContextVar[Hook | None] = ContextVar("hplus_progress", default=None)
 
 @contextmanager
 def progress(hook: Hook) -> Iterator[None]:
-    """Within this context fits call hook(stage, done, total) as they go.
+    """Within this context, fits call hook(stage, done, total) as they go.
 
-    `stage` says in words what is done; each stage of a fit comes once, and its `done` goes from 0
-    to `total`. A search that ends early skips the rest. A hook that raises stops the fit and leaves
-    the estimator as it was.
+    `stage` describes the current work; each stage of a fit occurs once, and its `done` goes from 0
+    to `total`. A search that ends early skips the rest. A hook that raises an exception stops the
+    fit and leaves the estimator unchanged.
 
     >>> from hplus import Intensity, Interval, progress
     >>> stages = {}
@@ -42,14 +42,14 @@ def progress(hook: Hook) -> Iterator[None]:
 
 
 def step(stage: str, done: int, total: int) -> None:
-    """Tell the hook, if there is one, that `done` of `total` are done; nothing for a total of 0."""
+    """Report to the hook, if there is one, that `done` of `total` are done, unless total is 0."""
     hook = _HOOK.get()
     if hook is not None and total > 0:
         hook(stage, done, total)
 
 
 def each(stage: str, items: Iterable[T]) -> Iterator[T]:
-    """The items one by one, with a step before each and after the last: for loops without break."""
+    """Yield the items, with a step before each and after the last; not for loops with a break."""
     every = list(items)
     for done, item in enumerate(every):
         step(stage, done, len(every))
@@ -58,10 +58,10 @@ def each(stage: str, items: Iterable[T]) -> Iterator[T]:
 
 
 @contextmanager
-def whole_or_not(estimator: Any) -> Iterator[None]:
-    """A fit that is stopped half-way, by a hook or an error, leaves the estimator as it was.
+def whole_or_not(estimator: object) -> Iterator[None]:
+    """A fit that stops early, by a hook or an error, leaves the estimator unchanged.
 
-    One that is not leaves nothing of an earlier fit.
+    A fit that succeeds leaves nothing of an earlier one.
     """
     before = dict(vars(estimator))
     for name in before:

@@ -1,4 +1,4 @@
-"""One BLAS thread around small matrices: a second one costs more than it gives."""
+"""One BLAS thread for small matrices: a second one costs more time than it saves."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-SMALL = 1000
-"""Side of the matrices that are worked on by one thread."""
+MAX_ONE_THREAD_SIDE = 1000
+"""Matrices up to this size are handled by one thread."""
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # a new one costs 1.3 ms
+    return ThreadpoolController()  # creating one takes 1.3 ms
 
 
 @contextmanager
 def one_thread_if_small(side: int) -> Iterator[None]:
-    """Work on matrices of this side with one BLAS thread if they are small."""
-    if side > SMALL:
+    """Use one BLAS thread inside this context if matrices of this size are small."""
+    if side > MAX_ONE_THREAD_SIDE:
         yield
         return
     with _controller().limit(limits=1, user_api="blas"):

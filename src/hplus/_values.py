@@ -1,8 +1,8 @@
-"""What kernels, windows, losses and feature maps share: they are frozen values.
+"""Frozen values: what kernels, windows, losses and feature maps share.
 
-A value is compared by its content, printed so that the text evaluates back to it, and changed
-by making another one: `k.replace(left__scale=2.0)`. scikit-learn reads its parameters through
-`get_params`, so that a grid search reaches into an expression.
+A value is compared by content, its repr is the code that creates it, and it is changed by making
+another one: `k.replace(left__scale=2.0)`. scikit-learn reads its parameters through `get_params`,
+so a grid search reaches into an expression.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def split_params(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Parameters by name, and those with a name like `left__scale` by the part they belong to."""
+    """Parameters by name, and those with names like `left__scale` by the part they belong to."""
     outer = {key: new for key, new in params.items() if "__" not in key}
     inner: dict[str, dict[str, Any]] = {}
     for key, new in params.items():
@@ -47,17 +47,19 @@ class Value:
         return params
 
     def replace(self, **params: Any) -> Self:
-        """A copy with some parameters changed; `left__scale=2.0` reaches into the part `left`."""
+        """A copy with some parameters changed; `left__scale=2.0` changes the part `left`."""
         known = self.get_params(deep=False)
         outer, inner = split_params(params)
         for name in (*outer, *inner):
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}: {list(known)}.")
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}, only {list(known)}."
+                )
         for name, changes in inner.items():
             part = outer.get(name, known[name])
             if not isinstance(part, Value):
                 key = f"{name}__{next(iter(changes))}"
-                raise ValueError(f"{name} has no parameters inside, got {key!r}.")
+                raise ValueError(f"{name} has no parameters of its own, got {key!r}.")
             outer[name] = part.replace(**changes)
         return dataclasses.replace(self, **outer)
 
@@ -68,7 +70,7 @@ class Value:
         return isinstance(other, Value) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        # a callable may be compared but not hashed, as scikit-learn's kernels are
+        # some callables can be compared but not hashed, for example scikit-learn's kernels
         return hash(tuple(p if isinstance(p, Hashable) else type(p) for p in self._content()))
 
     def _content(self) -> tuple[Any, ...]:
@@ -85,7 +87,7 @@ class Value:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _set(self, **fields: Any) -> None:
-        """Normalise fields; for `__post_init__` only."""
+        """Set fields to their normalised values; for `__post_init__` only."""
         for name, part in fields.items():
             object.__setattr__(self, name, part)
 

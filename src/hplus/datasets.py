@@ -1,4 +1,4 @@
-"""Small real sets that ship with the package, each with its window, unit, source and licence."""
+"""Small real datasets bundled with the package, each with window, unit, source and licence."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hplus._checks import Floats, Ints, check_choice, frozen_array
 from hplus._values import Value, value
@@ -32,10 +33,10 @@ OUTLINES = {"nyc_boroughs": "nyc_boroughs.geojson", "court_zones": "court_zones.
 @final
 @value
 class Dataset(Value):
-    """Points X, shape (n, d), a label, count or mark y for each, shape (n,), or None; their source.
+    """Points X, shape (n, d), with labels, counts or marks y, shape (n,) or None, and their source.
 
-    Both arrays are read-only; `window` is where events could have been seen, None for a set that
-    is not a pattern of events, or whose window is not known in the units of X.
+    Both arrays are read-only; `window` is where events could occur, None if the points are not
+    events or the window is not known in the units of X.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Dataset(Value):
             self._set(y=y)
 
     def __repr__(self) -> str:
-        # thousands of rows would hide the rest
+        # thousands of rows would hide everything else
         columns = ", ".join(self.columns[:3]) + ", …" * (len(self.columns) > 3)
         return f"<{self.name}: {len(self.X)} rows of {columns}, {self.licence}>"
 
@@ -85,8 +86,8 @@ def curry(season: int | None = None) -> Dataset:
     """Where Stephen Curry shot from, in feet from the hoop, and whether he scored: y is 1 or 0.
 
     All 19,152 field-goal attempts of the regular seasons 2009-10 to 2025-26, less the 110 from
-    beyond half court: 19,042 rows. The window is the half court of 50 by 47 feet, the baseline at
-    y = -5.25. `season` keeps the one that starts in that year.
+    beyond half court: 19,042 rows. The window is the half court of 50 by 47 feet, with the
+    baseline at y = -5.25. `season` selects the season that starts in that year.
 
     >>> curry(season=2015).X.shape
     (1585, 2)
@@ -154,9 +155,9 @@ def spikes() -> Dataset:
 def thefts() -> Dataset:
     """Where and when 35,746 motor vehicles were stolen in New York City, 2014 to 2017.
 
-    X is longitude and latitude in degrees and hours since the start of 2014, half-way between the
-    first and the last moment at which it can have happened. There is no window: degrees are not
-    distances, and the city is no box. The file also says in what kind of place.
+    X is longitude and latitude in degrees and hours since the start of 2014, halfway between the
+    earliest and the latest possible time. There is no window: degrees are not distances, and the
+    city is not a box. The file also has the type of place.
 
     >>> thefts()
     <thefts: 35746 rows of lon, lat, hour, MIT>
@@ -176,7 +177,7 @@ def thefts() -> Dataset:
 
 
 def earthquakes() -> Dataset:
-    """The 23,412 earthquakes of the world of magnitude 5.5 and more, 1965 to 2016.
+    """The 23,412 earthquakes worldwide of magnitude 5.5 and above, 1965 to 2016.
 
     X is longitude and latitude in degrees and days since the start of 1965, y the magnitude. The
     window is the whole globe, in degrees, over the 52 years: 18,993 days.
@@ -233,11 +234,11 @@ DATASETS: tuple[Callable[[], Dataset], ...] = (
     earthquakes,
     doctor_visits,
 )
-"""Every loader."""
+"""All loaders."""
 
 
 def files() -> dict[str, str]:
-    """The name of the CSV file of each set; `copy` hands it out.
+    """The name of the CSV file of each dataset; `copy` writes it.
 
     >>> files()["curry"]
     'curry.csv.gz'
@@ -246,15 +247,15 @@ def files() -> dict[str, str]:
 
 
 def copy(name: str, path: str | Path) -> Path:
-    """Write the file of a set, or outlines in GeoJSON: "nyc_boroughs", "court_zones".
+    """Write the file of a dataset, or an outline in GeoJSON: "nyc_boroughs", "court_zones".
 
-    Into a folder it goes under its own name; otherwise it is gzipped if `path` ends with ".gz".
+    In a folder the file keeps its name; otherwise it is gzipped if `path` ends with ".gz".
     """
     bundled = FILES | OUTLINES
     file = bundled[check_choice("name", name, bundled)]
     target = Path(path) / file if Path(path).is_dir() else Path(path)
     text = _bytes(file)
-    # without a time in it, the file is the same whenever it is written
+    # without a timestamp the file is always the same
     target.write_bytes(gzip.compress(text, mtime=0) if target.suffix == ".gz" else text)
     return target
 
@@ -265,13 +266,13 @@ def _bytes(file: str) -> bytes:
 
 
 def _read(name: str, **kinds: str) -> dict[str, Any]:
-    """The columns of the CSV file of a set by the names in its header: floats, but for `kinds`."""
+    """The columns of the CSV file of a dataset by name: floats, unless `kinds` says otherwise."""
     header, *rows = _bytes(FILES[name]).decode().splitlines()
     columns = [(column, kinds.get(column, "f8")) for column in header.split(",")]
     table = np.loadtxt(rows, dtype=columns, delimiter=",")
     return {column: table[column] for column, _ in columns}
 
 
-def _since(start: str, dates: Any, unit: np.timedelta64) -> Floats:
-    """How long after `start` each date is, in `unit`, shape (n,)."""
+def _since(start: str, dates: NDArray[np.str_], unit: np.timedelta64) -> Floats:
+    """The time from `start` to each date, in `unit`, shape (n,)."""
     return (dates.astype("datetime64[m]") - np.datetime64(start)) / unit

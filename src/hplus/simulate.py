@@ -1,4 +1,4 @@
-"""Poisson patterns from a known rate, by thinning, and three rates to test estimators with."""
+"""Poisson patterns with a known rate, by thinning, and three rates to test estimators with."""
 
 from __future__ import annotations
 
@@ -6,57 +6,62 @@ from collections.abc import Callable
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import erf, fresnel
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
+    Seed,
     as_floats,
     check_finite,
     check_memory,
     check_nonnegative,
     check_positive,
+    check_random_state,
     shown,
 )
 from hplus._values import Value, value
-from hplus.windows import Interval, Window
+from hplus.windows import Interval, Window, check_window
+from hplus.windows.geometry import product_points
 
-PROBES = 10_000
-"""Points of a lattice, and as many drawn ones, on which the largest rate is looked for."""
+BOUND_PROBES = 10_000
+"""Number of lattice points, and of random points, at which the largest rate is searched for."""
 
-MARGIN = 1.25
-"""How far above the largest rate seen a bound is put."""
+BOUND_MARGIN = 1.25
+"""Ratio of the bound to the largest rate found."""
+
+RateFunction = Callable[[Floats], ArrayLike]
+"""A rate λ >= 0, from points (n, d) to events per unit of volume (n,)."""
 
 
 def poisson(
-    rate: Callable[[Floats], Any] | float,
+    rate: RateFunction | float,
     window: Window,
     *,
     bound: float | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> Floats:
-    """Events of a Poisson process, shape (n, d), whose expected number in A is ∫_A rate.
+    """Events of a Poisson process, shape (n, d): the expected number in A is ∫_A rate.
 
-    Points (x, u) are uniform on W x [0, bound], Poisson many, and x is kept where u < rate(x).
+    A Poisson number of points (x, u) are uniform on W x [0, bound]; x is kept if u < rate(x).
 
     Parameters
     ----------
     rate : callable or float
         λ >= 0, from points (n, d) to events per unit of volume (n,), or one number for all of W.
     window : Window
-        W, where events happen.
+        W, where events can occur.
     bound : float, default=None
-        At least the largest rate; a rate above it is an error. None looks for it at some 20,000
-        points, and goes up a layer, [bound, larger bound], when a drawn point has a larger rate:
-        only a peak so narrow that none of them meets it can be missed, so give the bound then.
+        At least the largest rate; a rate above it is an error. None searches for it at some 20,000
+        points, and adds a layer, [bound, larger bound], when a drawn point has a larger rate. Only
+        a peak too narrow for any of these points can be missed: give the bound in that case.
     random_state : int, RandomState or None
-        Where the randomness comes from.
+        Random seed.
 
     >>> poisson(3.0, Interval(0, 2), random_state=0).shape
     (11, 1)
     """
-    if not isinstance(window, Window):
-        raise TypeError(f"window must be a Window such as Interval(0, 1), got {shown(window)}.")
+    check_window("window", window)
     rng = check_random_state(random_state)
     bound = None if bound is None else check_nonnegative("bound", bound)
     if not callable(rate):
@@ -93,15 +98,15 @@ class Truth(Value):
         return self.factor * self.curve(self.window.require("X", X)[:, 0])
 
     def scaled(self, factor: float) -> Truth:
-        """The rate factor · λ: the same curve, with more events to see it by."""
+        """The rate factor · λ: the same curve with more events."""
         return self.replace(factor=self.factor * check_positive("factor", factor))
 
-    def sample(self, random_state: Any = None) -> Floats:
+    def sample(self, random_state: Seed = None) -> Floats:
         """One pattern of events, shape (n, 1)."""
         return poisson(self.rate, self.window, random_state=random_state)
 
     def __repr__(self) -> str:
-        # a function's repr is an address
+        # the repr of a function is an address
         times = "" if self.factor == 1.0 else f" x {self.factor:g}"
         return f"<{self.name}{times}: {self.mean_count:.6g} events on {self.window}>"
 
@@ -110,7 +115,7 @@ def _decay_and_hump(x: Floats) -> Floats:
     return 2.0 * np.exp(-x / 15.0) + np.exp(-(((x - 25.0) / 10.0) ** 2))
 
 
-def _quickening_waves(x: Floats) -> Floats:
+def _chirp(x: Floats) -> Floats:
     return 5.0 * np.sin(x**2) + 6.0
 
 
@@ -130,27 +135,29 @@ LAMBDA1 = Truth(
 LAMBDA2 = Truth(
     "LAMBDA2",
     Interval(0, 5),
-    _quickening_waves,
+    _chirp,
     # ∫₀^a sin x² = √(π/2) S(a √(2/π)), S of Fresnel
     integral=30.0 + 5.0 * np.sqrt(np.pi / 2.0) * fresnel(5.0 * np.sqrt(2.0 / np.pi))[0],
 )
-"""5 sin(x²) + 6 on [0, 5]: waves that quicken, 32.640 events."""
+"""5 sin(x²) + 6 on [0, 5]: waves of increasing frequency, 32.640 events."""
 
 LAMBDA3 = Truth("LAMBDA3", Interval(0, 100), _broken_line, integral=225.0)
 """Straight lines through (0, 2) (25, 3) (50, 1) (75, 2.5) (100, 3): 225 events."""
 
 TRUTHS = (LAMBDA1, LAMBDA2, LAMBDA3)
-"""Every test rate."""
+"""All test rates."""
 
 
-def _constant(rate: float, window: Window, bound: float | None, rng: Any) -> Floats:
-    """Events (n, d) of a constant rate: uniform points, nothing to thin."""
+def _constant(
+    rate: float, window: Window, bound: float | None, rng: np.random.RandomState
+) -> Floats:
+    """Events (n, d) with a constant rate: uniform points, no thinning."""
     _check_bound(rate, rate if bound is None else bound)
     return _uniform(rate, window, rng)
 
 
-def _uniform(rate: float, window: Window, rng: Any) -> Floats:
-    """Poisson(rate · |W|) many uniform points, shape (n, d)."""
+def _uniform(rate: float, window: Window, rng: np.random.RandomState) -> Floats:
+    """Uniform points, shape (n, d), with n drawn from Poisson(rate · |W|)."""
     mean = rate * window.volume
     check_memory(
         16.0 * mean * (window.dimension + 2),
@@ -160,8 +167,8 @@ def _uniform(rate: float, window: Window, rng: Any) -> Floats:
     return window.sample(int(rng.poisson(mean)), rng)
 
 
-def _rates(rate: Callable[[Floats], Any], X: Floats) -> Floats:
-    """rate(X[i]), shape (n,), refused unless finite and at least 0."""
+def _rates(rate: RateFunction, X: Floats) -> Floats:
+    """rate(X[i]), shape (n,); an error unless finite and at least 0."""
     rates = as_floats("rate", rate(X))
     if rates.shape != (len(X),):
         raise ValueError(
@@ -178,9 +185,9 @@ def _rates(rate: Callable[[Floats], Any], X: Floats) -> Floats:
 
 
 def _layer(
-    rate: Callable[[Floats], Any], window: Window, low: float, high: float, rng: Any
+    rate: RateFunction, window: Window, low: float, high: float, rng: np.random.RandomState
 ) -> tuple[Floats, float]:
-    """Events (n, d) of the rate's part between `low` and `high`, and the largest rate met."""
+    """Events (n, d) of the rate's part between `low` and `high`, and the largest rate found."""
     X = _uniform(high - low, window, rng)
     # u uniform on [low, high)
     u = low + (high - low) * rng.random_sample(len(X))
@@ -188,43 +195,43 @@ def _layer(
     return X[u < rates], float(rates.max(initial=0.0))
 
 
-def _layers(rate: Callable[[Floats], Any], window: Window, bound: float, rng: Any) -> Floats:
-    """Events (n, d), by layers of the rate that go up until no rate met lies above them.
+def _layers(rate: RateFunction, window: Window, bound: float, rng: np.random.RandomState) -> Floats:
+    """Events (n, d), layer by layer of the rate, until no rate found lies above the layers.
 
-    What was kept below stays, as layers of a Poisson process are independent: to begin anew would
+    Layers of a Poisson process are independent, so lower layers are kept. Starting over would
     favour draws without the points that showed the bound to be too low.
     """
     low, high, layers = 0.0, bound, []
     while high > low:
         kept, largest = _layer(rate, window, low, high, rng)
         layers.append(kept)
-        low, high = high, MARGIN * largest if largest > high else high
+        low, high = high, BOUND_MARGIN * largest if largest > high else high
     return np.concatenate([np.empty((0, window.dimension)), *layers])
 
 
-def _find_bound(rate: Callable[[Floats], Any], window: Window) -> float:
-    """A bound somewhat above the largest rate seen, refused if all were 0: a peak may hide."""
+def _find_bound(rate: RateFunction, window: Window) -> float:
+    """A bound somewhat above the largest rate found; an error if it is 0: a peak may be hidden."""
     largest = _largest(rate, window)
     if largest == 0.0:
         raise ValueError(
-            f"rate must be above 0 at one of the {PROBES} and more points tried, got 0 at all of "
+            f"rate must be above 0 at one of more than {BOUND_PROBES} points, got 0 at all of "
             "them: give a bound."
         )
-    return MARGIN * largest
+    return BOUND_MARGIN * largest
 
 
-def _largest(rate: Callable[[Floats], Any], window: Window) -> float:
-    """The largest rate on a lattice and on points drawn in W, always the same ones."""
-    X = np.vstack([_lattice(window), window.sample(PROBES, random_state=0)])
+def _largest(rate: RateFunction, window: Window) -> float:
+    """The largest rate on a lattice and on random points of W, always the same ones."""
+    X = np.vstack([_lattice(window), window.sample(BOUND_PROBES, random_state=0)])
     return float(_rates(rate, X).max())
 
 
 def _lattice(window: Window) -> Floats:
-    """About `PROBES` points of the box around W, corners included, those in W, shape (q, d)."""
+    """About `BOUND_PROBES` lattice points of the box around W, those in W, shape (q, d)."""
     low, high = window.bounds()
-    side = int(PROBES ** (1.0 / len(low)))
+    side = int(BOUND_PROBES ** (1.0 / len(low)))
     axes = [np.linspace(a, b, side) for a, b in zip(low, high, strict=True)]
-    X = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+    X = product_points(axes)
     return X[window.contains(X)]
 
 
@@ -232,5 +239,5 @@ def _check_bound(largest: float, bound: float) -> None:
     if largest > bound:
         raise ValueError(
             f"bound must be at least the largest rate, got {bound:.6g} and a rate of "
-            f"{largest:.6g}: raise it, or leave it out to have it found."
+            f"{largest:.6g}: raise the bound, or omit it to have it found."
         )

@@ -17,7 +17,7 @@ from hplus._checks import (
 )
 from hplus._threads import one_thread_if_small
 from hplus._values import Value, value
-from hplus.kernels.base import Kernel
+from hplus.kernels.base import Kernel, check_kernel
 from hplus.kernels.integrals import mean_embedding
 from hplus.windows import Window
 
@@ -28,7 +28,7 @@ class Function(Value):
     """f = Σ_i weights[i] k(centers[i], ·), an element of the kernel's Hilbert space.
 
     Functions of one kernel form a vector space with the inner product f @ g. With weights of
-    shape (n, outputs) f is a tuple of functions, and inner products are summed over them.
+    shape (n, outputs), f is a tuple of functions and inner products are sums over them.
 
     Parameters
     ----------
@@ -41,20 +41,10 @@ class Function(Value):
     centers: Floats
     weights: Floats
 
-    __array_ufunc__ = None  # so that array * function comes to __rmul__ and is refused
+    __array_ufunc__ = None  # array * function calls __rmul__, which raises
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(
-                f"kernel must be a kernel such as Gaussian(1.0), got {shown(self.kernel)}."
-            )
-        centers = frozen_array("centers", as_points("centers", self.centers))
-        weights = frozen_array("weights", self.weights)
-        if weights.ndim not in (1, 2) or len(weights) != len(centers):
-            raise ValueError(
-                f"weights must have one row for each of the {len(centers)} centers, "
-                f"got shape {weights.shape}."
-            )
+        centers, weights = check_expansion(self.kernel, self.centers, "weights", self.weights)
         self._set(centers=centers, weights=weights)
 
     def __call__(self, X: Any) -> Floats:
@@ -95,16 +85,16 @@ class Function(Value):
         return (self - other).merged().norm()
 
     def merged(self) -> Function:
-        """The same function with the weights of equal centers added up."""
+        """The same function, with the weights of equal centers added."""
         centers, inverse = np.unique(self.centers + 0.0, axis=0, return_inverse=True)
         weights = np.zeros((len(centers), *self.weights.shape[1:]))
         np.add.at(weights, inverse.ravel(), self.weights)
         return Function(self.kernel, centers, weights)
 
     def project(self, centers: Any) -> Function:
-        """The nearest function to f, in the norm of H, among those on the given centers.
+        """The function on the given centers that is nearest to f in the norm of H.
 
-        Its weights solve k(D, D) v = f(D) [math, Eq. 1.6]; D may hold repeated points.
+        Its weights solve k(D, D) v = f(D) [math, Eq. 1.6]; D may contain repeated points.
         """
         D = check_finite("centers", as_points("centers", centers, self.centers.shape[1]))
         with one_thread_if_small(len(D)):
@@ -112,7 +102,7 @@ class Function(Value):
         return Function(self.kernel, D, np.asarray(solution[0], dtype=np.float64))
 
     def integral(self, window: Window) -> float | Floats:
-        """∫_W f, one number or one for each output, in closed form where the kernel has one."""
+        """∫_W f, one number or one per output, in closed form where the kernel has one."""
         if len(self.centers) == 0:
             return self.weights.sum(axis=0)
         return mean_embedding(self.kernel, window, self.centers) @ self.weights
@@ -120,7 +110,7 @@ class Function(Value):
     def _require_same_space(self, other: Function) -> None:
         if not isinstance(other, Function):
             raise TypeError(
-                f"a Function must be combined with another Function, got {shown(other)}."
+                f"a Function can only be combined with another Function, got {shown(other)}."
             )
         if self.kernel != other.kernel:
             raise ValueError(
@@ -130,10 +120,25 @@ class Function(Value):
         here, there = ((f.centers.shape[1], f.weights.shape[1:]) for f in (self, other))
         if here != there:
             raise ValueError(
-                "functions must share their columns and outputs to be combined, got centers of "
-                f"{here[0]} and {there[0]} columns and weights of shape {self.weights.shape} and "
-                f"{other.weights.shape}."
+                "functions must have equal numbers of columns and outputs to be combined, got "
+                f"centers with {here[0]} and {there[0]} columns and weights of shape "
+                f"{self.weights.shape} and {other.weights.shape}."
             )
+
+
+def check_expansion(
+    kernel: Kernel, centers: Floats, name: str, weights: Floats
+) -> tuple[Floats, Floats]:
+    """Read-only centers (n, d), and weights of that name with one row for each of them."""
+    check_kernel("kernel", kernel)
+    centers = frozen_array("centers", as_points("centers", centers))
+    weights = frozen_array(name, weights)
+    if weights.ndim not in (1, 2) or len(weights) != len(centers):
+        raise ValueError(
+            f"{name} must have one row for each of the {len(centers)} centers, got shape "
+            f"{weights.shape}."
+        )
+    return centers, weights
 
 
 def norm_gradient(f: Function) -> Function:
@@ -149,6 +154,6 @@ def evaluation_gradient(kernel: Kernel, x: Any) -> Function:
 def loss_gradient(f: Function, slopes: Any, X: Any) -> Function:
     """∇ of f ↦ Σ_i Φ_i(f(x_i)) is Σ_i slopes[i] k(x_i, ·), slopes[i] = Φ_i'(f(x_i)) (chain rule).
 
-    For a mean loss pass `loss.slope(y, f(X)) / len(X)`.
+    For a mean loss, pass `loss.slope(y, f(X)) / len(X)`.
     """
     return Function(f.kernel, X, slopes)

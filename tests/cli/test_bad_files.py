@@ -10,7 +10,7 @@ import shutil
 import numpy as np
 import pytest
 
-from hplus.cli.doors import CODES
+from hplus.cli.commands import CODES
 
 HEADER, ROWS = "x,y", "\n".join(f"{0.1 * (i % 10)},{0.05 * (i % 20)}" for i in range(60))
 GOOD = f"{HEADER}\n{ROWS}\n"

@@ -57,7 +57,7 @@ def test_options_reach_the_scripts_and_rows_come_as_json(run, clone):
 
 def test_a_script_that_takes_longer_than_the_limit_is_stopped(run, clone):
     run("bench", "slow", "--limit", "0.005", code=1)
-    assert "Stopped, since it took too long" in (clone / "docs/benchmarks.md").read_text()
+    assert "Stopped because it took too long" in (clone / "docs/benchmarks.md").read_text()
 
 
 def test_without_a_clone_or_with_unknown_names_the_command_is_refused(
@@ -65,4 +65,4 @@ def test_without_a_clone_or_with_unknown_names_the_command_is_refused(
 ):
     assert "There is no benchmark 'other'" in run("bench", "other", code=2).stderr
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert "works in a clone of the repository" in run("bench", code=2).stderr
+    assert "works only in a clone of the repository" in run("bench", code=2).stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hplus import load
+from hplus.cli import info
 from hplus.cli.commands import hplus
 
 
@@ -27,7 +28,7 @@ def test_every_command_has_a_sentence_an_example_and_json(name):
 
 
 def test_the_help_of_the_group_names_every_exit_code(run):
-    from hplus.cli.doors import CODES
+    from hplus.cli.commands import CODES
 
     text = " ".join(run("--help").stdout.split())
     assert all(f"{code} {said}" in text for code, said in CODES.items())
@@ -94,6 +95,18 @@ def test_samples_lie_in_the_time_that_was_asked_for_and_repeat_with_the_seed(kep
     assert stamps.max() < np.datetime64("2026-03-03T00:00:00")
     expected = 500 / 28 * 30 / 24
     assert abs(len(stamps) - expected) < 6 * np.sqrt(expected)
+
+
+@pytest.mark.parametrize("name", ["line", "plane", "day"])
+def test_info_says_what_the_model_would_without_building_it(name, kept, run, monkeypatch):
+    path, words = kept / f"{name}.hplus", ("info", kept / f"{name}.hplus", "--json")
+    with monkeypatch.context() as patch:
+        patch.setattr(info, "load_model", None)
+        quick, table = json.loads(run(*words).stdout), run("info", path).stdout
+    record = info.read_record(path)._replace(summary=None)
+    monkeypatch.setattr(info, "read_record", lambda _: record)
+    assert json.loads(run(*words).stdout) == quick
+    assert run("info", path).stdout == table
 
 
 def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):

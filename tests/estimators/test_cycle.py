@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hplus import Cycle, Density, Gaussian, Intensity, Interval, Linear, Periodic, load, save
-from hplus.statistic import CELLS, DOUBLINGS
+from hplus.rates.statistic import COARSE_CELLS, GRID_DOUBLINGS
 
 DAY = Cycle(24, unit="h")
 HOURS = np.linspace(0.0, 24.0, 97)[:, None]
@@ -89,8 +89,8 @@ def test_a_kernel_that_cannot_go_round_is_refused_with_one_sentence():
 
 
 def test_place_times_cycle_is_shifted_with_its_events_and_closed_on_one_axis(tmp_path, monkeypatch):
-    monkeypatch.setitem(CELLS, 2, 32)
-    monkeypatch.setitem(DOUBLINGS, 2, 1)
+    monkeypatch.setitem(COARSE_CELLS, 2, 32)
+    monkeypatch.setitem(GRID_DOUBLINGS, 2, 1)
     window = Interval(0, 3, unit="km") * DAY
     rng = np.random.default_rng(0)
     Y = np.column_stack([rng.beta(2, 3, len(X)) * 3.0, X[:, 0]])

@@ -25,7 +25,7 @@ from hplus import (
     load,
     save,
 )
-from hplus.estimators.rate_models import MODELS
+from hplus.estimators.intensity import MODELS
 from hplus.simulate import poisson
 
 pytestmark = pytest.mark.usefixtures("few_nodes")

@@ -18,9 +18,9 @@ from hplus import (
     load,
     save,
 )
-from hplus.solvers import psd
-from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.sos import psd
+from hplus.solvers.sos.psd import GAP
 from hplus.space import Function
 
 K = Gaussian(0.2) + Constant(1.0)

@@ -18,7 +18,7 @@ from hplus import (
     SeparableIntensity,
     Statistic,
 )
-from hplus.solvers.pyramid import Level
+from hplus.rates.levels import Level
 
 RNG = np.random.RandomState(0)
 LINE = RNG.beta(2, 4, size=(300, 1))
@@ -92,12 +92,12 @@ def test_a_kernel_that_is_not_stationary_sees_fine_structure():
 def test_its_cells_are_about_square_and_keep_events_and_exposure(side):
     window = Box((0, 0), (1, side))
     events = Statistic.of(window, PLANE * [1.0, side])
-    fine = Level(events.grid, events.counts, 2.0 * events.grid.integrals(window))
-    small = fine.on_about(2500, window)
+    fine = Level.of(events, np.full(events.grid.shape, 2.0))
+    small = fine.on_about(2500)
     assert 0.8 < small.grid.spacing[0] / small.grid.spacing[1] < 1.25
     assert 2000 < small.grid.size <= 2500
     assert small.counts.sum() == pytest.approx(300.0)
-    np.testing.assert_allclose(small.measure, 2.0 * small.grid.integrals(window))
+    np.testing.assert_allclose(small.exposure, 2.0 * small.grid.integrals(window))
 
 
 def test_crowded_events_are_seen_in_a_wide_window():

@@ -21,8 +21,8 @@ from hplus import Diagonal, Full, Interval, Paper, Quantile, SoSRegressor, _chec
 from hplus.estimators import regression
 from hplus.features import Nystroem, landmarks
 from hplus.losses import Huber, Logistic
-from hplus.solvers.psd import GAP
 from hplus.solvers.result import SolverResult, Status
+from hplus.solvers.sos.psd import GAP
 from hplus.tuning.scales import cross_validated_squares, held_out_squares, penalty_path
 
 G = k.Gaussian(1.0)
@@ -307,7 +307,7 @@ def test_a_model_comes_back_from_a_file(tmp_path):
         ({"loss": Logistic()}, ValueError, r"got Logistic\(\): use KernelRegressor for others"),
         ({"cone": "round"}, ValueError, "cone must be one of .* got 'round'"),
         ({"cone": 3}, TypeError, "one of 'auto', 'full', 'diagonal', 'paper' or a cone such as"),
-        ({"cone": Full}, TypeError, "got the class Full: call it first"),
+        ({"cone": Full}, TypeError, "got the class Full: use Full"),
         ({"cone": "paper", "loss": Huber()}, ValueError, "Paper goes with the squared loss on all"),
         ({"cone": "paper", "landmarks": 5}, ValueError, "and landmarks 5: use Diagonal or Full"),
         ({"landmarks": 0}, ValueError, "landmarks must be"),
@@ -356,9 +356,9 @@ def test_learned_penalties_suit_any_unit_where_given_ones_do_not():
 
 
 def test_a_rough_kernel_on_very_many_rows_is_refused_in_time(monkeypatch, rng):
-    monkeypatch.setattr(landmarks, "MOST_WORK", 1e6)
+    monkeypatch.setattr(landmarks, "MAX_PIVOT_WORK", 1e6)
     with pytest.raises(
-        ValueError, match=r"kernel tells more than \d+ of the 500 rows apart, .*500\."
+        ValueError, match=r"kernel distinguishes more than \d+ of the 500 rows, .*500\."
     ):
         SoSRegressor(k.Gaussian(0.01)).fit(rng.normal(size=(500, 2)), np.ones(500))
 

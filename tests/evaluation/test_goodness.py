@@ -61,7 +61,7 @@ def events(model, seed):
 
 @every_window
 def test_a_right_rate_has_uniform_p_values(window, monkeypatch):
-    monkeypatch.setattr(residuals, "LATTICE", 2**14)  # 40 checks in a moment
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)  # 40 checks in a moment
     model = right(window)
     found = [check(model, events(model, seed), random_state=seed).p_values for seed in range(40)]
     for name in found[0]:
@@ -102,8 +102,8 @@ def test_the_checks_of_a_kernel_estimate_on_held_out_events_run_in_any_window():
 def test_a_report_says_in_words_that_the_rate_fits():
     model = right(WINDOWS["line"])
     text = str(check(model, events(model, 3)))
-    assert text.startswith("The rate fits: no check finds fault with its shape (")
-    for words in ("time rescaling", "quadrats", "thinning", "calibration", "90 % of counts"):
+    assert text.startswith("The rate fits: no check rejects its shape (")
+    for words in ("time rescaling", "quadrats", "thinning", "calibration", "90 % interval"):
         assert words in text
     assert len(text.splitlines()) == 1 + 1 + 5 + 1 + 11
 
@@ -111,7 +111,7 @@ def test_a_report_says_in_words_that_the_rate_fits():
 def test_a_report_says_in_words_what_does_not_fit():
     window = WINDOWS["box"]
     text = str(check(flat(window), events(right(window), 3)))
-    assert text.startswith("The rate does not fit, says quadrats and thinning (")
+    assert text.startswith("The rate does not fit, according to quadrats and thinning (")
     assert "time rescaling" not in text
 
 
@@ -140,7 +140,7 @@ def test_a_flat_rate_watched_longer_to_the_right_is_checked_as_one_that_rises_th
     window, seen, monkeypatch
 ):
     """λE of a flat λ and E = 1 + x₁ is a slope."""
-    monkeypatch.setattr(residuals, "LATTICE", 2**15)
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**15)
     rising, constant = Slope(window, 40.0, 40.0), Slope(window, 40.0, 0.0)
     X = events(rising, 12)
     if seen == "array":
@@ -179,7 +179,7 @@ def test_tenths_of_the_events_that_are_seen_are_expected_in_each_bin():
 @pytest.mark.parametrize("exposure", [7.0, lambda X: np.full(len(X), 0.3)])
 @every_window
 def test_an_even_exposure_changes_nothing_bit_for_bit(window, exposure, monkeypatch):
-    monkeypatch.setattr(residuals, "LATTICE", 2**15)
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**15)
     model = right(window)
     X = events(model, 13)
     assert check(model, X, exposure=exposure) == check(model, X)
@@ -234,7 +234,7 @@ def test_quadrats_are_cut_off_at_the_border_of_the_window():
 
 
 def test_residuals_are_pearsons():
-    counts = residuals.Counts([3.0, 12.0, 1.0, 0.0], [4.0, 9.0, 0.0, 0.0])
+    counts = residuals.CountTable([3.0, 12.0, 1.0, 0.0], [4.0, 9.0, 0.0, 0.0])
     np.testing.assert_array_equal(counts.residuals, [-0.5, 1.0, np.inf, 0.0])
 
 
@@ -318,17 +318,17 @@ def test_a_rate_of_few_values_has_as_few_bins():
     ("model", "X", "options", "words"),
     [
         (flat(TRIANGLE), [[9.0, 9.0]], {}, "X must lie in the window"),
-        (flat(TRIANGLE), np.empty((0, 2)), {}, "X must hold at least one event, got none"),
+        (flat(TRIANGLE), np.empty((0, 2)), {}, "X must contain at least one event, got none"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": (1, 2, 3)}, "quadrats must be one number or 2"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"quadrats": 0}, "quadrats must be a whole number"),
         (flat(TRIANGLE), [[1.0, 1.0]], {"exposure": 0}, "exposure must be a positive"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: -X[:, 0]}, "exposure must be at least 0"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X}, "exposure must give one number for"),
         (flat(TRIANGLE), [[1, 1]], {"exposure": [1.0, 2.0]}, "exposure must be an array with 2"),
-        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 where events"),
+        (flat(TRIANGLE), [[1, 1]], {"exposure": lambda X: X[:, 0] > 1}, "above 0 at every event"),
         (Slope(TRIANGLE, 0.0, 0.0), [[1.0, 1.0]], {}, "a rate above 0 somewhere, got 0 every"),
         (Slope(TRIANGLE, -1.0, 0.0), [[1.0, 1.0]], {}, "rate must be at least 0, got -1"),
-        (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must hold finite numbers"),
+        (Slope(TRIANGLE, np.nan, 0.0), [[1.0, 1.0]], {}, "rate must contain only finite numbers"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(model, X, options, words):

@@ -126,8 +126,8 @@ def test_regret_against_the_batch_optimum_grows_slower_than_the_stream(rng):
         (lambda: prequential(StreamingRegressor(), []), "at least one chunk, got none"),
         (lambda: regret([1.0, 2.0], [1.0]), r"one number for each event, got shapes \(2,\) and"),
         (lambda: regret([[1.0]], [[1.0]]), r"one number for each event, got shapes \(1, 1\)"),
-        (lambda: regret([np.nan], [1.0]), "losses must hold finite numbers"),
-        (lambda: regret([1.0], [np.inf]), "comparator must hold finite numbers"),
+        (lambda: regret([np.nan], [1.0]), "losses must contain only finite numbers"),
+        (lambda: regret([1.0], [np.inf]), "comparator must contain only finite numbers"),
     ],
     ids=["no chunks", "two lengths", "matrices", "NaN losses", "infinite comparator"],
 )

@@ -73,9 +73,9 @@ def test_the_mean_squared_error_is_an_average_over_the_window():
     [
         (lambda: thin([[1.0]], 1.0), "share must be a number between 0 and 1, got 1.0"),
         (lambda: thin([1.0], 0.5), "X must have two dimensions"),
-        (lambda: paired([1.0], [2.0]), "a and b must have one score each for the same 2 or more"),
+        (lambda: paired([1.0], [2.0]), "a and b must have one score for each of the same splits"),
         (lambda: paired([1.0, 2.0], [2.0]), r"got shapes \(2,\) and \(1,\)"),
-        (lambda: paired([1.0, -np.inf], [2.0, 1.0]), "a must hold finite numbers"),
+        (lambda: paired([1.0, -np.inf], [2.0, 1.0]), "a must contain only finite numbers"),
         (lambda: coverage([0, 0], [1, 1], [1, 1, 1]), r"must have the same shape, got \(2,\)"),
     ],
 )

@@ -85,7 +85,7 @@ def close_figures():
 
 @pytest.fixture(autouse=True)
 def coarse_checks(monkeypatch):
-    monkeypatch.setattr(residuals, "LATTICE", 2**14)
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)
     monkeypatch.setattr(maps, "SLICES", 8)
 
 

@@ -204,19 +204,27 @@ UNIT, PAIR = Interval(0, 1), TensorGrid((0,), (1,), (2,))
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: GridFunction((0, 1), PAIR, [1, 1]), TypeError, "window must be a window"),
+        (lambda: GridFunction((0, 1), PAIR, [1, 1]), TypeError, "window must be a Window"),
         (lambda: GridFunction(UNIT, (2,), [1, 1]), TypeError, "grid must be a TensorGrid"),
         (lambda: GridFunction(Interval(0, 2), PAIR, [1, 1]), ValueError, "grid must cover"),
         (lambda: GridFunction(LAND, PAIR, [1, 1]), ValueError, "grid must cover the window"),
         (lambda: GridFunction(UNIT, PAIR, [1, -1]), ValueError, "at least 0 .*got -1.0"),
         (lambda: GridFunction(UNIT, PAIR, [1]), ValueError, r"shape \(2,\), got shape \(1,\)"),
-        (lambda: GridFunction(UNIT, PAIR, [1, np.nan]), ValueError, "values must hold finite"),
+        (
+            lambda: GridFunction(UNIT, PAIR, [1, np.nan]),
+            ValueError,
+            "values must contain only finite",
+        ),
         (lambda: GridFunction(UNIT, PAIR, [0, 0]).sample(1), ValueError, "positive integral"),
         (lambda: GridFunction(UNIT, PAIR, [1, 1]).sample(-1), ValueError, "n must be a whole"),
         (lambda: -1 * GridFunction(UNIT, PAIR, [1, 1]), ValueError, "factor of a grid function"),
-        (lambda: 1e300 * GridFunction(UNIT, PAIR, [1, 1e300]), ValueError, "values must hold"),
+        (lambda: 1e300 * GridFunction(UNIT, PAIR, [1, 1e300]), ValueError, "values must contain"),
         (lambda: np.ones(2) * GridFunction(UNIT, PAIR, [1, 1]), TypeError, "factor of a grid"),
-        (lambda: GridFunction(UNIT, PAIR, [1, 1])([[np.nan]]), ValueError, "X must hold finite"),
+        (
+            lambda: GridFunction(UNIT, PAIR, [1, 1])([[np.nan]]),
+            ValueError,
+            "X must contain only finite",
+        ),
         (lambda: GridFunction(UNIT, PAIR, [1, 1]).integral(LAND), ValueError, "region must have"),
     ],
 )

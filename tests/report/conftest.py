@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from hplus import Box, Intensity, Interval, Polygon
-from hplus.estimators.separable import SeparableIntensity, SeparableRate
+from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import check
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.prior import Field, SumOfFields
+from hplus.rates.separable import SeparableRate
 from hplus.report import report_html
-from hplus.solvers.fields import Field, Texture
-from hplus.solvers.grid_rate import GridRate
 from hplus.solvers.result import SolverResult, Status
 from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
@@ -44,7 +45,7 @@ def rate_of(window, events):
     """A `GridRate` that is the bump, known to a tenth or so."""
     f = bump(window, events)
     coarse = f.grid.coarser()
-    prior = Texture((Field(1.5, (2.0,) * window.dimension, 1.2),))
+    prior = SumOfFields((Field(1.5, (2.0,) * window.dimension, 1.2),))
     spread = np.full(coarse.shape, 0.1)
     draws = 0.1 * np.random.RandomState(0).standard_normal((16, *coarse.shape))
     result = SolverResult(Status.CONVERGED, 7, 100.0, 1e-6, 100.0)

@@ -20,10 +20,10 @@ from hplus.losses import (
     Squared,
     SquaredHinge,
 )
-from hplus.solvers import nonnegative
-from hplus.solvers.nonnegative import certify, lower_bound, promised_gap, solve_nonnegative
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
-from hplus.solvers.risk import Risk
+from hplus.solvers.sos import nonnegative
+from hplus.solvers.sos.nonnegative import certify, lower_bound, promised_gap, solve_nonnegative
 
 
 class Cosh:

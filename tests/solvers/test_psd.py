@@ -14,15 +14,15 @@ from hplus.features import Nystroem
 from hplus.kernels import Constant, Gaussian, Nugget, Polynomial
 from hplus.losses import Absolute, Huber, Poisson, Quantile, Squared
 from hplus.positivity import Full
-from hplus.solvers import blocks as blocks_module
-from hplus.solvers import psd
-from hplus.solvers.blocks import Ease, Plain, Squares, curves
-from hplus.solvers.psd import GAP, Problem, Solved, certify, solve
-from hplus.solvers.reference import full_cone_reference
 from hplus.solvers.result import Status
-from hplus.solvers.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
-from hplus.solvers.squares import feature_map, learn, likelihood, regression
-from hplus.solvers.sweeps import values_of
+from hplus.solvers.sos import blocks as blocks_module
+from hplus.solvers.sos import psd
+from hplus.solvers.sos.blocks import Ease, Plain, Squares, curves
+from hplus.solvers.sos.learning import feature_map, learn, likelihood, regression
+from hplus.solvers.sos.psd import GAP, DualSolution, Problem, certify, solve
+from hplus.solvers.sos.reference import full_cone_reference
+from hplus.solvers.sos.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
+from hplus.solvers.sos.sweeps import values_of
 
 LOSSES = [Squared(), Poisson(), Quantile(0.8), Absolute(), Huber(0.3)]
 
@@ -204,7 +204,7 @@ def test_no_slopes_certify_more_than_there_is(seed):
     low, high = rows.low.clip(-3.0), rows.high.clip(None, 3.0)
     x = low + (high - low) * rng.uniform(0.01, 0.99, low.shape)
     R = rng.normal(size=(features.shape[1], 2))
-    other = judged(problem, Solved(x, (R,), 0, Status.CONVERGED))
+    other = judged(problem, DualSolution(x, (R,), 0, Status.CONVERGED))
     assert other.objective >= best.objective - best.gap
     assert other.objective - other.gap <= best.objective + 1e-9
 

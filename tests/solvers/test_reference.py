@@ -7,13 +7,13 @@ import pytest
 
 from hplus.losses import Absolute, Huber, Logistic, Poisson, Quantile, Squared
 from hplus.positivity import Full
-from hplus.solvers.nonnegative import certify, solve_nonnegative
-from hplus.solvers.psd import certify as certify_full
-from hplus.solvers.psd import solve
-from hplus.solvers.reference import full_cone_reference, paper_cone
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
-from hplus.solvers.risk import Risk
-from hplus.solvers.squares import regression
+from hplus.solvers.sos.learning import regression
+from hplus.solvers.sos.nonnegative import certify, solve_nonnegative
+from hplus.solvers.sos.psd import certify as certify_full
+from hplus.solvers.sos.psd import solve
+from hplus.solvers.sos.reference import full_cone_reference, paper_cone
 
 
 def wave_example(n, scale=0.75):

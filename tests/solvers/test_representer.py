@@ -23,10 +23,10 @@ from hplus.losses import (
     Squared,
     SquaredHinge,
 )
-from hplus.solvers.gram import DenseGram, FeatureGram, cholesky, compact
-from hplus.solvers.representer import Landmarks, Points, certify, ridge, train
+from hplus.solvers.machines.gram import DenseGram, FeatureGram, cholesky, compact
+from hplus.solvers.machines.representer import AllPoints, Landmarks, certify, ridge, train
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.risk import Risk
 
 
 class Cosh:
@@ -68,7 +68,7 @@ CLASSIFIERS_TYPES = tuple(type(loss) for loss in CLASSIFIERS)
 @pytest.mark.parametrize("loss", REGRESSORS + CLASSIFIERS, ids=repr)
 def test_every_loss_is_solved_to_a_certified_gap(loss, kernel, penalty, rng):
     X, risk = problem(loss, rng, penalty=penalty)
-    result = train(Points(kernel, X), risk).result
+    result = train(AllPoints(kernel, X), risk).result
     assert result.status is Status.CONVERGED
     bound = 1e-5 if isinstance(loss, PiecewiseLinear) else 1e-8
     assert -1e-12 <= result.relative_gap <= bound
@@ -77,7 +77,7 @@ def test_every_loss_is_solved_to_a_certified_gap(loss, kernel, penalty, rng):
 @pytest.mark.parametrize("loss", REGRESSORS + CLASSIFIERS, ids=repr)
 def test_no_other_function_has_a_smaller_objective(loss, rng):
     X, risk = problem(loss, rng, bias=isinstance(loss, CLASSIFIERS_TYPES))
-    basis = Points(Gaussian(0.7), X)
+    basis = AllPoints(Gaussian(0.7), X)
     trained = train(basis, risk)
     K = basis.kernel(X)
     for size in (1e-1, 1e-3, 1e-5):
@@ -91,7 +91,7 @@ def test_no_other_function_has_a_smaller_objective(loss, rng):
 def test_the_coefficients_are_the_representers_fixed_point(loss, rng):
     # c_i = -(w_i/2γn) Φ'(y_i, f(x_i)), compared through K, which may be singular
     X, risk = problem(loss, rng, penalty=1e-2)
-    basis = Points(Gaussian(0.7), X)
+    basis = AllPoints(Gaussian(0.7), X)
     c = train(basis, risk).coefficients
     K = basis.kernel(X)
     np.testing.assert_allclose(K @ c, K @ risk.coefficients(K @ c, 0.0), atol=1e-5)
@@ -100,7 +100,7 @@ def test_the_coefficients_are_the_representers_fixed_point(loss, rng):
 def test_ridge_solves_the_linear_system_of_the_representer_theorem(rng):
     X, y = rng.normal(size=(30, 2)), rng.normal(size=(30, 2))
     penalty = 1e-2
-    trained = ridge(Points(Gaussian(1.0), X), y, np.full(30, 1 / 30), penalty)
+    trained = ridge(AllPoints(Gaussian(1.0), X), y, np.full(30, 1 / 30), penalty)
     K = Gaussian(1.0)(X)
     expected = np.linalg.solve(penalty * 30 * np.eye(30) + K, y)
     np.testing.assert_allclose(trained.coefficients, expected, rtol=1e-9)
@@ -111,7 +111,7 @@ def test_ridge_solves_the_linear_system_of_the_representer_theorem(rng):
 
 def test_newton_for_the_squared_loss_agrees_with_ridge(rng):
     X, risk = problem(Squared(), rng)
-    basis = Points(Matern32(1.0), X)
+    basis = AllPoints(Matern32(1.0), X)
     direct = ridge(basis, risk.y, risk.shares, risk.penalty)
     np.testing.assert_allclose(train(basis, risk).coefficients, direct.coefficients, rtol=1e-6)
 
@@ -145,7 +145,7 @@ ORACLE = [loss for loss in REGRESSORS + CLASSIFIERS if not isinstance(loss, Squa
 @pytest.mark.parametrize("loss", ORACLE, ids=repr)
 def test_the_objective_agrees_with_clarabel(loss, rng):
     X, risk = problem(loss, rng, n=40, penalty=1e-2, bias=isinstance(loss, CLASSIFIERS_TYPES))
-    basis = Points(Gaussian(0.7), X)
+    basis = AllPoints(Gaussian(0.7), X)
     ours = train(basis, risk).result.objective
     assert ours == pytest.approx(cvxpy_objective(risk, basis.kernel(X)), rel=1e-6)
 
@@ -155,7 +155,7 @@ def test_the_objective_agrees_with_clarabel(loss, rng):
 )
 def test_the_primal_and_the_dual_of_the_support_vector_machine_agree(kernel, rng):
     X, risk = problem(Hinge(), rng, n=150, bias=True)
-    basis = Points(kernel, X)
+    basis = AllPoints(kernel, X)
     primal, dual = train(basis, risk, "primal").result, train(basis, risk, "dual").result
     assert primal.objective == pytest.approx(dual.objective, rel=1e-6)
     assert max(primal.relative_gap, dual.relative_gap) < 1e-5
@@ -165,7 +165,7 @@ def test_the_bias_of_a_support_vector_machine_without_free_vectors_is_the_middle
     # two far apart points with a small box: both α are at their bound
     X, y = np.array([[0.0], [10.0]]), np.array([1.0, -1.0])
     risk = Risk(Hinge(), y, np.full(2, 0.5), 10.0, bias=True)
-    trained = train(Points(Gaussian(1.0), X), risk, "dual")
+    trained = train(AllPoints(Gaussian(1.0), X), risk, "dual")
     assert trained.bias == pytest.approx(0.0, abs=1e-9)
     assert trained.result.relative_gap < 1e-9
 
@@ -182,7 +182,7 @@ def test_the_best_bias_minimises_the_objective_in_one_dimension(loss, rng):
 @pytest.mark.parametrize("loss", REGRESSORS + CLASSIFIERS, ids=repr)
 def test_landmarks_at_every_point_give_the_same_objective(loss, rng):
     X, risk = problem(loss, rng, bias=isinstance(loss, CLASSIFIERS_TYPES))
-    whole = train(Points(Matern32(1.0), X), risk).result
+    whole = train(AllPoints(Matern32(1.0), X), risk).result
     few = train(Landmarks(Matern32(1.0), X, Nystroem(len(X))), risk).result
     assert few.objective == pytest.approx(whole.objective, rel=1e-6)
     assert few.relative_gap <= 1e-5
@@ -200,7 +200,7 @@ def test_fewer_landmarks_cannot_lower_the_objective_and_stay_certified(rng):
 
 def test_a_wrong_solution_is_exposed_by_its_gap(rng):
     X, risk = problem(Huber(0.5), rng)
-    basis = Points(Gaussian(0.7), X)
+    basis = AllPoints(Gaussian(0.7), X)
     c = train(basis, risk).coefficients * 1.01
     assert certify(basis, risk, c, 0, Status.CONVERGED).result.relative_gap > 1e-6
 
@@ -247,7 +247,7 @@ def test_the_gap_is_never_negative_and_always_small_for_random_problems(seed, na
     X, risk = problem(loss, rng, n=12, penalty=10.0**log_penalty, bias=bias)
     if bias and len(np.unique(risk.y)) < 2:
         return
-    result = train(Points(Gaussian(1.0), X), risk).result
+    result = train(AllPoints(Gaussian(1.0), X), risk).result
     assert -1e-9 <= result.relative_gap <= 1e-5
 
 
@@ -262,7 +262,7 @@ def test_a_certificate_with_a_bias_is_true_for_unbalanced_classes(loss, positive
     X = np.vstack([rng.normal(size=(positives, 2)), 50.0 + 50.0 * np.arange(40)[:, None] * [1, 0]])
     y = np.where(np.arange(len(X)) < positives, 1.0, -1.0)
     risk = Risk(loss, y, np.full(len(y), 1 / len(y)), 1 / (4 * len(y)), bias=True)
-    basis = Points(Gaussian(1.0), X)
+    basis = AllPoints(Gaussian(1.0), X)
     results = [train(basis, risk).result]
     if isinstance(loss, Hinge):
         results.append(train(basis, risk, "dual").result)
@@ -290,19 +290,19 @@ def test_libsvm_sees_points_far_from_the_origin_as_we_do(rng):
     X = 1.7e9 + rng.uniform(0, 10, (300, 1))
     y = np.where(np.sin(X[:, 0] - 1.7e9) > 0, 1.0, -1.0)
     risk = Risk(Hinge(), y, np.full(300, 1 / 300), 1e-3, bias=True)
-    assert train(Points(Gaussian(1.0), X), risk, "dual").result.relative_gap < 1e-6
+    assert train(AllPoints(Gaussian(1.0), X), risk, "dual").result.relative_gap < 1e-6
 
 
 @pytest.mark.parametrize("loss", [SquaredHinge(), Logistic(), Huber(0.5)], ids=repr)
 def test_few_features_and_a_tiny_penalty_are_no_obstacle(loss, rng):
     X, risk = problem(loss, rng, n=150, penalty=1e-7, bias=isinstance(loss, CLASSIFIERS_TYPES))
-    assert train(Points(Polynomial(2), X), risk).result.relative_gap < 1e-8
+    assert train(AllPoints(Polynomial(2), X), risk).result.relative_gap < 1e-8
 
 
 def test_a_poisson_objective_near_zero_has_a_sensible_relative_gap():
     X = np.zeros((50, 1))
     risk = Risk(PoissonLog(), np.full(50, 2.7193), np.full(50, 0.02), 1e-3)
-    result = train(Points(Polynomial(1), X), risk).result
+    result = train(AllPoints(Polynomial(1), X), risk).result
     assert abs(result.objective) < 1e-3
     assert result.status is Status.CONVERGED
     assert result.iterations < 20
@@ -310,7 +310,7 @@ def test_a_poisson_objective_near_zero_has_a_sensible_relative_gap():
 
 def test_a_status_follows_the_certificate_and_not_the_solver(rng):
     X, risk = problem(Huber(0.5), rng)
-    basis = Points(Gaussian(0.7), X)
+    basis = AllPoints(Gaussian(0.7), X)
     c = train(basis, risk).coefficients
     assert certify(basis, risk, c, 9, Status.MAX_ITER).result.status is Status.CONVERGED
     assert certify(basis, risk, 2.0 * c, 9, Status.CONVERGED).result.status is Status.STALLED
@@ -319,7 +319,7 @@ def test_a_status_follows_the_certificate_and_not_the_solver(rng):
 def test_a_problem_at_the_edge_of_rounding_ends_without_a_warning(rng):
     X = rng.normal(size=(80, 1))
     risk = Risk(Quantile(0.5), 1e-8 * np.sin(X[:, 0]), np.full(80, 1 / 80), 1e-9)
-    result = train(Points(Gaussian(1.0), X), risk).result
+    result = train(AllPoints(Gaussian(1.0), X), risk).result
     assert result.status in (Status.STALLED, Status.CONVERGED)
     assert result.gap >= 0.0
 
@@ -335,7 +335,7 @@ def test_small_machines_run_on_one_thread(rng, monkeypatch):
 
     monkeypatch.setattr(DenseGram, "dot", spying)
     X, risk = problem(Quantile(0.8), rng)
-    train(Points(Matern32(1.0), X), risk)
+    train(AllPoints(Matern32(1.0), X), risk)
     assert set(seen) == {1}
 
 
@@ -344,4 +344,4 @@ def test_classes_of_very_unequal_weight_are_balanced_from_the_start(rng):
     for heavy in (1e-5, 1e5):
         shares = np.where(y > 0, heavy, 1.0)
         risk = Risk(Hinge(), y, shares / shares.sum(), 1e-3, bias=True)
-        assert train(Points(Gaussian(1.0), X), risk).result.relative_gap < 1e-5
+        assert train(AllPoints(Gaussian(1.0), X), risk).result.relative_gap < 1e-5

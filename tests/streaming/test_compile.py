@@ -8,13 +8,13 @@ import threading
 import pytest
 
 from hplus import Gaussian, StreamingRegressor
-from hplus.streaming import machine
-from hplus.streaming.engine import run
+from hplus.streaming.engine import learner
+from hplus.streaming.engine.loop import run
 
 SCRIPT = """
 import numpy as np
 from hplus import Gaussian, StreamingRegressor
-from hplus.streaming.engine import run
+from hplus.streaming.engine.loop import run
 X = np.linspace(0.0, 1.0, 200).reshape(100, 2)
 StreamingRegressor(Gaussian(1.0)).partial_fit(X, X[:, 0])
 print(sum(run.stats.cache_hits.values()), sum(run.stats.cache_misses.values()))
@@ -44,10 +44,10 @@ def test_a_first_call_that_takes_long_says_why(seconds, monkeypatch, capsys):
         print(*words, **how)
         said.set()
 
-    monkeypatch.setattr(machine, "PATIENCE", seconds)
-    monkeypatch.setattr(machine, "run", slow)
-    monkeypatch.setattr(machine, "print", tell, raising=False)
-    monkeypatch.setattr(machine.Compiler, "ready", False)
+    monkeypatch.setattr(learner, "PATIENCE", seconds)
+    monkeypatch.setattr(learner, "run", slow)
+    monkeypatch.setattr(learner, "print", tell, raising=False)
+    monkeypatch.setattr(learner.Compiler, "ready", False)
     StreamingRegressor(Gaussian(1.0)).partial_fit([[0.0, 0.0]], [1.0])
-    assert machine.Compiler.ready
+    assert learner.Compiler.ready
     assert ("hplus is compiling its streaming engine" in capsys.readouterr().err) == (seconds == 0)

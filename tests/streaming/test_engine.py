@@ -20,8 +20,8 @@ from hplus.losses import (
     Squared,
     SquaredHinge,
 )
-from hplus.streaming import rules
 from hplus.streaming.budgets import KOMP, DoublyStochastic, Forgetron, Oldest, Smallest, Unlimited
+from hplus.streaming.engine import rules
 from hplus.streaming.links import Identity, Log
 from hplus.streaming.settings import loss_part, rule
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep

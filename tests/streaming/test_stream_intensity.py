@@ -33,8 +33,8 @@ from hplus import (
     load,
     save,
 )
+from hplus.streaming.engine.nodes import grid_for, nodes_within
 from hplus.streaming.intensity import COARSE, MOST_COARSE
-from hplus.streaming.nodes import grid_for, nodes_within
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
 DAY = Interval(0, 24, unit="h")
@@ -528,7 +528,7 @@ BAD = {
     "number as budget": (learn(budget=5), TypeError, "budget must be .*got 5"),
     "negative half-life": (learn(forget=-1.0), ValueError, "forget must be a positive .*got -1"),
     "events outside": (learn(x=X + 10.0), ValueError, "X must lie in the window, got 5 of 12"),
-    "NaN events": (learn(x=X * np.nan), ValueError, "X must hold finite numbers"),
+    "NaN events": (learn(x=X * np.nan), ValueError, "X must contain only finite numbers"),
     "events of two axes": (learn(x=np.ones((3, 2))), ValueError, "X must have 1 column.*got 2"),
     "no events": (
         learn(x=np.zeros((0, 1))),
@@ -550,7 +550,11 @@ BAD = {
     "exposure once": (then(1.0, None), ValueError, "at every call or at none, got None .*with it"),
     "exposure late": (then(None, 1.0), ValueError, "at every call or at none, got 1.* without it"),
     "one outside": (lambda: fitted().learn_one([25.0]), ValueError, "x .*"),
-    "one NaN": (lambda: fitted().learn_one([np.nan]), ValueError, "x must hold finite numbers"),
+    "one NaN": (
+        lambda: fitted().learn_one([np.nan]),
+        ValueError,
+        "x must contain only finite numbers",
+    ),
     "predicted outside": (lambda: fitted().predict([[25.0]]), ValueError, "X .*"),
     "region of two axes": (
         lambda: fitted().expected_count(RING),

@@ -97,7 +97,7 @@ def learn(model, name, X, y, *cuts):
 
 
 def snapshot(model):
-    return [{key: np.array(a) for key, a in machine.items()} for machine in model.state_]
+    return [{key: np.array(a) for key, a in learner.items()} for learner in model.state_]
 
 
 def assert_equal_states(a, b):
@@ -308,7 +308,7 @@ NAN = np.where(np.arange(24).reshape(12, 2) == 5, np.nan, X)
 FORGETRON = {"step": 1.0, "budget": Forgetron(5)}
 BAD = {
     "unknown loss": (regress(loss="cubic"), ValueError, "loss must be one of .*got 'cubic'"),
-    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: call it first"),
+    "class as loss": (regress(loss=Huber), TypeError, "got the class Huber: use Huber"),
     "labels' loss": (regress(loss=Hinge()), ValueError, "is for labels: use StreamingClassifier"),
     "labels' loss by name": (regress(loss="hinge"), ValueError, "loss must be one of .*'hinge'"),
     "targets' loss": (classify(loss="squared"), ValueError, "use StreamingRegressor for others"),
@@ -367,9 +367,9 @@ BAD = {
     "labels for numbers": (
         regress(y=np.array(list("abcdefghijkl"))),
         TypeError,
-        "y must hold real",
+        "y must contain only real",
     ),
-    "NaN in X": (regress(x=NAN), ValueError, "X must hold finite .*row 2, column 1"),
+    "NaN in X": (regress(x=NAN), ValueError, "X must contain only finite .*row 2, column 1"),
     "NaN in y": (regress(y=np.full(12, np.nan)), ValueError, "y must .*NaN"),
     "negative counts": (
         regress(loss=Poisson(), link="log", y=-Y),

@@ -1,4 +1,4 @@
-"""The command line: every command is a thin layer over one call."""
+"""The command line: each command is a thin layer over one call."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 
 
 def main() -> None:
-    """What the command `hplus` runs."""
+    """Run the command `hplus`."""
     try:
         import click  # noqa: F401
         import rich  # noqa: F401
     except ImportError as error:
-        sys.stderr.write(f"The command needs {error.name}: pip install 'hplus[cli]'.\n")
+        sys.stderr.write(f"The command hplus needs {error.name}: pip install 'hplus[cli]'.\n")
         sys.exit(6)
     from hplus.cli.commands import hplus
 

@@ -1,10 +1,10 @@
-"""Commands that ask a model: predict, expect, sample, check, info."""
+"""Commands that ask a model: predict, expect, sample, check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,31 +18,23 @@ from hplus.cli.doors import (
     note,
     note_dropped,
     print_json,
-    print_pairs,
     rows_as_csv,
     write_text,
 )
-from hplus.cli.live import summary
-from hplus.cli.regress import predicted_quantities, quantity_words
+from hplus.cli.regress import predicted_quantities
 from hplus.cli.words import (
     amount_option,
     count,
     count_row,
-    facts,
     shape_option,
     six_digits,
-    window_words,
 )
-from hplus.evaluation import check as check_rate
-from hplus.studies.draws import draw
-from hplus.studies.events import Events, placed, read_events
-from hplus.studies.expect import Expected, grid_regions, named_regions, time_asked, whole
-from hplus.studies.expect import expect as expected_counts
-from hplus.studies.quantities import QuantityStudy
 from hplus.studies.spans import moment
-from hplus.studies.streams import StreamStudy
-from hplus.studies.study import EventStudy
 from hplus.tables.source import TableError, open_table
+
+if TYPE_CHECKING:
+    from hplus.studies.expect import Expected
+    from hplus.studies.study import EventStudy
 
 
 @click.command(
@@ -64,8 +56,8 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     Rows that are not in the window, or have bad cells, keep their place without an answer.
     """
     check_writable(output)
-    study = load_model(model, EventStudy, QuantityStudy)
-    answers = _predicted if isinstance(study, EventStudy) else predicted_quantities
+    study = load_model(model, "EventStudy", "QuantityStudy")
+    answers = _predicted if type(study).__name__ == "EventStudy" else predicted_quantities
     table = open_table(points)
     rows = list(answers(study, table, level))
     if table.broken:
@@ -133,8 +125,11 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     Counts of parts add up to the count of the whole. A model with a cycle looks ahead: --for 7d is
     the coming week. Otherwise counts are for one unit of exposure, or for what --for says.
     """
+    from hplus.studies.expect import expect as expected_counts
+    from hplus.studies.expect import grid_regions, named_regions, time_asked, whole
+
     check_writable(output)
-    study = load_model(model, EventStudy)
+    study = load_model(model, "EventStudy")
     if regions and grid:
         raise click.UsageError("Give --regions or --grid, not both.")
     asked = [whole(study.frame)]
@@ -188,8 +183,10 @@ Examples:
 @json_option
 def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Events that could happen: random patterns with the rate of the model, for simulators."""
+    from hplus.studies.draws import draw
+
     check_writable(output)
-    study = load_model(model, EventStudy)
+    study = load_model(model, "EventStudy")
     rows = []
     for path, pattern in enumerate(draw(study, **options), start=1):
         for i, numbers in enumerate(pattern.columns):
@@ -214,7 +211,10 @@ Example:
 @json_option
 def check(model: str, events: str, as_json: bool) -> None:
     """Does the model fit the EVENTS of a file? Best asked with events that it has not seen."""
-    study = load_model(model, EventStudy)
+    from hplus.evaluation import check as check_rate
+    from hplus.studies.events import Events, read_events
+
+    study = load_model(model, "EventStudy")
     kept = Events(study.frame, 0.0, seed=0)
     reading = read_events(open_table(events), study.frame.at_any_time(), kept)
     found = check_rate(study.model_, kept.known.X, exposure=_exposure(study, events))
@@ -238,6 +238,8 @@ def check(model: str, events: str, as_json: bool) -> None:
 
 def _exposure(study: EventStudy, events: str) -> Any:
     """How often each hour of a cycle was watched: as for the fit, if events are of that time."""
+    from hplus.studies.events import placed
+
     clock = study.frame.clock
     if clock is not None and clock.cycle:
         parts = placed(open_table(events), study.frame)
@@ -248,41 +250,3 @@ def _exposure(study: EventStudy, events: str) -> Any:
             )
             return 1.0
     return study.exposure_over_window
-
-
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus info thefts.hplus
-"""
-)
-@click.argument("model")
-@json_option
-def info(model: str, as_json: bool) -> None:
-    """What a model file holds: where it comes from, what it knows and how it was made."""
-    study = load_model(model)
-    found, words = _known(study)
-    made = getattr(study, "made_with_", {})
-    if as_json:
-        print_json({"kind": type(study).__name__, **found, "made_with": made})
-        return
-    said = {name: str(what) for name, what in made.items() if what is not None}
-    print_pairs(f"{model}: {type(study).__name__}", said | words)
-
-
-def _known(study: Any) -> tuple[dict[str, Any], dict[str, str]]:
-    """What a model knows, as plain data and in words."""
-    if isinstance(study, EventStudy):
-        return facts(study), window_words(study, facts(study))
-    if isinstance(study, QuantityStudy):
-        return study.summary_, quantity_words(study)
-    found = summary(study) if isinstance(study, StreamStudy) else {"parameters": str(study)}
-    return found, {name: _said(what) for name, what in found.items()}
-
-
-def _said(what: Any) -> str:
-    """A fact in words; counts by reason one after the other."""
-    if isinstance(what, dict):
-        return ", ".join(f"{count(n)} {reason}" for reason, n in what.items()) or "none"
-    return str(what)

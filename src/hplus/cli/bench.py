@@ -1,4 +1,4 @@
-"""hplus bench: the scripts of a clone's benchmarks/ folder, one after the other, on one page."""
+"""hplus bench: run the scripts in benchmarks/ of a clone of the repository, and write one page."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date as calendar
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -19,11 +20,6 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import click
-import numba
-import numpy as np
-import scipy
-import sklearn
-from threadpoolctl import threadpool_info
 
 from hplus import __version__
 from hplus.cli.doors import check_writable, json_option, note, print_json, write_text
@@ -32,13 +28,13 @@ FOLDER, PAGE = "benchmarks", "docs/benchmarks.md"
 
 ABOUT = """# Benchmarks
 
-`hplus bench` runs the scripts of the folder `benchmarks` and writes this page. A figure that has \
-to lie within bounds says so beside it, and a script that misses one says which.
+`hplus bench`, in a clone of the repository, runs the scripts in `benchmarks/` and writes this \
+page. Figures with a bound show it beside them; a script that misses a bound names it.
 """
 
 
-class Run(NamedTuple):
-    """A script that was run: how it ended, what it printed, and the bounds that it missed."""
+class Outcome(NamedTuple):
+    """How a script ended, what it printed, and which bounds it missed."""
 
     status: str
     seconds: float = 0.0
@@ -46,10 +42,10 @@ class Run(NamedTuple):
     missed: tuple[str, ...] = ()
 
 
-NOT_RUN = Run("not run")
+NOT_RUN = Outcome("not run")
 
-LONGEST = 7.0 * 86_400.0
-"""Seconds after which a script without a limit is stopped."""
+MAX_SECONDS = 7.0 * 86_400.0
+"""Seconds after which a script without --limit is stopped."""
 
 
 @click.command(
@@ -60,22 +56,23 @@ Examples:
   hplus bench intensity streaming --data data -o intensity.md
 
 \b
-Every script takes --data and --quick, prints tables in Markdown and ends with exit code 1 if a
-figure misses its bound; so does this command.
+Every script takes --data and --quick, prints Markdown tables and exits with code 1 if a figure
+misses its bound; so does this command.
 """
 )
 @click.argument("names", nargs=-1)
-@click.option("--data", metavar="FOLDER", help="Folder with the data sets that do not ship.")
-@click.option("--quick", is_flag=True, help="Only the parts that take seconds.")
+@click.option("--data", metavar="FOLDER", help="Folder with data sets that do not come with hplus.")
+@click.option("--quick", is_flag=True, help="Run only the parts that take seconds.")
 @click.option("--limit", type=click.FloatRange(min=0.0), metavar="MINUTES",
-              help="Stop a script that takes longer.")  # fmt: skip
-@click.option("--date", metavar="DATE", help="On the page (default: today).")
-@click.option("-o", "--output", metavar="FILE", help=f"Where it goes (default: {PAGE}).")
+              help="Stop a script after this long.")  # fmt: skip
+@click.option("--date", metavar="DATE", help="Date to print on the page (default: today).")
+@click.option("-o", "--output", metavar="FILE", help=f"File to write (default: {PAGE}).")
 @json_option
 def bench(names: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
-    """Run the scripts of the folder benchmarks/, or those of NAMES, and write their tables.
+    """Run the benchmarks of a clone of the repository, all or those in NAMES, and write one page.
 
-    It works in a clone of the repository: the scripts are not installed with the package.
+    This command works only inside a clone, where the folder benchmarks/ is: the scripts are not
+    installed with the package.
     """
     scripts = _chosen(names)
     output = output or str(scripts[0].parents[1] / PAGE)
@@ -103,14 +100,14 @@ def bench(names: tuple[str, ...], output: str | None, as_json: bool, **options: 
 
 
 def _scripts() -> list[Path]:
-    """The scripts of the clone that the current folder is in."""
+    """The scripts of the clone that holds the current folder."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / FOLDER / "_measure.py").is_file():
             return sorted((folder / FOLDER).glob("[a-z]*.py"))
     raise click.UsageError(
-        f"There is no folder {FOLDER} here: hplus bench works in a clone of the repository, where "
-        "the scripts are."
+        f"There is no folder {FOLDER}/ here or above: hplus bench works only in a clone of the "
+        "repository, since its scripts are not installed with the package."
     )
 
 
@@ -118,13 +115,15 @@ def _chosen(names: tuple[str, ...]) -> list[Path]:
     scripts = {path.stem: path for path in _scripts()}
     for name in names:
         if name not in scripts:
-            raise click.UsageError(f"There is no benchmark {name!r}: {', '.join(scripts)}.")
+            raise click.UsageError(
+                f"There is no benchmark {name!r}: choose from {', '.join(scripts)}."
+            )
     return [scripts[name] for name in names or scripts]
 
 
-def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str], Any]) -> Run:
-    """Run a script to its end, or for `limit` minutes; `hear` is told every line as it comes."""
-    began, printed, most = perf_counter(), "", 60.0 * limit if limit else LONGEST
+def run(path: Path, words: list[str], limit: float | None, show: Callable[[str], Any]) -> Outcome:
+    """Run a script to its end, or for `limit` minutes; `show` is called with each line."""
+    began, printed, most = perf_counter(), "", 60.0 * limit if limit else MAX_SECONDS
     command = [sys.executable, "-u", str(path), *words]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True}
     with TemporaryFile("w+") as errors, subprocess.Popen(command, stderr=errors, **pipes) as child:
@@ -134,7 +133,7 @@ def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str],
         try:
             for line in child.stdout or ():
                 printed += line
-                hear(line.rstrip("\n"))
+                show(line.rstrip("\n"))
             code = child.wait()
         finally:
             alarm.cancel()
@@ -143,10 +142,10 @@ def run(path: Path, words: list[str], limit: float | None, hear: Callable[[str],
         said = errors.read().rstrip("\n")
     late = code == -signal.SIGKILL and perf_counter() - began >= most
     if code and not late:
-        hear(said)
+        show(said)
     missed = re.search(r"^Missed: (.*)$", said, re.MULTILINE)
     parts = tuple(missed[1].split("; ")) if missed else ()
-    return Run(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
+    return Outcome(_status(code, late, parts, printed), perf_counter() - began, printed, parts)
 
 
 def _stop(child: subprocess.Popen[str]) -> None:
@@ -165,7 +164,7 @@ def _status(code: int, late: bool, missed: tuple[str, ...], printed: str) -> str
 
 
 def rows(printed: str) -> list[list[str]]:
-    """The rows of all tables in a text, without their heads."""
+    """The rows of all tables in a text, without their header rows."""
     found = []
     lines = [line.strip() for line in printed.splitlines()]
     for line, after in pairwise([*lines, ""]):
@@ -176,7 +175,9 @@ def rows(printed: str) -> list[list[str]]:
 
 def machine(date: str | None = None) -> dict[str, str]:
     """What the figures were measured with."""
-    versions = {"NumPy": np, "SciPy": scipy, "scikit-learn": sklearn, "numba": numba}
+    import numpy  # noqa: F401, since BLAS is known once it is loaded
+    from threadpoolctl import threadpool_info
+
     blas = {
         f"{part['internal_api']} {part['version']}, {part['num_threads']} threads"
         for part in threadpool_info() if part["user_api"] == "blas"
@@ -185,15 +186,15 @@ def machine(date: str | None = None) -> dict[str, str]:
         "date": date or calendar.today().isoformat(),
         "hplus": __version__,
         "Python": platform.python_version(),
-        **{name: str(module.__version__) for name, module in versions.items()},
+        **{name: version(name.lower()) for name in ("NumPy", "SciPy", "scikit-learn", "numba")},
         "system": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "BLAS": "; ".join(sorted(blas)) or "unknown",
-        "load": f"{os.getloadavg()[0]:.1f} processes at work in the minute before it began",
+        "load": f"{os.getloadavg()[0]:.1f} running processes in the minute before the start",
     }
 
 
-def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
-    """The page of all scripts, those that were not run included."""
+def page(facts: dict[str, str], runs: dict[Path, Outcome]) -> str:
+    """The page of all scripts, including those that were not run."""
     head = ["| machine | |", "|---|---|", *(f"| {name} | {what} |" for name, what in facts.items())]
     parts = [ABOUT, "\n".join(head), *(section(path, done) for path, done in runs.items())]
     folder = next(iter(runs)).parents[1] / "docs" / "papers"
@@ -203,7 +204,7 @@ def page(facts: dict[str, str], runs: dict[Path, Run]) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def section(path: Path, done: Run) -> str:
+def section(path: Path, done: Outcome) -> str:
     """One script on the page."""
     about = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
     lines = [line for line in done.printed.splitlines() if line.startswith("|") or not line]
@@ -212,13 +213,13 @@ def section(path: Path, done: Run) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _ending(done: Run) -> str:
+def _ending(done: Outcome) -> str:
     said = done.printed.strip().rpartition("\n")[2]
     endings = {
         "met": "all bounds met",
         "missed": f"missed its bounds: {'; '.join(done.missed)}",
         "failed": "failed",
-        "stopped": "stopped, since it took too long; this is what it had printed",
+        "stopped": "stopped because it took too long; this is what it had printed",
         "not run": f"not run: {said.rstrip('.')}" if said else "not run",
     }
     return endings[done.status] + (f" ({done.seconds:.0f} s)" if done.status != "not run" else "")
@@ -235,4 +236,4 @@ def _title(path: Path) -> str:
 
 def _options_words(quick: bool, data: bool) -> str:
     said = ["only the parts that take seconds"] * quick
-    return ", ".join([*said, "with the data sets" if data else "without data sets of the user"])
+    return ", ".join([*said, "with --data" if data else "without --data"])

@@ -1,47 +1,95 @@
-"""The group `hplus` with all its commands."""
+"""The command `hplus`: a subcommand is imported when it runs, so that help comes at once."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Any, NoReturn
 
 import click
 
 from hplus import __version__
-from hplus.cli.ask import check, expect, info, predict, sample
-from hplus.cli.bench import bench
-from hplus.cli.doors import CODES, Commands
-from hplus.cli.fit import fit
-from hplus.cli.regress import regress
-from hplus.cli.show import data, demo, report
-from hplus.cli.stream import stream
 
-EPILOG = "Exit codes: 0 all went well; " + "; ".join(
-    f"{code} {said}" for code, said in CODES.items()
+COMMANDS = {
+    "bench": ("hplus.cli.bench", "Run the benchmarks of a clone of the repository."),
+    "check": ("hplus.cli.ask", "Test whether a model fits the events of a file."),
+    "data": ("hplus.cli.show", "List the example data sets, or copy one to a file."),
+    "demo": ("hplus.cli.show", "Fit, query and report on Stephen Curry's shots."),
+    "expect": ("hplus.cli.ask", "Expected counts in regions or grid cells, with intervals."),
+    "fit": ("hplus.cli.fit", "Learn the rate of events from a file."),
+    "info": ("hplus.cli.info", "Show what a model file holds."),
+    "predict": ("hplus.cli.ask", "Predict the rate or the quantity at each row of a file."),
+    "regress": ("hplus.cli.regress", "Learn to predict a quantity that cannot be negative."),
+    "report": ("hplus.cli.show", "Write a report: maps, hot spots, goodness of fit."),
+    "sample": ("hplus.cli.ask", "Simulate events from a model."),
+    "stream": ("hplus.cli.stream", "Learn the rate of events from lines as they arrive."),
+}
+"""The module of each subcommand, and its line in the help of `hplus`."""
+
+CODES = {
+    1: "an internal error",
+    2: "an invalid command or option",
+    3: "a data file cannot be read or does not hold what was asked for",
+    4: "a model file is missing, damaged or of another kind",
+    5: "a result cannot be written",
+    6: "an optional dependency is not installed",
+    7: "not enough memory",
+    130: "interrupted",
+}
+"""Exit codes other than 0."""
+
+EPILOG = "Exit codes: 0 success; " + "; ".join(f"{c} {meaning}" for c, meaning in CODES.items())
+
+
+class Subcommands(MutableMapping[str, click.Command]):
+    """The subcommands by name, each imported when it is looked up."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        module, _ = COMMANDS[name]
+        found: click.Command = getattr(import_module(module), name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __setitem__(self, name: str, command: click.Command) -> NoReturn:
+        raise TypeError("subcommands are listed in COMMANDS.")
+
+    def __delitem__(self, name: str) -> NoReturn:
+        raise TypeError("subcommands are listed in COMMANDS.")
+
+
+class Group(click.Group):
+    """A group that reports errors in one sentence with a documented exit code."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The lines of COMMANDS, without importing any subcommand."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a subcommand; errors of the library become a sentence and an exit code."""
+        from hplus.cli.doors import refusals, spoken_warnings
+
+        with refusals(), spoken_warnings():
+            return super().invoke(ctx)
+
+
+@click.group(
+    cls=Group,
+    commands=Subcommands(),
+    epilog=EPILOG + ".",
+    context_settings={"max_content_width": 100},
 )
-
-
-@click.group(cls=Commands, epilog=EPILOG + ".", context_settings={"max_content_width": 100})
 @click.version_option(__version__)
 def hplus() -> None:
-    """Learn how often events happen, where and when: never below zero, with error bars.
+    """Learn how often events happen, where and when, with rates that are never negative.
 
     \b
     hplus demo                                  a tour on data that come with the package
-    hplus data thefts -o thefts.csv.gz          one of those data sets as a file
-    hplus fit thefts.csv.gz --columns lon,lat   says which window your data would fit in
+    hplus data thefts -o thefts.csv.gz          copy an example data set to a file
+    hplus fit thefts.csv.gz --columns lon,lat   suggests a window that holds your data
     """
-
-
-for command in (
-    fit,
-    regress,
-    stream,
-    expect,
-    predict,
-    sample,
-    check,
-    info,
-    report,
-    demo,
-    data,
-    bench,
-):
-    hplus.add_command(command)

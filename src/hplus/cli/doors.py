@@ -22,17 +22,12 @@ from hplus._progress import progress
 from hplus.storage.files import replace_file
 from hplus.tables.source import TableError
 
-CODES = {
-    1: "a fault in hplus itself",
-    2: "the command or one of its options cannot be carried out",
-    3: "a file of data cannot be read or does not hold what was asked for",
-    4: "a model file is missing, damaged or of another kind",
-    5: "a result cannot be written",
-    6: "an extra is not installed",
-    7: "there is not enough memory",
-    130: "interrupted",
+MAKERS = {
+    "EventStudy": "hplus fit",
+    "QuantityStudy": "hplus regress",
+    "StreamStudy": "hplus stream",
 }
-"""Exit codes other than 0."""
+"""The command that makes a model of each kind."""
 
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """Where people read what goes on; results go to the standard output."""
@@ -47,14 +42,6 @@ class Refusal(click.ClickException):
 
     def show(self, file: Any = None) -> None:
         talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
-
-
-class Commands(click.Group):
-    """A group whose commands end with a sentence and a documented exit code."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        with refusals(), spoken_warnings():
-            return super().invoke(ctx)
 
 
 @contextmanager
@@ -154,32 +141,30 @@ def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def load_model(path: str, *kinds: type) -> Any:
-    """A model of one of these kinds from a file, or a refusal."""
+@contextmanager
+def model_file(path: str) -> Iterator[None]:
+    """Errors of reading a model file as refusals."""
     try:
-        model = load(path)
+        yield
+    except PermissionError as error:
+        raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
     except (OSError, ValueError) as error:
-        said = str(error)
-        if isinstance(error, PermissionError):
-            said = f"{path} may not be read: you have no permission."
-        raise Refusal(said, 4) from error
-    if kinds and not isinstance(model, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise Refusal(str(error), 4) from error
+
+
+def load_model(path: str, *kinds: str) -> Any:
+    """The model in a file, refused unless the name of its class is one of `kinds`."""
+    with model_file(path):
+        model = load(path)
+    kind = type(model).__name__
+    if kinds and kind not in kinds:
+        makers = " or ".join(MAKERS[name] for name in kinds)
         raise Refusal(
-            f"{path} must hold a model of kind {wanted}, got {type(model).__name__}: "
-            f"{_maker(kinds)}",
+            f"{path} must hold a model of kind {' or '.join(kinds)}, got {kind}: make one with "
+            f"{makers}.",
             4,
         )
     return model
-
-
-def _maker(kinds: tuple[type, ...]) -> str:
-    makers = {
-        "EventStudy": "hplus fit",
-        "QuantityStudy": "hplus regress",
-        "StreamStudy": "hplus stream",
-    }
-    return f"make one with {' or '.join(makers.get(kind.__name__, '') for kind in kinds)}."
 
 
 def check_writable(path: str | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,8 +28,9 @@ from hplus.cli.words import (
     numbers_option,
     window_words,
 )
-from hplus.studies.plans import plan
-from hplus.studies.study import EventStudy
+
+if TYPE_CHECKING:
+    from hplus.studies.study import EventStudy
 
 EXAMPLE = """
 \b
@@ -96,6 +97,9 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     CSV (gz too), Parquet and JSON lines are read in chunks, so a file may be larger than memory.
     The window is never guessed: without one, the command says which one the data would fit in.
     """
+    from hplus.studies.plans import plan
+    from hplus.studies.study import EventStudy
+
     began = perf_counter()
     check_writable(output)
     if file == "-":
@@ -112,9 +116,10 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     with progress_bar(as_json):
         study.fit(file)
     study.made_with_ = made_with(began, options["seed"])
+    found = facts(study)
     if output:
-        save(study, output)
-    _tell(study, output, as_json)
+        save(study, output, summary=found)
+    _tell(study, found, output, as_json)
 
 
 def plan_words(options: dict[str, Any]) -> dict[str, Any]:
@@ -130,13 +135,12 @@ def plan_words(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(study: EventStudy, output: str | None, as_json: bool) -> None:
-    found = facts(study)
+def _tell(study: EventStudy, found: dict[str, Any], output: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(study, found))
+    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(found))
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to ask it later.")
     else:

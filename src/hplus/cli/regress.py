@@ -6,7 +6,7 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -24,11 +24,12 @@ from hplus.cli.doors import (
     progress_bar,
 )
 from hplus.cli.words import count, made_with, names_option, short, six_digits
-from hplus.studies.columns import CURVE_POINTS, Column
-from hplus.studies.events import Reading
-from hplus.studies.quantities import QuantityStudy
 from hplus.tables.columns import Columns, read_columns
 from hplus.tables.source import Table, TableError, open_table
+
+if TYPE_CHECKING:
+    from hplus.studies.columns import Column
+    from hplus.studies.quantities import QuantityStudy
 
 
 @click.command(
@@ -64,6 +65,8 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
     A fifth of the rows is held out to say how good the predictions are. Rows with a missing cell
     are left out; if these are many, leave out the column that is empty in them.
     """
+    from hplus.studies.quantities import QuantityStudy
+
     began = perf_counter()
     check_writable(output)
     table, exposure = open_table(file), options["exposure"]
@@ -86,6 +89,8 @@ def regress(file: str, target: str, output: str | None, as_json: bool, **options
 
 def _check_dropped(file: str, found: Columns, most: float) -> None:
     """Refuse a table of which more rows than this share are of no use."""
+    from hplus.studies.events import Reading
+
     reasons = ", ".join(f"{n} {why}" for why, n in found.dropped.items())
     if not found.rows.any():
         raise TableError(f"no row of {file} can be used ({reasons}): leave a column out.")
@@ -106,9 +111,8 @@ def quantity_facts(study: QuantityStudy) -> dict[str, Any]:
     return {**study.summary_, "made_with": study.made_with_}
 
 
-def quantity_words(study: QuantityStudy) -> dict[str, str]:
+def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
     """The same as a short table for people."""
-    found: dict[str, Any] = study.summary_
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"{found['coverage']:.1%} of held-out rows inside"
     ranked = [part for part in found["importance"] if part["lost"] > 0.0]
@@ -120,7 +124,7 @@ def quantity_words(study: QuantityStudy) -> dict[str, str]:
         "explained": f"{found['explained']:.0%} of the deviance",
         "intervals": f"{found['level']:.0%} wanted, {inside}",
         "what matters": ", ".join(shares),
-        "seconds": short(study.made_with_.get("seconds", float("nan"))),
+        "seconds": short(made_with.get("seconds", float("nan"))),
     }
 
 
@@ -131,7 +135,8 @@ def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_
     note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:
         note(f"Note: {said}")
-    print_pairs(f"{study.made_with_['target']}, never below zero", quantity_words(study))
+    table = quantity_words(study.summary_, study.made_with_)
+    print_pairs(f"{study.made_with_['target']}, never below zero", table)
     if output is None:
         note("Nothing was saved: name a file with -o model.hplus to predict later.")
     else:
@@ -175,6 +180,8 @@ def _note_unlike(column: Column, entries: Any) -> None:
 
 def _unlike(column: Column, entries: Any) -> Bools:
     """Texts that were not seen and, of columns with few numbers, numbers beyond them."""
+    from hplus.studies.columns import CURVE_POINTS
+
     values, seen = column.values(entries), column.grid
     if column.kind == "text" and len(seen):
         return values == len(column.levels)

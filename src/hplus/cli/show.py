@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import webbrowser
 from typing import Any
 
 import click
 
-from hplus import datasets
 from hplus.cli.doors import check_writable, json_option, load_model, note, print_json, print_pairs
-from hplus.studies.study import EventStudy
 
 
 @click.command(
@@ -21,24 +18,28 @@ Example:
 )
 @click.argument("model")
 @click.argument("events", required=False)
-@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE")
-@click.option("--title", help="Of the page.")
-@click.option("--open", "opened", is_flag=True, help="Open it in the browser.")
+@click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE",
+              help="File to write.")  # fmt: skip
+@click.option("--title", help="Page title.")
+@click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @json_option
 def report(model: str, events: str | None, output: str, as_json: bool, **options: Any) -> None:
-    """One HTML page with the map or curve, hot spots, fit and scores; it needs no network.
+    """Write one HTML page with the map or curve, hot spots, goodness of fit and scores.
 
-    With EVENTS, such as the file that was fitted, they are drawn on the map.
+    The page needs no network. With EVENTS, for example the file that was fitted, they are drawn on
+    the map.
     """
     from hplus.report import write_report
     from hplus.studies.events import sample_events
 
     check_writable(output)
-    study = load_model(model, EventStudy)
+    study = load_model(model, "EventStudy")
     points = None if events is None else sample_events(events, study.frame)
     write_report(study, output, points, options["title"])
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
     if options["opened"]:
+        import webbrowser
+
         webbrowser.open(output)
 
 
@@ -51,16 +52,20 @@ Examples:
 """
 )
 @click.argument("name", required=False)
-@click.option("-o", "--output", metavar="FILE", help="Where it goes (default: its own name).")
+@click.option(
+    "-o", "--output", metavar="FILE", help="File to write (default: the data set's own name)."
+)
 @json_option
 def data(name: str | None, output: str | None, as_json: bool) -> None:
-    """Data that come with the package, as files to try the commands on."""
+    """List the data sets that come with hplus, or copy one to a file to try the commands on."""
+    from hplus import datasets
+
     known = datasets.files() | datasets.OUTLINES
     if name is None:
         print_json(known) if as_json else print_pairs("Data sets", _described(known))
         return
     if name not in known:
-        raise click.UsageError(f"There is no data set {name!r}: {', '.join(known)}.")
+        raise click.UsageError(f"There is no data set {name!r}: choose from {', '.join(known)}.")
     target = output or known[name]
     check_writable(target)
     datasets.copy(name, target)
@@ -68,7 +73,9 @@ def data(name: str | None, output: str | None, as_json: bool) -> None:
 
 
 def _described(known: dict[str, str]) -> dict[str, str]:
-    """What each file holds, in its loader's first sentence."""
+    """The first sentence of each data set's loader."""
+    from hplus import datasets
+
     loaders = {load.__name__: load for load in datasets.DATASETS}
     return {
         name: (loaders[name].__doc__ or "").split("\n")[0]
@@ -85,10 +92,10 @@ Example:
   hplus demo --folder demo
 """
 )
-@click.option("--folder", default="demo", show_default=True, help="Where the results go.")
+@click.option("--folder", default="demo", show_default=True, help="Folder for the results.")
 @json_option
 def demo(folder: str, as_json: bool) -> None:
-    """A tour on Stephen Curry's shots: fit, expect, report."""
+    """Take a tour with Stephen Curry's shots: fit a rate, expect counts, write a report."""
     from hplus.cli.tour import tour
 
     tour(folder, as_json)

@@ -13,7 +13,7 @@ import click
 from hplus import save
 from hplus.cli.doors import Refusal, check_writable, note, note_dropped
 from hplus.cli.fit import frame_options, plan_words
-from hplus.cli.live import View, view_of
+from hplus.cli.live import View, summary, view_of
 from hplus.cli.words import amount_option, count, made_with
 from hplus.streaming.methods import METHODS
 from hplus.studies.plans import plan
@@ -217,5 +217,5 @@ def _end(study: StreamStudy, run: Run, output: str | None) -> None:
     if run.lines.waiting:
         note(f"The last {count(run.lines.waiting)} bytes are a line without an end: not taken.")
     if output is not None:
-        save(study, output)
+        save(study, output, summary=summary(study))
         note(f"Saved {output}.")

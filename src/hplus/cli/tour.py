@@ -1,4 +1,4 @@
-"""The tour that `hplus demo` gives: Stephen Curry's shots, from the file to the report."""
+"""hplus demo: Stephen Curry's shots, from the file to the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus import datasets, save
 from hplus.cli.doors import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
-from hplus.cli.words import count, count_row, made_with
+from hplus.cli.words import count, count_row, facts, made_with
 from hplus.report import write_report
 from hplus.studies.events import sample_events
 from hplus.studies.expect import Expected, expect, named_regions, time_asked
@@ -18,10 +18,10 @@ from hplus.studies.spans import Amount
 from hplus.studies.study import EventStudy
 
 COURT = (-25.0, -5.25, 25.0, 41.75)
-"""Half of the court, in feet from the hoop."""
+"""The offensive half of the court, in feet from the hoop."""
 
 GAMES = Amount(1067.0, "game")
-"""In which he shot, in the seasons of the file."""
+"""Games in the seasons of the file in which he took a shot."""
 
 COMMAND = (
     "hplus fit curry.csv.gz --columns x,y --window=-25,-5.25,25,41.75 --unit ft "
@@ -30,7 +30,7 @@ COMMAND = (
 
 
 def tour(folder: str, as_json: bool) -> None:
-    """Fit, ask and report, and say what was found."""
+    """Fit, query and report, and print what was found."""
     out = Path(folder)
     if not out.exists():
         out.mkdir(parents=True)
@@ -46,17 +46,17 @@ def tour(folder: str, as_json: bool) -> None:
     with progress_bar(as_json):
         study.fit(shots)
     study.made_with_ = made_with(began, 0, COMMAND)
-    save(study, files["curry.hplus"])
+    save(study, files["curry.hplus"], summary=facts(study))
     asked = named_regions(study.frame, zones)
     found = expect(study, asked, time_asked(study, Amount(10.0, "game")))
     write_text(files["zones.csv"], rows_as_csv([count_row(part) for part in found]))
     points = sample_events(shots, study.frame)
     write_report(study, files["report.html"], points, "Where Stephen Curry shoots from")
-    said = _findings(study, found)
+    findings = _findings(study, found)
     if as_json:
-        print_json({"findings": said, **files})
+        print_json({"findings": findings, **files})
         return
-    for i, sentence in enumerate(said, start=1):
+    for i, sentence in enumerate(findings, start=1):
         note(f"{i}. {sentence}")
     note("")
     for what, path in zip(("Model", "Zones", "Report"), files.values(), strict=True):
@@ -64,7 +64,7 @@ def tour(folder: str, as_json: bool) -> None:
 
 
 def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
-    """Three sentences."""
+    """Three sentences about the fit."""
     held = study.holdout_
     assert held is not None
     shots = sum(part.expected for part in zones)
@@ -76,9 +76,9 @@ def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
     floor = rim.region.window.volume / study.frame.window.volume
     return [
         f"In ten games expect {count(shots)} shots, {share:.0%} of them threes: {top.region.name} "
-        f"{count(top.expected)}, between {count(top.low)} and {count(top.high)} with 90 % chance.",
+        f"{count(top.expected)} (90 % interval {count(top.low)} to {count(top.high)}).",
         f"{rim.expected / shots:.0%} of the shots come from {floor:.1%} of the floor, at the rim.",
-        f"Each of {count(held.events)} shots that were held out is {np.exp(held.gain):.1f} times "
-        f"as likely as under a constant rate, and {np.expm1(held.over_kde):.0%} likelier than "
+        f"On average, a held-out shot ({count(held.events)} of them) is {np.exp(held.gain):.1f} "
+        f"times as likely as under a constant rate and {np.expm1(held.over_kde):.0%} likelier than "
         "under a kernel density estimate.",
     ]

@@ -7,22 +7,20 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from hplus import __version__
-from hplus.estimators.intensity import Intensity
-from hplus.estimators.over_windows import rate_unit
-from hplus.estimators.separable import SeparableIntensity
-from hplus.report.words import plural
-from hplus.solvers.fields import Texture
-from hplus.studies.expect import Expected
-from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, moment
-from hplus.studies.study import EventStudy
-from hplus.windows import Window
+
+if TYPE_CHECKING:
+    from hplus.estimators.intensity import Intensity
+    from hplus.studies.expect import Expected
+    from hplus.studies.frames import Frame
+    from hplus.studies.study import EventStudy
+    from hplus.windows import Window
 
 
 def names_option(ctx: Any, param: Any, text: str | None) -> tuple[str, ...]:
@@ -77,6 +75,8 @@ def short(x: float) -> str:
 
 def place_words(window: Window) -> str:
     """How large a window is."""
+    from hplus.report.words import plural
+
     sides = np.subtract(*window.bounds()[::-1])
     sized = zip(sides, window.axis_units, strict=True)
     text = " x ".join(f"{short(s)} {plural(u, s)}".strip() for s, u in sized)
@@ -86,13 +86,17 @@ def place_words(window: Window) -> str:
 
 def scales_words(study: EventStudy) -> list[str]:
     """The scales of the leading priors, the coarsest first; of places, then of times."""
+    from hplus.estimators.separable import SeparableIntensity
+
     model = study.model_
     parts = [model.place_, model.time_] if isinstance(model, SeparableIntensity) else [model]
     return [words for part in parts for words in _scales(part)]
 
 
 def _scales(model: Intensity) -> list[str]:
-    if not isinstance(model.kernel_, Texture):
+    from hplus.rates.prior import SumOfFields
+
+    if not isinstance(model.kernel_, SumOfFields):
         return [str(model.kernel_)]
     found = []
     for field in model.kernel_.fields:
@@ -115,14 +119,10 @@ def time_words(frame: Frame) -> str | None:
     return f"{text}, as hours of the {clock.cycle}{rounded}"
 
 
-def per(study: EventStudy) -> str:
-    """ "a week", or nothing."""
-    unit = study.exposure_.unit
-    return f" a {unit}" if unit else ""
-
-
 def facts(study: EventStudy) -> dict[str, Any]:
     """What a fit found, as plain data."""
+    from hplus.rates.by_region import rate_unit
+
     held, reading, model = study.holdout_, study.reading_, study.model_
     return {
         "file": reading.file,
@@ -153,18 +153,19 @@ def facts(study: EventStudy) -> dict[str, Any]:
     }
 
 
-def window_words(study: EventStudy, found: dict[str, Any]) -> dict[str, str]:
+def window_words(found: dict[str, Any]) -> dict[str, str]:
     """The same as a short table for people."""
-    held, peak = found["holdout"], dict(found["peak"])
+    held, peak, exposure = found["holdout"], dict(found["peak"]), Amount(**found["exposure"])
+    per = f" a {exposure.unit}" if exposure.unit else ""
     rate = peak.pop("rate")
     where = ", ".join(f"{name} {place}" for name, place in peak.items())
     unit = found["unit"].removeprefix("1/") or "unit"
     table = {
         "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}",
         "window": found["window"],
-        "watched": found["time"] or (str(study.exposure_) if study.exposure_.unit else ""),
-        "expected": f"{short(found['expected'])} events{per(study)}",
-        "busiest at": f"{where}: {short(rate)} per {unit}{per(study)}",
+        "watched": found["time"] or (str(exposure) if exposure.unit else ""),
+        "expected": f"{short(found['expected'])} events{per}",
+        "busiest at": f"{where}: {short(rate)} per {unit}{per}",
         "scales": " and ".join(found["scales"]),
     }
     if held is None:

@@ -221,7 +221,7 @@ def _as_table(X: Any) -> Floats:
     table = as_floats("X", X)
     if len(table.shape) != 2 and table.shape != (0,):
         raise ValueError(
-            f"X must have two dimensions, one point a row, got shape {table.shape}: Reshape your "
+            f"X must have two dimensions, one point per row, got shape {table.shape}: Reshape your "
             "data with np.reshape(X, (-1, 1)) for one column, np.reshape(X, (1, -1)) for one row."
         )
     for size, part, noun in zip(
@@ -262,8 +262,8 @@ def _refuse_text(y: Any) -> None:
     is_word = np.vectorize(lambda text: not _reads_as_number(text), otypes=[bool])(texts)
     at = tuple(np.argwhere(is_word == is_word.any())[0].tolist())
     raise TypeError(
-        f"y must hold real numbers only, got the text {shown(texts[at])} at {place(at)}: turn text "
-        "into numbers first."
+        f"y must contain only real numbers, got the text {shown(texts[at])} at {place(at)}: turn "
+        "text into numbers first."
     )
 
 

@@ -18,18 +18,18 @@ from hplus.kernels import Kernel
 from hplus.storage import storable
 from hplus.windows import Box, Window
 
-WIDTH = 3.0
-"""Standard deviations of the data in one of the normal density that whole space starts from."""
+BASE_WIDTH = 3.0
+"""Standard deviation of the normal density on whole space, in those of the data."""
 
-FLATTEST = 1e-9
-"""The least standard deviation of a column, as a share of its largest number."""
+MIN_RELATIVE_SPREAD = 1e-9
+"""Least standard deviation of a column, as a share of its largest absolute value."""
 
 
 @storable
 class Density(Estimator):
     """The density p(x) >= 0 of independent values: an `Intensity` whose integral is 1.
 
-    In a window, p = λ/∫λ. Without one, whole space is mapped on the unit cube by the distribution
+    In a window, p = λ/∫λ. Without one, whole space is mapped to the unit cube by the distribution
     function F of a wide normal density q on each axis, and p(x) = λ(F(x))/∫λ · Π_j q_j(x_j): the
     tails fall off like those of q, and integrals are exact.
 
@@ -43,9 +43,9 @@ class Density(Estimator):
     Parameters
     ----------
     window : Window, optional
-        Where values can lie, of 1 to 3 dimensions; None for anywhere.
+        Where values can lie, of 1 to 3 dimensions; None for all of space.
     kernel, penalty, model, random_state
-        As in `Intensity`; a kernel of your own needs a window.
+        As in `Intensity`; a kernel other than "auto" needs a window.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class Density(Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None, *, sample_weight: Any = None) -> Self:
-        """Learn the density of values X (n, d); a weight says how many such values were seen."""
+        """Learn the density of values X (n, d); weights count repeated values."""
         with whole_or_not(self):
             X = check_points(self, X, reset=True)
             if self.window is None:
@@ -154,21 +154,22 @@ class Density(Estimator):
         return self.intensity_.rate_.integral()
 
     def _set_base(self, X: Floats, weights: Floats) -> None:
-        """The normal density that whole space starts from, and what a kernel would act on."""
+        """Set the center and the scale of the normal density that maps whole space to a cube."""
         if isinstance(self.kernel, Kernel):
             raise ValueError(
                 f'kernel must be "auto" without a window, got {shown(self.kernel)}: give a window.'
             )
         self.center_ = np.average(X, axis=0, weights=weights)
         spread = np.sqrt(np.average((X - self.center_) ** 2, axis=0, weights=weights))
-        flat = spread <= FLATTEST * np.abs(X).max(axis=0)
+        flat = spread <= MIN_RELATIVE_SPREAD * np.abs(X).max(axis=0)
         if np.any(flat):
             raise ValueError(
-                f"X must vary in every column, by more than {FLATTEST:g} of its largest number, to "
-                f"have a density on whole space, got a spread of {spread[flat][0]:.3g} in column "
-                f"{int(np.argmax(flat))}: drop the column, subtract a constant or give a window."
+                f"X must vary in every column, by more than {MIN_RELATIVE_SPREAD:g} of its largest "
+                f"number, to have a density on whole space, got a spread of {spread[flat][0]:.3g} "
+                f"in column {int(np.argmax(flat))}: drop the column, subtract a constant or give a "
+                "window."
             )
-        self.scale_ = WIDTH * spread
+        self.scale_ = BASE_WIDTH * spread
 
     def _points(self, X: Any) -> Floats:
         check_fitted(self)
@@ -200,6 +201,6 @@ class Density(Estimator):
                 f"{shown(region)}."
             )
         low, high = (self._mapped(edge[None])[0] for edge in bounds)
-        # a region far out in the tails may be mapped on one point
+        # a region far out in the tails may be mapped to a single point
         high = np.maximum(high, np.nextafter(low, 2.0))
         return Box(tuple(low.tolist()), tuple(high.tolist()))

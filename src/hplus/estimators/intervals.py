@@ -27,10 +27,10 @@ from hplus.features import Nystroem
 from hplus.kernels import Constant, Kernel
 from hplus.losses import Quantile
 from hplus.positivity import Cone, Full, as_cone
-from hplus.solvers.blocks import Block, Plain, Squares
-from hplus.solvers.psd import GAP, Problem
-from hplus.solvers.rowwise import NormalNoise, Pinballs, RowLoss
-from hplus.solvers.squares import Learned, feature_map, learn
+from hplus.solvers.sos.blocks import FunctionBlock, Plain, Squares
+from hplus.solvers.sos.learning import Learned, feature_map, learn
+from hplus.solvers.sos.psd import GAP, Problem
+from hplus.solvers.sos.rowwise import NormalNoise, Pinballs, RowLoss
 from hplus.storage import storable
 from hplus.tuning.scales import learned_cone, leave_one_out_scale
 
@@ -70,7 +70,7 @@ class _Several(Estimator):
         plain = None if self.penalty is None else check_positive("penalty", self.penalty)
 
         def problem(rows: RowLoss, shares: Floats, Phi: Floats, cone: Full) -> Problem:
-            blocks: list[Block] = [
+            blocks: list[FunctionBlock] = [
                 Squares(Phi, cone.trace, cone.frobenius)
                 if positive
                 else Plain(Phi, cone.frobenius if plain is None else plain)

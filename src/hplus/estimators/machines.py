@@ -40,17 +40,17 @@ from hplus.losses import (
     SquaredHinge,
     as_loss,
 )
-from hplus.solvers.representer import (
+from hplus.solvers.machines.representer import (
+    AllPoints,
     Basis,
     Landmarks,
-    Points,
     Trained,
     promised_gap,
     ridge,
     train,
 )
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
-from hplus.solvers.risk import Risk
 from hplus.space import Function
 from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_scale, leave_one_out_scale
@@ -315,7 +315,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
 
 def _basis(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Basis:
-    return Points(kernel, X) if landmarks is None else Landmarks(kernel, X, landmarks)
+    return AllPoints(kernel, X) if landmarks is None else Landmarks(kernel, X, landmarks)
 
 
 def _learned_kernel(

@@ -23,16 +23,16 @@ from hplus.features import Nystroem
 from hplus.kernels import Kernel
 from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared, as_loss
 from hplus.positivity import Cone, Diagonal, Full, Paper, SumOfSquares, as_cone
-from hplus.solvers.psd import GAP
+from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.solvers.risk import Risk
-from hplus.solvers.squares import (
+from hplus.solvers.sos.learning import (
     feature_map,
     learn,
     learn_diagonal,
     learn_paper,
     regression,
 )
+from hplus.solvers.sos.psd import GAP
 from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window

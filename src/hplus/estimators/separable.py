@@ -2,102 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
-
-from hplus._checks import Floats, shown
+from hplus._checks import shown
 from hplus._progress import whole_or_not
-from hplus.estimators.fitted_rate import FittedRate
 from hplus.estimators.intensity import Intensity
-from hplus.solvers.grid_rate import FARTHEST, GridRate
-from hplus.statistic import Statistic
-from hplus.storage import storable
-from hplus.windows import Product, Window
+from hplus.estimators.rate_estimator import RateEstimator
+from hplus.rates.separable import SeparableRate
+from hplus.rates.statistic import Statistic
+from hplus.windows import Product
 
 
-@storable
-@dataclass(frozen=True)
-class SeparableRate:
-    """λ(x, t) = place(x) time(t) / events: the rates of all events by place, and by time.
+class SeparableIntensity(RateEstimator):
+    """How often events happen, by place and by time, where place and time are independent.
 
-    The rate by time is per unit of exposure, which may differ from time to time.
-    """
-
-    window: Product
-    place: GridRate
-    time: GridRate
-    events: float
-
-    def function(self, X: Floats) -> Floats:
-        """The rate at each point, shape (n,)."""
-        x, t = self.split(X)
-        return self.place.function(x) * self.time.function(t) / self.events
-
-    def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
-        x, t = self.split(X)
-        a, b = self.place.log_band(x, level), self.time.log_band(t, level)
-        center = a.center + b.center - np.log(self.events)
-        low = center - np.minimum(np.hypot(a.below, b.below), FARTHEST)
-        high = center + np.minimum(np.hypot(a.above, b.above), FARTHEST)
-        return np.exp(low), np.exp(high)
-
-    def integral(self, region: Window | None = None) -> float:
-        """∫ of the rate over a product of a region and a time, or over all of the window."""
-        if region is None:
-            return self.time.integral()
-        where, when = self.factors(region)
-        return self.place.integral(where) / self.events * self.time.integral(when)
-
-    def count_draws(self, region: Window) -> Floats:
-        """Draws of the expected count of a product of a region and a time, shape (k,)."""
-        where, when = self.factors(region)
-        # how many events there are is uncertain once, not once for each factor
-        share = self.place.count_draws(where) / self.place.count_draws(self.window.left)
-        return np.multiply.outer(share, self.time.count_draws(when)).ravel()
-
-    @property
-    def on_grid(self) -> SeparableRate:
-        """What can be sampled and has a highest point: itself."""
-        return self
-
-    def sample(self, n: int, rng: Any) -> Floats:
-        """n independent points with density λ/∫λ, shape (n, d)."""
-        parts = (self.place.on_grid.sample(n, rng), self.time.on_grid.sample(n, rng))
-        return np.hstack(parts)
-
-    def peak(self) -> tuple[Floats, float]:
-        """The point with the highest rate, and the rate there."""
-        (x, top), (t, high) = self.place.on_grid.peak(), self.time.on_grid.peak()
-        return np.concatenate([x, t]), top * high / self.events
-
-    def split(self, X: Floats) -> tuple[Floats, Floats]:
-        """Points as places and times."""
-        d = self.window.left.dimension
-        return X[:, :d], X[:, d:]
-
-    def factors(self, region: Window) -> tuple[Window, Window]:
-        """A region as a place and a time, refused unless it is a product of the two."""
-        if region == self.window:
-            return self.window.left, self.window.right
-        d = self.window.left.dimension
-        if not isinstance(region, Product) or region.left.dimension != d:
-            raise ValueError(
-                "a region must be a product of a place and a time, such as city * Interval(0, 24), "
-                f"got {shown(region)}."
-            )
-        return region.left, region.right
-
-
-@storable
-class SeparableIntensity(FittedRate):
-    """How often events happen, by place and by time, where the one says nothing of the other.
-
-    λ(x, t) = p(x) q(t): two fits of `Intensity`, one of the places and one of the times, which see
-    far finer structure than one fit of both together could; whether place and time are independent
-    is for `hplus.evaluation.check` to say.
+    λ(x, t) = p(x) q(t): two fits of `Intensity`, one of the places and one of the times, which
+    resolve far finer structure than a joint fit of both could. `hplus.evaluation.check` tests
+    whether place and time are independent.
 
     >>> import numpy as np
     >>> from hplus import Cycle, Interval, SeparableIntensity
@@ -109,18 +30,18 @@ class SeparableIntensity(FittedRate):
     Parameters
     ----------
     window : Product
-        A window of places times one of times.
+        A window of places times a window of times.
     kernels : pair of "auto" or the `mixture_` of another fit
-        What is known about the smoothness of both, as for `Intensity`.
+        The `kernel` of the fit by place and of the fit by time, as in `Intensity`.
     random_state : int, RandomState or None
-        As of `Intensity`.
+        As in `Intensity`.
 
     Attributes
     ----------
     place_, time_ : Intensity
         The two fits, each of all events.
     solution_ : SolverResult
-        That of the two with the wider gap.
+        The solution of the two with the wider gap.
     """
 
     def __init__(
@@ -133,7 +54,7 @@ class SeparableIntensity(FittedRate):
     def fit(self, X: Any, y: None = None, *, exposure: Any = 1.0) -> Self:
         """Learn both rates from events X (n, d), or from a pair of their `Statistic`s.
 
-        `exposure` says how long or how often the window was watched: a number, or a function of
+        `exposure` is how long or how often the window was observed: a number, or a function of
         the times (n, 1).
         """
         with whole_or_not(self):
@@ -145,10 +66,10 @@ class SeparableIntensity(FittedRate):
             when = Intensity(parts[1], whens, random_state=seed)
             self.time_ = when.fit(times, exposure=exposure)
             self.total_, self.n_features_in_ = places.total, self.window.dimension
-            rates: Any = (self.place_.rate_, self.time_.rate_)
-            self.rate_ = SeparableRate(self.window, rates[0], rates[1], places.total)
-            both = (self.place_.solution_, self.time_.solution_)
-            self.solution_ = max(both, key=lambda solution: solution.relative_gap)
+            self.rate_ = SeparableRate(
+                self.window, self.place_.rate_, self.time_.rate_, places.total
+            )
+            self.solution_ = self.rate_.result
         return self
 
     def _check_parameters(self) -> None:

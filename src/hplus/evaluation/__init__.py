@@ -1,4 +1,4 @@
-"""Evaluation: scores on held-out events, checks of a fitted rate, a baseline to compare with."""
+"""Evaluation: scores on held-out events, goodness of fit of a rate, and a baseline."""
 
 from hplus.evaluation.goodness import Check, check
 from hplus.evaluation.kde import EdgeCorrectedKDE

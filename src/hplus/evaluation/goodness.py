@@ -1,14 +1,17 @@
-"""Goodness of fit of a rate, in one object that says in words whether the rate fits."""
+"""Goodness of fit of a rate: the tests and a verdict in one object."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
+    Seed,
     as_floats,
     check_count,
     check_finite,
@@ -16,14 +19,13 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
-from hplus.estimators.over_windows import values_at
 from hplus.evaluation.residuals import (
     Calibration,
-    Cells,
     Predicted,
     Quadrats,
     Rescaling,
     Thinned,
+    Tiling,
     calibration,
     lattice,
     quadrat_shape,
@@ -31,20 +33,23 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
+from hplus.rates.exposure import values_at
 from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05
-"""Chance that some check finds fault with a rate that is right, at most."""
+"""The probability, at most, that any check rejects a rate that is right."""
+
+Exposure = ArrayLike | Callable[[Floats], ArrayLike]
+"""A number, an array over the bounding box of the window, or a function of points."""
 
 
 @final
 @value
 class Check(Value):
-    """What the checks of a rate found; `print` it for a table in words.
+    """The results of all checks of a rate; `print` it for a table.
 
-    `count` events were seen and `expected` were expected in one unit of exposure; the checks scale
-    the rate to the count.
-    `rescaling` is None unless the window is one of time, or any other line.
+    `count` events were observed and `expected` were expected per unit of exposure; the checks
+    scale the rate to the count. `rescaling` is None unless the window has one axis, such as time.
     """
 
     count: int
@@ -56,12 +61,12 @@ class Check(Value):
 
     @property
     def p_values(self) -> dict[str, float]:
-        """The p-value of each check, by its name."""
+        """The p-value of each check by name."""
         return {name: part.p_value for name, part in self._parts().items()}
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The checks that find fault: p-value times their number below 0.05."""
+        """The checks that reject the rate: p-value times the number of checks below 0.05."""
         p_values = self.p_values
         return tuple(name for name, p in p_values.items() if len(p_values) * p < SIGNIFICANCE)
 
@@ -74,10 +79,10 @@ class Check(Value):
         return {**line, **places, "calibration": self.calibration}
 
     def _verdict(self) -> str:
-        found = f"{self.count} events, the rate scaled to them from {self.expected:.6g}"
+        scaled = f"{self.count} events, rate scaled from {self.expected:.6g} to match"
         if self.faults:
-            return f"The rate does not fit, says {' and '.join(self.faults)} ({found})."
-        return f"The rate fits: no check finds fault with its shape ({found})."
+            return f"The rate does not fit, according to {' and '.join(self.faults)} ({scaled})."
+        return f"The rate fits: no check rejects its shape ({scaled})."
 
     def _tests(self) -> list[str]:
         rows = [
@@ -94,20 +99,25 @@ class Check(Value):
             f"{'' if low <= observed <= high else ' *'}"
             for rate, expected, observed, low, high in zip(*columns, strict=True)
         ]
-        return [f"{'where rate is':<16}{'expected':>10}{'observed':>10}   90 % of counts", *rows]
+        return [f"{'mean rate':<16}{'expected':>10}{'observed':>10}   90 % interval", *rows]
 
 
 def check(
-    model: Rate, X: Any, *, exposure: Any = 1.0, quadrats: Any = None, random_state: Any = 0
+    model: Rate,
+    X: Any,
+    *,
+    exposure: Exposure = 1.0,
+    quadrats: int | Sequence[int] | None = None,
+    random_state: Seed = 0,
 ) -> Check:
     """Does a fitted rate fit the events X (n, d)? Four checks on a line, three in space.
 
-    Time rescaling: ∫λE up to an event is uniform. Quadrats: events and expected events in boxes.
+    Time rescaling: ∫λE up to an event is uniform. Quadrats: observed and expected counts in boxes.
     Thinning: kept with probability level/λE, events are uniform where λE >= level. Calibration:
-    events and expected events where the rate is low, and so on to where it is high.
+    observed and expected counts from where the rate is low to where it is high.
 
-    The p-values are right for events that were not used in the fit. Of those that were, they are
-    too large: what is found at fault is, but a rate that follows every event passes.
+    The p-values are valid for events that were not used in the fit. For events that were, they are
+    too large: a rejection still counts, but a rate that follows every event passes.
 
     Parameters
     ----------
@@ -116,31 +126,31 @@ def check(
     X : array (n, d)
         Events in the model's window.
     exposure : float, function or array, default=1.0
-        E, how long or how often the window was watched when X were seen: a number, which changes
-        nothing, a function of points, or an array over the window's bounding box.
+        The exposure E behind the events X: a number, which changes nothing, a function of points,
+        or an array over the window's bounding box.
     quadrats : int or tuple of int, default=None
-        Boxes on each axis; None makes 2√n of them or, for fewer than 100 events, n/5.
+        Number of boxes on each axis; None makes 2√n boxes or, for fewer than 100 events, n/5.
     random_state : int, RandomState or None, default=0
-        Decides which events the thinning keeps.
+        Random seed of the thinning.
     """
     window = model.window
     X, rng = window.require("X", X), check_random_state(random_state)
     if len(X) == 0:
-        raise ValueError("X must hold at least one event, got none.")
-    cells = Cells(window, _shape(quadrats, len(X), window.dimension))
-    seen = _predicted(model, X, lattice(window, cells.shape), exposure)
+        raise ValueError("X must contain at least one event, got none.")
+    tiling = Tiling(window, _shape(quadrats, len(X), window.dimension))
+    seen = _predicted(model, X, lattice(window, tiling.shape), exposure)
     return Check(
         count=len(X),
         expected=float(model.expected_count(window)),
-        quadrats=cells.quadrats(X, seen.nodes, seen.node_intensities),
-        thinned=_thinned(cells, seen, quadrats, rng),
+        quadrats=tiling.quadrats(X, seen.nodes, seen.node_intensities),
+        thinned=_thinned(tiling, seen, quadrats, rng),
         calibration=calibration(seen),
         rescaling=_rescaling(model, seen) if window.dimension == 1 else None,
     )
 
 
-def _predicted(model: Rate, X: Floats, nodes: Floats, exposure: Any) -> Predicted:
-    """Rate and exposure at events and nodes, refused unless both are above 0 at some node."""
+def _predicted(model: Rate, X: Floats, nodes: Floats, exposure: Exposure) -> Predicted:
+    """Rate and exposure at events and nodes; an error unless both are above 0 at some node."""
     at_events, at_nodes = _exposures(exposure, model.window, X, nodes)
     seen = Predicted(X, _rates(model, X), at_events, nodes, _rates(model, nodes), at_nodes)
     if not np.any(seen.node_intensities > 0.0):
@@ -148,9 +158,11 @@ def _predicted(model: Rate, X: Floats, nodes: Floats, exposure: Any) -> Predicte
     return seen
 
 
-def _exposures(exposure: Any, window: Window, X: Floats, nodes: Floats) -> tuple[Floats, Floats]:
-    """How long events and nodes were watched, as shares of the longest, shapes (n,) and (q,)."""
-    if np.ndim(exposure) == 0 and not callable(exposure):
+def _exposures(
+    exposure: Exposure, window: Window, X: Floats, nodes: Floats
+) -> tuple[Floats, Floats]:
+    """The exposure at events and nodes, relative to the largest, shapes (n,) and (q,)."""
+    if not callable(exposure) and np.ndim(exposure) == 0:
         check_positive("exposure", exposure)
         return np.ones(len(X)), np.ones(len(nodes))
     at_events, at_nodes = (
@@ -163,14 +175,14 @@ def _exposures(exposure: Any, window: Window, X: Floats, nodes: Floats) -> tuple
         )
     if not at_events.min() > 0.0:
         raise ValueError(
-            f"exposure must be above 0 where events were seen, got {at_events.min():.6g} at one: "
-            "correct the exposure or drop such events."
+            f"exposure must be above 0 at every event, got {at_events.min():.6g} at one: correct "
+            "the exposure or drop those events."
         )
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
 
 
-def _shape(quadrats: Any, count: float, dimension: int) -> tuple[int, ...]:
-    """Quadrats on each axis, as given or as many as the events allow."""
+def _shape(quadrats: int | Sequence[int] | None, count: float, dimension: int) -> tuple[int, ...]:
+    """The number of quadrats on each axis, given or as large as the events allow."""
     if quadrats is None:
         return quadrat_shape(count, dimension)
     given = np.atleast_1d(np.asarray(quadrats, dtype=object)).tolist()
@@ -183,18 +195,23 @@ def _shape(quadrats: Any, count: float, dimension: int) -> tuple[int, ...]:
 
 
 def _rates(model: Rate, X: Floats) -> Floats:
-    """λ(X[i]), shape (n,), refused unless finite and at least 0."""
+    """λ(X[i]), shape (n,); an error unless finite and at least 0."""
     rates = check_finite("the predicted rate", as_floats("the predicted rate", model.predict(X)))
     if np.any(rates < 0.0):
         raise ValueError(f"the predicted rate must be at least 0, got {rates.min():.6g}.")
     return rates
 
 
-def _thinned(cells: Cells, seen: Predicted, quadrats: Any, rng: Any) -> Thinned:
-    """The events that thinning keeps, in quadrats: fewer of them for fewer events, if not given."""
+def _thinned(
+    tiling: Tiling,
+    seen: Predicted,
+    quadrats: int | Sequence[int] | None,
+    rng: np.random.RandomState,
+) -> Thinned:
+    """The events that thinning keeps, in quadrats: fewer for fewer events, unless given."""
     points, level, high = thin_to_level(seen, rng)
     expected = len(seen.X) * level * high.sum() / seen.node_intensities.sum()
-    coarser = cells.replace(shape=_shape(quadrats, expected, len(cells.shape)))
+    coarser = tiling.replace(shape=_shape(quadrats, expected, len(tiling.shape)))
     uniform = coarser.quadrats(points, seen.nodes[high], np.ones(high.sum()))
     return Thinned(points, level, uniform)
 
@@ -219,7 +236,7 @@ def _between(model: Rate, X: Floats) -> Floats:
     pieces = [Interval(a, b) for a, b in zip(edges[:-1][gaps], edges[1:][gaps], strict=True)]
     integrals = np.zeros(len(edges) - 1)
     integrals[gaps] = model.expected_count(pieces)
-    # events at the same time have nothing between them
+    # nothing lies between events at the same time
     before = np.concatenate([np.flatnonzero(np.diff(np.sort(inverse), prepend=-1)), [len(X)]])
     increments = np.zeros(len(X) + 1)
     increments[before] = integrals

@@ -1,4 +1,4 @@
-"""A kernel density estimate with corrected edges: the opponent that a rate should beat."""
+"""An edge-corrected kernel density estimate: the baseline that a rate should beat."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hplus._checks import Floats, check_scales, shown
+from hplus._checks import Bools, Floats, Ints, check_scales, shown
 from hplus.estimators.base import Estimator, check_points, check_weights
 from hplus.evaluation.smoothing import (
     LeaveOneOut,
@@ -18,16 +18,16 @@ from hplus.evaluation.smoothing import (
     leave_one_out,
 )
 from hplus.grids import TensorGrid, integrals_within
-from hplus.windows import Window
+from hplus.windows import Window, check_window
 
-NODES = {1: 1025, 2: 401, 3: 81}
-"""Nodes on the longest side, by the number of axes."""
+GRID_NODES = {1: 1025, 2: 401, 3: 81}
+"""Number of nodes on the longest side, by the number of axes."""
 
-WIDEST, NARROWEST, FACTORS = 1.0 / 2.0, 1.0 / 300.0, 30
-"""Bandwidths that are tried, as shares of the longest side, and how many."""
+MAX_BANDWIDTH, MIN_BANDWIDTH, N_BANDWIDTHS = 1.0 / 2.0, 1.0 / 300.0, 30
+"""The range of bandwidths to try, relative to the longest side, and their number."""
 
-MOST_SCORED = 20_000
-"""Events that are left out in turn to choose a bandwidth; of more than these, some are drawn."""
+MAX_SCORED_EVENTS = 20_000
+"""Events left out in turn to choose a bandwidth; a random sample if there are more."""
 
 
 @final
@@ -35,17 +35,17 @@ class EdgeCorrectedKDE(Estimator):
     """A rate by Gaussian kernel smoothing, divided by the kernel's mass inside the window.
 
     λ(x) ∝ Σ_i w_i k_h(x - x_i) / ∫_W k_h(x - u) du, scaled so that ∫_W λ = Σ_i w_i. Events are
-    binned on a grid and λ is linear between its nodes, so that integrals are exact. On a `Cycle`
-    the kernel goes round.
+    binned on a grid and λ is linear between its nodes, so integrals are exact. On a `Cycle` the
+    kernel wraps around.
 
     Parameters
     ----------
     window : Window
-        Where events could be seen, of 1 to 3 axes.
+        Where events can occur, with 1 to 3 axes.
     bandwidth : float, tuple of float or "auto", default="auto"
-        h, the standard deviation of the kernel, for all axes or one for each. "auto" is the best
-        of 30 from 1/300 (in 3-D: 1/80) to 1/2 of the longest side by leave-one-out likelihood,
-        refined by a parabola; axes of one unit share it, and axes of another unit have their own.
+        h, the standard deviation of the kernel, one for all axes or one for each. "auto" maximises
+        the leave-one-out likelihood over 30 values from 1/300 (in 3-D: 1/80) to 1/2 of the longest
+        side, refined by a parabola; axes with the same unit share a bandwidth.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class EdgeCorrectedKDE(Estimator):
         self.bandwidth = bandwidth
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Learn from events X (n, d) in the window; y is not used."""
+        """Learn from events X (n, d) in the window; y is ignored."""
         _check_window(self.window)
         sides = self.window.longest_sides()
         self.grid_ = _grid(self.window, sides)
@@ -80,7 +80,7 @@ class EdgeCorrectedKDE(Estimator):
         return self.grid_.interpolate(self.rates_, X)
 
     def expected_count(self, regions: Window | Sequence[Window]) -> Any:
-        """∫λ over each region within the window, shape (r,); of a single window a float."""
+        """∫λ over each region within the window, shape (r,); a float for a single window."""
         self._check_fitted()
         if isinstance(regions, Window):
             areas = integrals_within(self.grid_, regions, self.window)
@@ -88,7 +88,7 @@ class EdgeCorrectedKDE(Estimator):
         return np.array([self.expected_count(region) for region in regions], dtype=np.float64)
 
     def score(self, X: Any, y: None = None) -> float:
-        """The mean of log(λ(X[i])/∫λ), -inf where an event is too far from all that were seen."""
+        """The mean of log(λ(X[i])/∫λ); -inf if an event is too far from those of the fit."""
         with np.errstate(divide="ignore"):
             log_rates = np.log(self.predict(X))
         return float(np.mean(log_rates) - np.log(self.expected_count(self.window)))
@@ -108,28 +108,27 @@ class EdgeCorrectedKDE(Estimator):
         check_is_fitted(self, "rates_", msg=advice)
 
 
-def _check_window(window: Any) -> None:
-    if not isinstance(window, Window):
-        raise TypeError(f"window must be a Window such as Interval(0, 1), got {shown(window)}.")
-    if window.dimension not in NODES:
-        raise ValueError(f"window must have 1 to {max(NODES)} axes, got {window.dimension}.")
+def _check_window(window: Window) -> None:
+    check_window("window", window)
+    if window.dimension not in GRID_NODES:
+        raise ValueError(f"window must have 1 to {max(GRID_NODES)} axes, got {window.dimension}.")
 
 
 def _grid(window: Window, sides: Floats) -> TensorGrid:
-    """Nodes on the box around the window, equally dense on the axes of one unit."""
+    """Nodes on the bounding box of the window, equally dense on axes with the same unit."""
     low, high = window.bounds()
-    cells = np.ceil((NODES[window.dimension] - 1) * (high - low) / sides).astype(int)
+    cells = np.ceil((GRID_NODES[window.dimension] - 1) * (high - low) / sides).astype(int)
     return TensorGrid(tuple(low), tuple(high), tuple((cells + 1).tolist()), window.closed_axes())
 
 
-def _given(bandwidth: Any, grid: TensorGrid, window: Window) -> Floats:
-    """A given bandwidth on each axis, shape (d,), refused where the grid is too coarse for it."""
-    if np.ndim(bandwidth) == 0 and len(set(window.axis_units)) > 1:
+def _given(bandwidth: float | tuple[float, ...], grid: TensorGrid, window: Window) -> Floats:
+    """The given bandwidth on each axis, shape (d,); an error if the grid is too coarse for it."""
+    if not isinstance(bandwidth, tuple) and len(set(window.axis_units)) > 1:
         raise ValueError(
-            f"bandwidth must be a tuple, one for each of the axes in {window.axis_units}, got "
-            f"{shown(bandwidth)}."
+            f"bandwidth must be a tuple with one number for each axis, as their units differ "
+            f"{window.axis_units}, got {shown(bandwidth)}."
         )
-    if np.ndim(bandwidth) == 1 and len(bandwidth) != window.dimension:
+    if isinstance(bandwidth, tuple) and len(bandwidth) != window.dimension:
         raise ValueError(
             f"bandwidth must be one number or {window.dimension}, one for each axis, got "
             f"{shown(bandwidth)}."
@@ -144,15 +143,15 @@ def _given(bandwidth: Any, grid: TensorGrid, window: Window) -> Floats:
 
 
 def _learned(grid: TensorGrid, X: Floats, weights: Floats, window: Window, sides: Floats) -> Floats:
-    """The bandwidth on each axis, shape (d,), of the largest leave-one-out likelihood.
+    """The bandwidth on each axis, shape (d,), with the largest leave-one-out likelihood.
 
-    One factor of all sides first, then the factor of each unit in turn if there are several. A
-    single event cannot be left out: the widest bandwidth then.
+    First one factor for all sides, then one for each unit in turn if there are several. A single
+    event cannot be left out: it gets the widest bandwidth.
     """
-    narrowest = max(NARROWEST, 1.0 / (NODES[window.dimension] - 1))
-    factors = np.geomspace(WIDEST, narrowest, FACTORS)
+    narrowest = max(MIN_BANDWIDTH, 1.0 / (GRID_NODES[window.dimension] - 1))
+    factors = np.geomspace(MAX_BANDWIDTH, narrowest, N_BANDWIDTHS)
     if len(X) == 1:
-        return WIDEST * sides
+        return MAX_BANDWIDTH * sides
     left_out = leave_one_out(grid, X, weights, window, _scored(len(X)), sides)
     h = sides * best_factor(lambda factor: left_out.score(factor * sides), factors)
     groups = np.array(window.axis_groups())
@@ -162,7 +161,7 @@ def _learned(grid: TensorGrid, X: Floats, weights: Floats, window: Window, sides
 
 
 def _one_unit(
-    left_out: LeaveOneOut, h: Floats, sides: Floats, chosen: Any, factors: Floats
+    left_out: LeaveOneOut, h: Floats, sides: Floats, chosen: Bools, factors: Floats
 ) -> Floats:
     """h with the best factor on the chosen axes."""
 
@@ -172,8 +171,8 @@ def _one_unit(
     return changed(best_factor(lambda factor: left_out.score(changed(factor)), factors))
 
 
-def _scored(n: int) -> Any:
-    """The rows to leave out in turn: all, or always the same ones of many."""
-    if n <= MOST_SCORED:
+def _scored(n: int) -> Ints:
+    """The rows to leave out in turn: all, or a random sample that is always the same."""
+    if n <= MAX_SCORED_EVENTS:
         return np.arange(n)
-    return np.sort(check_random_state(0).choice(n, MOST_SCORED, replace=False))
+    return np.sort(check_random_state(0).choice(n, MAX_SCORED_EVENTS, replace=False))

@@ -1,4 +1,4 @@
-"""Judging a stream as it goes: predict first, then learn; and what hindsight would have saved."""
+"""Progressive validation of a stream, which predicts before it learns, and regret."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hplus._checks import Floats, as_floats, check_finite
+from hplus._checks import Floats, as_floats, check_finite, shown
 
 
 class Progress(NamedTuple):
-    """Losses of a stream, each from the events before it."""
+    """Losses of a stream, each predicted from the events before it."""
 
     losses: Floats
-    """(n,): one for each event."""
+    """One for each event, shape (n,)."""
 
     @property
     def mean(self) -> float:
@@ -30,28 +31,27 @@ class Progress(NamedTuple):
 def prequential(
     model: Any, stream: Iterable[Any], loss: Callable[[Any, Any], Any] | None = None
 ) -> Progress:
-    """Let a model predict every chunk of a stream before it learns from it.
+    """Progressive validation: a model predicts every chunk of a stream before it learns from it.
 
-    A regressor's or classifier's stream holds pairs (X, y), a rate's arrays X of events. Within a
-    chunk a regressor and a classifier of hplus predict every row from the rows before it; others,
-    and rates, predict a chunk from the chunks before it. `loss(y, prediction)` is given for each
-    row; None is the squared error, the share of wrong labels for a classifier, and
-    -log(λ/∫λ) for a rate, relative to the constant rate. Before anything was learned a rate is
-    taken as constant, and rows of others are left out.
+    Regressors and classifiers take pairs (X, y), rates take arrays X of events. Regressors and
+    classifiers of hplus predict every row from the rows before it; other models, and rates, predict
+    a chunk from the chunks before it. `loss(y, prediction)` returns one number per row; None means
+    the squared error, 0 or 1 for a label, and -log(λ/∫λ) relative to a constant rate for a rate.
+    A rate starts as constant; other models have no loss before they have learned anything.
     """
     rate = hasattr(model, "expected_count")
     if rate and loss is not None:
-        raise ValueError("loss is that of the process for a rate, got one: leave it out.")
+        raise ValueError(f"loss must be None for rate models, got {shown(loss)}.")
     losses = [
         _rate_losses(model, chunk) if rate else _losses(model, chunk, loss) for chunk in stream
     ]
     if not losses:
-        raise ValueError("stream must hold at least one chunk, got none.")
+        raise ValueError("stream must contain at least one chunk, got none.")
     return Progress(np.concatenate(losses))
 
 
-def regret(losses: Any, comparator: Any) -> Floats:
-    """Σ of the first 1, 2, … losses less those of a comparator on the same events, shape (n,)."""
+def regret(losses: ArrayLike, comparator: ArrayLike) -> Floats:
+    """Cumulative losses minus those of a comparator on the same events, shape (n,)."""
     ours = check_finite("losses", as_floats("losses", losses))
     best = check_finite("comparator", as_floats("comparator", comparator))
     if ours.ndim != 1 or ours.shape != best.shape:

@@ -1,12 +1,12 @@
-"""Residuals of a rate: counts of events beside counts expected, by place and by predicted rate.
+"""Residuals of a rate: observed and expected counts, by place and by predicted rate.
 
-All expected counts are scaled to the number of events, so that the shape of a rate is judged, not
-its total: a rate fitted to a part of the events may be checked on the rest.
+All expected counts are scaled to the number of events, so that the shape of a rate is tested and
+not its total: a rate fitted to one part of the events can be checked on the rest.
 """
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from scipy.stats import chi2, kstest, poisson
@@ -15,28 +15,28 @@ from hplus._checks import Bools, Floats, Ints, frozen_array
 from hplus._values import Value, value
 from hplus.windows import Window
 
-LEAST_EXPECTED = 5.0
-"""Cells that expect fewer events are joined before a chi-square test."""
+MIN_EXPECTED = 5.0
+"""Cells with fewer expected events are merged before a chi-square test."""
 
-LATTICE = 2**18
-"""Points of the lattice that stands for a window, about."""
+LATTICE_POINTS = 2**18
+"""Approximate number of points of the lattice that represents a window."""
 
 THINNED_SHARE = 0.05
-"""Share of the expected events that is left out of the thinning, where the rate is lowest."""
+"""Share of the expected events, where the rate is lowest, that the thinning leaves out."""
 
-LEVEL = 0.9
-"""Level of the intervals of a calibration table."""
+CALIBRATION_LEVEL = 0.9
+"""Confidence level of the intervals of a calibration."""
 
-ROUNDING = 1e-9
-"""Rates that differ by this share are the same."""
+RATE_TOLERANCE = 1e-9
+"""Rates with a relative difference of at most this are equal."""
 
 
 @final
 @value
 class Predicted(Value):
-    """Events X (n, d) and nodes (q, d) for equal volumes, with rate λ and exposure E at each.
+    """Events X (n, d) and nodes (q, d) of equal volumes, with rate λ and exposure E at each.
 
-    Events are seen at the intensity λE.
+    Events are observed with intensity λE.
     """
 
     X: Floats
@@ -58,7 +58,7 @@ class Predicted(Value):
 
 
 @value
-class Counts(Value):
+class CountTable(Value):
     """Observed and expected counts of events in cells, shape (k,) each."""
 
     observed: Floats
@@ -72,7 +72,7 @@ class Counts(Value):
     def residuals(self) -> Floats:
         """Pearson's (observed - expected)/√expected, about N(0, 1) if the rate is right, (k,).
 
-        Infinite for an event where none was expected.
+        Infinite for an event in a cell with expected count 0.
         """
         off = self.observed - self.expected
         unexpected = np.where(off > 0.0, np.inf, 0.0)
@@ -80,18 +80,18 @@ class Counts(Value):
 
     @property
     def statistic(self) -> float:
-        """Pearson's chi-square, Σ (observed - expected)²/expected over cells that expect 5."""
+        """Pearson's chi-square, Σ (observed - expected)²/expected, small cells merged."""
         return chi_square(self.observed, self.expected)[0]
 
     @property
     def p_value(self) -> float:
-        """The chance of a larger chi-square if the rate is right; 1 for a single cell."""
+        """The probability of a larger chi-square if the rate is right; 1 for a single cell."""
         return chi_square(self.observed, self.expected)[1]
 
 
 @final
 @value
-class Quadrats(Counts):
+class Quadrats(CountTable):
     """Counts in the boxes low[i] <= x <= high[i], shape (k, d) each, within the window."""
 
     low: Floats
@@ -101,9 +101,9 @@ class Quadrats(Counts):
 @final
 @value
 class Thinned(Value):
-    """Events kept so that their rate is `level` wherever it was more; uniform there if it fits.
+    """Events kept so that their rate is `level` wherever it was higher: uniform there if it fits.
 
-    Where exposure is uneven, rates are those where it is largest.
+    With uneven exposure, rates are those where the exposure is largest.
     """
 
     points: Floats
@@ -113,10 +113,10 @@ class Thinned(Value):
 
 @final
 @value
-class Calibration(Counts):
-    """Counts where the rate is about so high, from the lowest tenth of events to the highest.
+class Calibration(CountTable):
+    """Counts in bins of the predicted rate, from the lowest tenth of the events to the highest.
 
-    `rates` are the mean rates of the bins, `low` and `high` bound 90 % of the Poisson counts.
+    `rates` are the mean rates of the bins, `low` and `high` a 90 % interval of Poisson counts.
     """
 
     rates: Floats
@@ -127,9 +127,9 @@ class Calibration(Counts):
 @final
 @value
 class Rescaling(Value):
-    """Times Λ(t_i)/Λ(T), sorted, uniform on [0, 1] if the rate is right, and a test of that.
+    """Sorted times Λ(t_i)/Λ(T), uniform on [0, 1] if the rate is right, and a test of that.
 
-    `gaps` between them, n times as long, are about exponential with mean 1; shape (n,) each.
+    `gaps` are n times the gaps between them, about exponential with mean 1; shape (n,) each.
     """
 
     times: Floats
@@ -139,9 +139,9 @@ class Rescaling(Value):
 
 
 def rescale_time(increments: Floats) -> Rescaling:
-    """Kolmogorov and Smirnov's test of Λ(t_i)/Λ(T), from ∫λ up to, between and after n events.
+    """Kolmogorov-Smirnov test of Λ(t_i)/Λ(T), from ∫λ before, between and after n events.
 
-    Shape (n + 1,), in the order of time.
+    `increments` has shape (n + 1,), in order of time.
     """
     total = np.cumsum(increments)
     times = total[:-1] / total[-1]
@@ -153,7 +153,8 @@ def rescale_time(increments: Floats) -> Rescaling:
 def chi_square(observed: Floats, expected: Floats) -> tuple[float, float]:
     """Σ (o - e)²/e over groups of cells with e >= 5, and its p-value; Σ o = Σ e.
 
-    Cells that expect too little are joined, from the least expected on, unseen what they observed.
+    Cells that expect too few events are merged in order of their expected counts, whatever was
+    observed in them.
     """
     groups = _groups(expected)
     o, e = np.bincount(groups, observed), np.bincount(groups, expected)
@@ -164,10 +165,10 @@ def chi_square(observed: Floats, expected: Floats) -> tuple[float, float]:
 
 
 def _groups(expected: Floats) -> Ints:
-    """The number of each cell's group, shape (k,): in every group 5 events are expected."""
+    """The group of each cell, shape (k,): every group expects at least 5 events."""
     groups, sums = np.zeros(len(expected), dtype=np.int64), [0.0]
     for cell in np.argsort(expected, kind="stable"):
-        if sums[-1] >= LEAST_EXPECTED:
+        if sums[-1] >= MIN_EXPECTED:
             sums.append(0.0)
         groups[cell] = len(sums) - 1
         sums[-1] += expected[cell]
@@ -176,21 +177,21 @@ def _groups(expected: Floats) -> Ints:
 
 @final
 @value
-class Cells(Value):
-    """The box around a window, cut into equal boxes, `shape` of them on each axis."""
+class Tiling(Value):
+    """The bounding box of a window, divided into equal cells, `shape` of them on each axis."""
 
     window: Window
     shape: tuple[int, ...]
 
     def of(self, X: Floats) -> Ints:
-        """The number of the cell of X[i], shape (n,); the last axis counts fastest."""
+        """The index of the cell of X[i], shape (n,); the last axis is the fastest."""
         low, high = self.window.bounds()
         u = np.floor((X - low) / (high - low) * self.shape).astype(np.int64)
         inside = np.clip(u, 0, np.subtract(self.shape, 1))
         return np.ravel_multi_index(tuple(inside.T), self.shape)
 
-    def totals(self, X: Floats, weights: Any = None) -> Floats:
-        """How many points of X lie in each cell, or the sum of their weights, shape (cells,)."""
+    def totals(self, X: Floats, weights: Floats | None = None) -> Floats:
+        """The number of points of X in each cell, or the sum of their weights, shape (cells,)."""
         return np.bincount(self.of(X), weights, minlength=int(np.prod(self.shape))).astype(float)
 
     def corners(self) -> tuple[Floats, Floats]:
@@ -201,7 +202,10 @@ class Cells(Value):
         return low + index * sides, low + (index + 1) * sides
 
     def quadrats(self, X: Floats, nodes: Floats, masses: Floats) -> Quadrats:
-        """Events X (n, d) beside n shares of the masses (q,) at nodes (q, d); empty cells go."""
+        """Counts of events X (n, d), and n times the share of the masses (q,) at nodes (q, d).
+
+        Cells without either are left out.
+        """
         observed, expected = self.totals(X), self.totals(nodes, len(X) * masses / masses.sum())
         kept = (expected > 0.0) | (observed > 0.0)
         low, high = self.corners()
@@ -209,73 +213,73 @@ class Cells(Value):
 
 
 def quadrat_shape(count: float, dimension: int) -> tuple[int, ...]:
-    """As many quadrats on each axis as make 2√count of them, or count/5 if that is fewer."""
-    total = min(2.0 * np.sqrt(count), count / LEAST_EXPECTED)
+    """The number of quadrats on each axis, for 2√count in total, or count/5 if that is fewer."""
+    total = min(2.0 * np.sqrt(count), count / MIN_EXPECTED)
     return (max(1, int(total ** (1.0 / dimension))),) * dimension
 
 
 def lattice(window: Window, shape: tuple[int, ...]) -> Floats:
-    """Midpoints, those in the window, of cells that cut each of `shape` boxes finer, (q, d)."""
-    side = LATTICE ** (1.0 / len(shape))
-    finer = Cells(window, tuple(int(k * np.ceil(side / k)) for k in shape))
+    """One point in each cell of a tiling finer than `shape`, those in the window, (q, d)."""
+    side = LATTICE_POINTS ** (1.0 / len(shape))
+    finer = Tiling(window, tuple(int(k * np.ceil(side / k)) for k in shape))
     low, high = finer.corners()
     nodes = low + (high - low) * _inside(len(low), len(shape))
     return nodes[window.contains(nodes)]
 
 
-def _inside(n: int, d: int) -> Any:
-    """Where in its cell each node is, (n, d): in the middle or, in space and time, anywhere.
+def _inside(n: int, d: int) -> Floats | float:
+    """The position of each node in its cell, (n, d): the middle or, with 3 axes, anywhere.
 
-    There a lattice has so few nodes on each axis that it would miss what is small: a Kronecker
-    sequence gives every node coordinates of its own.
+    There a lattice has so few nodes on each axis that it would miss small features: a Kronecker
+    sequence gives every node different coordinates.
     """
     if d < 3:
         return 0.5
     return np.outer(np.arange(1, n + 1), np.sqrt([2.0, 3.0, 5.0][:d])) % 1.0
 
 
-def thin_to_level(seen: Predicted, rng: Any) -> tuple[Floats, float, Bools]:
-    """Events kept with probability level/λE where λE >= level: they are seen at level there.
+def thin_to_level(seen: Predicted, rng: np.random.RandomState) -> tuple[Floats, float, Bools]:
+    """Keep events with probability level/λE where λE >= level: their intensity is level there.
 
-    The level is the intensity below which 5 % of the events are expected: at the lowest of all
+    The level is the intensity below which 5 % of the events are expected: at the lowest intensity
     hardly any would be left. It depends on the rate alone, not on the events. Returns the events
-    (m, d), the level, and whether each node lies where λE >= level, (q,).
+    (m, d), the level, and whether λE >= level at each node, (q,).
     """
     at_events, at_nodes = seen.intensities, seen.node_intensities
     share = np.array([THINNED_SHARE])
-    level = float(_levels(at_nodes, at_nodes, share)[0]) * (1.0 - ROUNDING)
+    level = float(_levels(at_nodes, at_nodes, share)[0]) * (1.0 - RATE_TOLERANCE)
     kept = rng.random_sample(len(seen.X)) * at_events < level
     return seen.X[kept & (at_events >= level)], level, at_nodes >= level
 
 
 def calibration(seen: Predicted, bins: int = 10) -> Calibration:
-    """Events and expected events by tenths of the expected events in order of their rate.
+    """Observed and expected counts by tenths of the expected events, in order of their rate.
 
-    Bins between which the rate does not differ are joined.
+    Bins with equal rates are merged.
     """
     cuts = _cuts(seen.node_rates, seen.node_intensities, bins)
     cell, size = np.searchsorted(cuts, seen.node_rates), len(cuts) + 1
-    watched, mass = (
+    exposure, mass = (
         np.bincount(cell, weights, size) for weights in (seen.node_exposures, seen.node_intensities)
     )
     expected = len(seen.X) * mass / mass.sum()
     observed = np.bincount(np.searchsorted(cuts, seen.rates), minlength=size).astype(float)
-    low, high = poisson.interval(LEVEL, expected)
-    return Calibration(observed, expected, rates=mass / watched, low=low, high=high)
+    low, high = poisson.interval(CALIBRATION_LEVEL, expected)
+    return Calibration(observed, expected, rates=mass / exposure, low=low, high=high)
 
 
 def _cuts(node_rates: Floats, masses: Floats, bins: int) -> Floats:
-    """Rates between bins of equal expected count, a little above those of nodes, (bins - 1,).
+    """Rates that separate bins of equal expected count, slightly above those of nodes.
 
-    Fewer where the rate has plateaus, so that no bin is empty.
+    Shape (bins - 1,), or fewer where the rate has plateaus, so that no bin is empty.
     """
-    cuts = _levels(node_rates, masses, np.arange(1, bins) / bins) * (1.0 + ROUNDING)
+    cuts = _levels(node_rates, masses, np.arange(1, bins) / bins) * (1.0 + RATE_TOLERANCE)
     cuts = cuts[cuts < node_rates.max()]
-    return cuts[cuts > np.append(0.0, cuts[:-1]) * (1.0 + 2.0 * ROUNDING)]
+    return cuts[cuts > np.append(0.0, cuts[:-1]) * (1.0 + 2.0 * RATE_TOLERANCE)]
 
 
 def _levels(node_rates: Floats, masses: Floats, shares: Floats) -> Floats:
-    """The rates below which these shares of the masses at the nodes lie, shape (k,)."""
+    """The rates below which these shares of the mass at the nodes lie, shape (k,)."""
     order = np.argsort(node_rates, kind="stable")
     mass = np.cumsum(masses[order])
     return node_rates[order][np.searchsorted(mass, shares * mass[-1])]

@@ -1,4 +1,4 @@
-"""Scores of rates: gain over a constant one, paired differences, coverage, squared error."""
+"""Scores of rates: gain over a constant rate, paired differences, coverage, squared error."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_floats, as_points, check_finite, check_fraction
+from hplus._checks import Floats, Seed, as_floats, as_points, check_finite, check_fraction
 from hplus.windows import Window
 
 
 class Rate(Protocol):
-    """A fitted rate λ >= 0 on a window, such as an `Intensity` or an `EdgeCorrectedKDE`."""
+    """A fitted rate λ >= 0 on a window, for example an `Intensity` or an `EdgeCorrectedKDE`."""
 
     window: Window
 
@@ -31,35 +32,35 @@ class Rate(Protocol):
 
 
 def gain(model: Rate, X: Any) -> float:
-    """What a model knows beyond a constant rate, in nats per event: mean of log(λ(x) |W| / ∫λ).
+    """The gain over a constant rate in nats per event: the mean of log(λ(x) |W| / ∫λ).
 
-    X are events that were not used in the fit, shape (n, d), such as the rest of `thin`.
+    X are events that were not used in the fit, shape (n, d), for example those `thin` held out.
     """
     return float(model.score(X)) + float(np.log(model.window.volume))
 
 
-def thin(X: Any, share: float, random_state: Any = None) -> tuple[Floats, Floats]:
-    """Events kept, each with probability `share` whatever its place in the file, and the rest.
+def thin(X: Any, share: float, random_state: Seed = None) -> tuple[Floats, Floats]:
+    """Split events at random: each is kept with probability `share`, and the others are the rest.
 
-    Of a Poisson pattern (n, d) both are Poisson patterns, independent of each other.
+    Both parts of a Poisson pattern (n, d) are Poisson patterns, independent of each other.
     """
     X, share = as_points("X", X), check_fraction("share", share)
     kept = check_random_state(random_state).random_sample(len(X)) < share
     return X[kept], X[~kept]
 
 
-def paired(a: Any, b: Any) -> tuple[float, float]:
+def paired(a: ArrayLike, b: ArrayLike) -> tuple[float, float]:
     """The mean of a - b, scores (n,) of two models on the same splits, and its standard error."""
     a, b = check_finite("a", as_floats("a", a)), check_finite("b", as_floats("b", b))
     if a.ndim != 1 or a.shape != b.shape or len(a) < 2:
         raise ValueError(
-            f"a and b must have one score each for the same 2 or more splits, got shapes {a.shape} "
-            f"and {b.shape}."
+            f"a and b must have one score for each of the same splits, at least 2, got shapes "
+            f"{a.shape} and {b.shape}."
         )
     return float(np.mean(a - b)), float(np.std(a - b, ddof=1) / np.sqrt(len(a)))
 
 
-def coverage(low: Any, high: Any, truth: Any) -> float:
+def coverage(low: ArrayLike, high: ArrayLike, truth: ArrayLike) -> float:
     """The share of places where low <= truth <= high, each of shape (n,) or one number."""
     low, high, truth = (
         check_finite(name, as_floats(name, given))
@@ -80,9 +81,9 @@ def mean_squared_error(
     window: Window,
     order: int = 200,
 ) -> float:
-    """∫_W (rate - truth)² / |W|, by the window's quadrature of this order.
+    """∫_W (rate - truth)² / |W|, by the quadrature of the window of this order.
 
-    Both are called on points (q, d); pass `model.predict` and `LAMBDA1.rate`.
+    Both are called on points (q, d): for example `model.predict` and `LAMBDA1.rate`.
     """
     nodes, weights = window.quadrature(order)
     return float(weights @ (rate(nodes) - truth(nodes)) ** 2 / window.volume)

@@ -1,8 +1,8 @@
-"""Gaussian smoothing on a tensor grid, corrected at the edges of a window, on arrays.
+"""Gaussian smoothing on a tensor grid with edge correction, on arrays.
 
-Kernels are not normalised, exp(-Σ_j (x_j - z_j)²/2h_j²), as the constant cancels in every ratio.
-Products of matrices without a negative entry keep rates from being negative, which an FFT would
-not: it rounds to either side of zero.
+Kernels are not normalised, exp(-Σ_j (x_j - z_j)²/2h_j²): the constant cancels in every ratio.
+Products of matrices without negative entries keep rates from becoming negative; an FFT would not,
+because it rounds to either side of zero.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.windows import Window
 
-FARTHEST = 9.0
-"""Widths beyond which a kernel that goes round a closed axis is nothing."""
+MAX_KERNEL_REACH = 9.0
+"""Number of widths beyond which a kernel that wraps around a closed axis is negligible."""
 
-CANCELLED = 1e-10
-"""Share of a sum below which what is left of it, less its largest term, is rounding."""
+CANCELLATION = 1e-10
+"""Below this fraction of a sum, the sum minus one term is a rounding error."""
 
 
 def smooth(grid: TensorGrid, values: Floats, widths: Floats) -> Floats:
     """Σ_g' exp(-Σ_j (g_j - g'_j)² / 2 widths[j]²) values[g'] at every node g, widths in cells.
 
-    On a closed axis the kernel goes round, so that it is a sum over all ways from g' to g.
+    On a closed axis the kernel wraps around: it is a sum over all ways from g' to g.
     """
     out = values
     for profile in _profiles(grid, widths):
-        # the first axis becomes the last, so that in the end all stand as before
+        # the first axis becomes the last, so in the end all are back in place
         out = out.reshape(len(profile), -1).T @ toeplitz(profile)
     return out.reshape(values.shape)
 
 
 def _profiles(grid: TensorGrid, widths: Floats) -> Iterator[Floats]:
-    """The kernel between the first node of each axis and all of them."""
+    """The kernel between the first node of each axis and every node of it."""
     for axis, (n, width) in enumerate(zip(grid.shape, widths, strict=True)):
         steps = np.arange(n)
         if axis in grid.closed:
-            rounds = int(np.ceil(FARTHEST * width / (n - 1)))
+            rounds = int(np.ceil(MAX_KERNEL_REACH * width / (n - 1)))
             steps = steps + (n - 1) * np.arange(-rounds - 1, rounds + 1)[:, None]
         yield np.exp(-0.5 * (np.atleast_2d(steps) / width) ** 2).sum(axis=0)
 
 
 def widths_in_cells(grid: TensorGrid, bandwidth: Floats) -> Floats:
-    """The kernel's width between nodes that makes it `bandwidth` between points, in cells, (d,).
+    """The width of the kernel between nodes, in cells, (d,), for a `bandwidth` between points.
 
-    Binning and interpolation each spread a point over its cell, by a variance of 1/6 on average.
+    Binning and interpolation each spread a point over its cell, with an average variance of 1/6.
     """
     return np.sqrt((bandwidth / grid.spacing) ** 2 - 1.0 / 3.0)
 
 
 def corrected(sums: Floats, masses: Floats, areas: Floats) -> Floats:
-    """sums / masses at the nodes whose hat meets the window, 0 at the others."""
+    """sums / masses at the nodes whose hat overlaps the window, 0 at the others."""
     return np.divide(sums, masses, out=np.zeros_like(sums), where=areas > 0.0)
 
 
@@ -76,11 +76,11 @@ def edge_corrected_rates(
 @final
 @value
 class LeaveOneOut(Value):
-    """What a bandwidth is judged by: log λ(x) of events left out of λ, with ∫λ = 1.
+    """The leave-one-out score of a bandwidth: log λ(x) of events left out of λ, with ∫λ = 1.
 
-    X (s, d) and weights (s,) are the events that are left out in turn, `binned` and `areas` are
-    those of `edge_corrected_rates`, `away` (s, d) is the way from an event to a near one and
-    `near` (s,) the weight of that one.
+    X (s, d) and weights (s,) are the events that are left out in turn, `binned` and `areas` as in
+    `edge_corrected_rates`, `away` (s, d) the difference to a neighbour and `near` (s,) the weight
+    of that neighbour.
     """
 
     grid: TensorGrid
@@ -92,7 +92,7 @@ class LeaveOneOut(Value):
     near: Floats
 
     def score(self, bandwidth: Floats) -> float:
-        """Σ_i w_i log λ₋ᵢ(x_i) / Σ_i w_i, exact for the binned kernel; -inf where it fails.
+        """Σ_i w_i log λ₋ᵢ(x_i) / Σ_i w_i, exact for the binned kernel; -inf if not finite.
 
         λ₋ᵢ(x_i) = (Σ_j w_j k(x_i, x_j) - w_i k(x_i, x_i)) / m(x_i) / (R - w_i r_i), where
         m(x) = ∫_W k(x, u) du, r_i = ∫_W k(u, x_i)/m(u) du and R = Σ_j w_j r_j.
@@ -111,9 +111,9 @@ class LeaveOneOut(Value):
         widths = widths_in_cells(self.grid, bandwidth)
         sums = self._at_events(smooth(self.grid, self.binned, widths))
         left = sums - self.weights * self._own(widths)
-        # a sum is at least one of its terms: all there is of it where the subtraction cancels
+        # a sum is at least one of its terms, which replaces it where the difference cancels
         near = np.log(self.near) - 0.5 * ((self.away / bandwidth) ** 2).sum(axis=1)
-        return np.maximum(np.log(np.where(left > CANCELLED * sums, left, 0.0)), near)
+        return np.maximum(np.log(np.where(left > CANCELLATION * sums, left, 0.0)), near)
 
     def _own(self, widths: Floats) -> Floats:
         """Σ_g Σ_g' φ_g(x_i) k(g, g') φ_g'(x_i), shape (s,)."""
@@ -130,12 +130,12 @@ class LeaveOneOut(Value):
 def leave_one_out(
     grid: TensorGrid, X: Floats, weights: Floats, window: Window, scored: Ints, sides: Floats
 ) -> LeaveOneOut:
-    """All about events X (n, d) that their leave-one-out score needs; those in `scored` count.
+    """Prepare the leave-one-out score of events X (n, d), of which those in `scored` are left out.
 
-    Which event is near is decided in units of `sides`, shape (d,).
+    Neighbours are found in units of `sides`, shape (d,).
     """
     _, neighbours = KDTree(X / sides).query(X[scored] / sides, k=2)
-    # of events at the same place, an event may be its own second neighbour
+    # among events at the same place, an event may be its own second neighbour
     other = np.where(neighbours[:, 0] == scored, neighbours[:, 1], neighbours[:, 0])
     return LeaveOneOut(
         grid=grid,
@@ -149,9 +149,9 @@ def leave_one_out(
 
 
 def best_factor(score: Callable[[float], float], factors: Floats) -> float:
-    """The factor of the largest score, between the best of a geometric row by a parabola.
+    """The factor with the largest score in a geometric sequence, refined by a parabola.
 
-    Of equal ones the first.
+    The first one of equal scores.
     """
     scores = np.array([score(factor) for factor in factors])
     i = int(np.argmax(scores))

@@ -1,7 +1,7 @@
-"""Finite stand-ins for a kernel: feature maps φ with φ(x)·φ(z) ≈ k(x, z).
+"""Finite approximations of a kernel: feature maps φ with φ(x)·φ(z) ≈ k(x, z).
 
-`Nystroem`, `Pivots` and `RandomFourier` are choices; called on a kernel and on data they give the
-map.
+`Nystroem`, `Pivots` and `RandomFourier` are ways to build one: called with a kernel and data, they
+return a feature map.
 """
 
 from hplus._values import Value
@@ -10,7 +10,7 @@ from hplus.features.fourier import FourierMap, RandomFourier, draw_frequencies
 from hplus.features.landmarks import Nystroem, NystroemMap, Pivots, pivoted_cholesky
 
 FEATURES: tuple[type[Value], ...] = (Nystroem, Pivots, RandomFourier, NystroemMap, FourierMap)
-"""Every feature map and every choice of one."""
+"""Every feature map and every way to build one."""
 
 __all__ = [
     "FEATURES",

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats, as_points, check_finite, check_memory
 from hplus._values import Value, value
@@ -22,7 +23,7 @@ class FeatureMap(Value, ABC):
 
     @abstractmethod
     def evaluate(self, X: Floats) -> Floats:
-        """Φ for checked points."""
+        """Φ for points that were checked."""
 
     @final
     def __call__(self, X: Any) -> Floats:
@@ -32,19 +33,19 @@ class FeatureMap(Value, ABC):
         check_memory(
             16.0 * len(X) * count,
             f"A matrix of {len(X)} x {count} features",
-            "pass the points in parts, or use fewer features",
+            "pass the points in batches, or use fewer features",
         )
         return self.evaluate(X)
 
 
-def weighted_rows(X: Floats, sample_weight: Any) -> Floats:
-    """The rows of X with a positive weight; at least one."""
+def weighted_rows(X: Floats, sample_weight: ArrayLike | None) -> Floats:
+    """The rows of X with a positive weight; an error if there are none."""
     if sample_weight is not None:
         w = check_finite("sample_weight", as_floats("sample_weight", sample_weight))
         if w.shape != (len(X),) or np.any(w < 0.0):
             raise ValueError(
-                f"sample_weight must be one number of at least 0 for each of {len(X)} rows, got "
-                f"shape {w.shape} and least value {w.min(initial=np.inf):.6g}."
+                f"sample_weight must be one number of at least 0 for each of the {len(X)} rows, "
+                f"got shape {w.shape} and smallest value {w.min(initial=np.inf):.6g}."
             )
         X = X[w > 0.0]
     if len(X) == 0:

@@ -6,9 +6,17 @@ from functools import singledispatch
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 
-from hplus._checks import Floats, as_points, check_count, check_positive, frozen_array
+from hplus._checks import (
+    Floats,
+    Seed,
+    as_points,
+    check_count,
+    check_positive,
+    check_random_state,
+    frozen_array,
+)
 from hplus._values import Value, value
 from hplus.features.base import FeatureMap, weighted_rows
 from hplus.kernels import (
@@ -24,7 +32,7 @@ from hplus.kernels import (
     Scaled,
     Sum,
 )
-from hplus.kernels.base import Leaf
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Stationary
 
 
@@ -39,7 +47,9 @@ class FourierMap(FeatureMap):
     def __post_init__(self) -> None:
         W = frozen_array("frequencies", self.frequencies)
         if W.ndim != 2 or len(W) == 0:
-            raise ValueError(f"frequencies must be a matrix, one a row, got shape {W.shape}.")
+            raise ValueError(
+                f"frequencies must be a matrix with one frequency per row, got shape {W.shape}."
+            )
         self._set(amplitude=check_positive("amplitude", self.amplitude), frequencies=W)
 
     @property
@@ -69,19 +79,21 @@ class RandomFourier(Value):
     Parameters
     ----------
     frequencies : int
-        How many; there are two features for each.
+        Number of frequencies; each gives two features.
     random_state : int, RandomState or None, default=None
     """
 
     frequencies: int
-    random_state: Any = None
+    random_state: Seed = None
 
     def __post_init__(self) -> None:
         check_random_state(self.random_state)
         self._set(frequencies=check_count("frequencies", self.frequencies))
 
-    def __call__(self, kernel: Kernel, X: Any, sample_weight: Any = None) -> FourierMap:
-        """The feature map for points with as many columns as X; it depends on nothing else."""
+    def __call__(
+        self, kernel: Kernel, X: Any, sample_weight: ArrayLike | None = None
+    ) -> FourierMap:
+        """The feature map for points with as many columns as X; the values of X do not matter."""
         X = weighted_rows(as_points("X", X), sample_weight)
         shape = (self.frequencies, X.shape[1])
         W = draw_frequencies(kernel, shape, check_random_state(self.random_state))
@@ -89,7 +101,7 @@ class RandomFourier(Value):
 
 
 @singledispatch
-def draw_frequencies(kernel: Kernel, shape: tuple[int, int], rng: Any) -> Floats:
+def draw_frequencies(kernel: Kernel, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     """Independent ω, shape (D, d), with k(x, z) = k(0, 0)·E[cos ω·(x - z)]."""
     raise ValueError(
         f"kernel must be continuous and stationary to have random Fourier features, got {kernel}: "
@@ -98,41 +110,41 @@ def draw_frequencies(kernel: Kernel, shape: tuple[int, int], rng: Any) -> Floats
 
 
 @draw_frequencies.register
-def _(kernel: Sum, shape: tuple[int, int], rng: Any) -> Floats:
-    # a mixture; every row has its own coin, so that rows stay independent of one another and of
-    # their place when a product adds the frequencies of two sums
+def _(kernel: Sum, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
+    # a mixture, chosen row by row, so that rows stay independent of each other and of their
+    # position when a product adds the frequencies of two sums
     left, right = (draw_frequencies(part, shape, rng) for part in (kernel.left, kernel.right))
     a, b = (_amplitude(part, shape[1]) for part in (kernel.left, kernel.right))
     return np.where(rng.uniform(size=(shape[0], 1)) < a / (a + b), left, right)
 
 
 @draw_frequencies.register
-def _(kernel: Product, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Product, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     return draw_frequencies(kernel.left, shape, rng) + draw_frequencies(kernel.right, shape, rng)
 
 
 @draw_frequencies.register
-def _(kernel: Scaled, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Scaled, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     return draw_frequencies(kernel.kernel, shape, rng)
 
 
 @draw_frequencies.register
-def _(kernel: Constant, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Constant, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     return np.zeros(shape) * _at_columns(kernel, shape[1], 1.0)
 
 
 @draw_frequencies.register
-def _(kernel: Gaussian, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Gaussian, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     return rng.normal(size=shape) * _rates(kernel, shape[1])
 
 
 @draw_frequencies.register
-def _(kernel: Laplace, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Laplace, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     return rng.standard_cauchy(size=shape) * _rates(kernel, shape[1])
 
 
 @draw_frequencies.register
-def _(kernel: Matern32 | Matern52, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Matern32 | Matern52, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     # Student's t with 2ν degrees of freedom: a normal vector over √(χ²/2ν)
     freedom = 3.0 if isinstance(kernel, Matern32) else 5.0
     chi2 = rng.chisquare(freedom, size=(shape[0], 1))
@@ -140,7 +152,7 @@ def _(kernel: Matern32 | Matern52, shape: tuple[int, int], rng: Any) -> Floats:
 
 
 @draw_frequencies.register
-def _(kernel: RationalQuadratic, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: RationalQuadratic, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     # (1 + r²/2a)^-a = E exp(-τr²/2), τ ~ Gamma(a) with mean 1
     a = kernel.mixture
     tau = rng.gamma(a, 1.0 / a, size=(shape[0], 1))
@@ -148,16 +160,16 @@ def _(kernel: RationalQuadratic, shape: tuple[int, int], rng: Any) -> Floats:
 
 
 @draw_frequencies.register
-def _(kernel: Periodic, shape: tuple[int, int], rng: Any) -> Floats:
+def _(kernel: Periodic, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     # exp(-a(1 - cos θ)) = Σ_n e^-a I_n(a) cos nθ, a = 1/scale², and e^-a I_n(a) is the law of
-    # the difference of two Poisson numbers with mean a/2
+    # the difference of two Poisson variables with mean a/2
     a = 1.0 / kernel.scale**2
     harmonics = rng.poisson(0.5 * a, size=shape) - rng.poisson(0.5 * a, size=shape)
     return harmonics * _at_columns(kernel, shape[1], 2.0 * np.pi / kernel.period)
 
 
 def _rates(kernel: Stationary, dimension: int) -> Floats:
-    """1/scale, axis by axis."""
+    """1/scale on each axis."""
     return _at_columns(kernel, dimension, np.reciprocal(kernel.scales(len(kernel.axes(dimension)))))
 
 

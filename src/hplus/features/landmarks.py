@@ -1,22 +1,24 @@
-"""Kernels projected on k(z, ·) at landmarks z among the data: drawn at random, or chosen."""
+"""Kernels projected onto k(z, ·) at landmarks z among the data, random or selected."""
 
 from __future__ import annotations
 
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
     Ints,
+    Seed,
     as_points,
     check_count,
     check_finite,
     check_memory,
     check_positive,
+    check_random_state,
     frozen_array,
 )
 from hplus._threads import one_thread_if_small
@@ -24,14 +26,14 @@ from hplus._values import Value, value
 from hplus.features.base import FeatureMap, weighted_rows
 from hplus.kernels import Kernel
 
-SMALLEST_EIGENVALUE = 1e-12
-"""Directions of k(Z, Z) below this share of its largest eigenvalue are rounding errors."""
+MIN_EIGENVALUE_RATIO = 1e-12
+"""Eigenvalues of k(Z, Z) below this fraction of the largest are rounding errors."""
 
-MOST_WORK = 5e11
-"""n m² up to which m points are chosen from n: half a minute."""
+MAX_PIVOT_WORK = 5e11
+"""The largest n m² for which m of n points are selected: half a minute."""
 
-BLOCK = 32
-"""Rows that are looked at together when pivots are chosen."""
+PIVOT_BLOCK = 32
+"""Candidates for pivots considered together."""
 
 
 @final
@@ -39,7 +41,7 @@ BLOCK = 32
 class NystroemMap(FeatureMap):
     """φ(x) = rootᵀ k(centers, x), so that x -> φ(x)·v is the function Σ_j (root v)_j k(c_j, ·).
 
-    ΦΦᵀ is the projection of k on the span of the k(c_j, ·): exact there, and never above k.
+    ΦΦᵀ is the projection of k onto the span of the k(c_j, ·): exact there, and never above k.
     """
 
     kernel: Kernel
@@ -50,8 +52,8 @@ class NystroemMap(FeatureMap):
         centers, root = frozen_array("centers", self.centers), frozen_array("root", self.root)
         if centers.ndim != 2 or root.ndim != 2 or len(centers) != len(root):
             raise ValueError(
-                f"centers and root must be matrices with as many rows, got shapes {centers.shape} "
-                f"and {root.shape}."
+                f"centers and root must be matrices with equal numbers of rows, got shapes "
+                f"{centers.shape} and {root.shape}."
             )
         self._set(centers=centers, root=root)
 
@@ -66,10 +68,10 @@ class NystroemMap(FeatureMap):
 @final
 @value
 class Nystroem(Value):
-    """Project the kernel on k(z, ·) at `landmarks` points z drawn from the data.
+    """Project the kernel onto k(z, ·) at `landmarks` points z drawn from the data.
 
-    Each distinct row with a positive weight is as likely as any other, so that repeating or
-    reordering rows changes nothing.
+    Distinct rows with a positive weight are equally likely, so repeating or reordering rows changes
+    nothing.
 
     >>> from hplus.kernels import Gaussian
     >>> X = np.linspace(0.0, 1.0, 50)[:, None]
@@ -80,18 +82,20 @@ class Nystroem(Value):
     Parameters
     ----------
     landmarks : int
-        How many points; all distinct ones if there are no more than that.
+        Number of points; all distinct points if there are no more than that.
     random_state : int, RandomState or None, default=None
     """
 
     landmarks: int
-    random_state: Any = None
+    random_state: Seed = None
 
     def __post_init__(self) -> None:
         check_random_state(self.random_state)
         self._set(landmarks=check_count("landmarks", self.landmarks))
 
-    def __call__(self, kernel: Kernel, X: Any, sample_weight: Any = None) -> NystroemMap:
+    def __call__(
+        self, kernel: Kernel, X: Any, sample_weight: ArrayLike | None = None
+    ) -> NystroemMap:
         """The feature map on landmarks among the rows of X (n, d) with a positive weight."""
         rows = self.rows(weighted_rows(check_finite("X", as_points("X", X)), sample_weight))
         return NystroemMap(kernel, rows, _inverse_root(kernel(rows)))
@@ -108,12 +112,12 @@ class Nystroem(Value):
 @final
 @value
 class Pivots(Value):
-    """Project the kernel on k(z, ·) at data points z chosen one after the other, each the worst.
+    """Project the kernel onto k(z, ·) at data points z selected greedily (pivoted Cholesky).
 
-    The next z is where k(x, x) exceeds the projection most (pivoted Cholesky, in blocks), until no
-    row exceeds it by more than `tolerance` times the largest k(x, x). So few points are needed for
-    a smooth kernel, and as many as it has features for one with a finite number of them. The cost
-    is n m² for m points, and the first j features span the first j points.
+    The next z is where k(x, x) exceeds the projection most, until no row exceeds it by more than
+    `tolerance` times the largest k(x, x). A smooth kernel needs few points, and a kernel with
+    finitely many features no more points than features. The cost is n m² for m points, and the
+    first j features span the first j points.
 
     Parameters
     ----------
@@ -125,7 +129,9 @@ class Pivots(Value):
     def __post_init__(self) -> None:
         self._set(tolerance=check_positive("tolerance", self.tolerance))
 
-    def __call__(self, kernel: Kernel, X: Any, sample_weight: Any = None) -> NystroemMap:
+    def __call__(
+        self, kernel: Kernel, X: Any, sample_weight: ArrayLike | None = None
+    ) -> NystroemMap:
         """The feature map on rows of X (n, d) with a positive weight."""
         X = weighted_rows(check_finite("X", as_points("X", X)), sample_weight)
         rows = np.unique(X + 0.0, axis=0)  # -0.0 becomes 0.0
@@ -139,7 +145,7 @@ class Pivots(Value):
 def pivoted_cholesky(kernel: Kernel, X: Floats, tolerance: float) -> tuple[Ints, Floats]:
     """Pivots (m,) and L (n, m) with k(X, X) = L Lᵀ up to `tolerance` k_max in every entry.
 
-    L[pivots] is lower triangular. A block takes, of the rows with the largest remainders, those
+    L[pivots] is lower triangular. Of the rows with the largest remainders, a block takes those
     that stay within a factor of ten of the largest when the others are projected out.
     """
     n = len(X)
@@ -147,10 +153,10 @@ def pivoted_cholesky(kernel: Kernel, X: Floats, tolerance: float) -> tuple[Ints,
     if not np.isfinite(rest).all():
         raise OverflowError("kernel values of the data overflow: rescale the points.")
     least = tolerance * rest.max(initial=0.0)
-    L, pivots = np.empty((n, BLOCK)), np.empty(0, dtype=np.int64)
+    L, pivots = np.empty((n, PIVOT_BLOCK)), np.empty(0, dtype=np.int64)
     while len(pivots) < n and rest.max() > least:
         m = len(pivots)
-        rows = np.argsort(-rest, kind="stable")[: min(BLOCK, n - m)]
+        rows = np.argsort(-rest, kind="stable")[: min(PIVOT_BLOCK, n - m)]
         worst = X[rows]
         remainder = kernel.gram(worst, worst) - L[rows, :m] @ L[rows, :m].T
         C, order, rank, _ = dpstrf(remainder, tol=max(least, 0.1 * rest[rows[0]]), lower=1)
@@ -170,10 +176,10 @@ def pivoted_cholesky(kernel: Kernel, X: Floats, tolerance: float) -> tuple[Ints,
 
 
 def _check_work(n: int, m: int) -> None:
-    """Refuse what would take minutes."""
-    if float(n) * m**2 > MOST_WORK:
+    """An error if the selection would take minutes."""
+    if float(n) * m**2 > MAX_PIVOT_WORK:
         raise ValueError(
-            f"kernel tells more than {m} of the {n} rows apart, too many to use all points: set "
+            f"kernel distinguishes more than {m} of the {n} rows, too many to use all points: set "
             "landmarks, for example landmarks=500."
         )
 
@@ -198,6 +204,6 @@ def _inverse_root(K: Floats) -> Floats:
         raise OverflowError("kernel values of the landmarks overflow: rescale the points.")
     with one_thread_if_small(len(K)):
         s, P = eigh(K)
-    kept = s > SMALLEST_EIGENVALUE * s[-1]
-    # the largest first, so that a few features do most of the work
+    kept = s > MIN_EIGENVALUE_RATIO * s[-1]
+    # the largest first: the first features matter most
     return (P[:, kept] / np.sqrt(s[kept]))[:, ::-1]

@@ -1,6 +1,7 @@
 """Kernels: frozen values with an algebra."""
 
 from hplus.kernels.base import Kernel, Product, Scaled, Sum, is_psd
+from hplus.kernels.callables import Custom, Scalar
 from hplus.kernels.stationary import (
     Gaussian,
     Laplace,
@@ -9,15 +10,7 @@ from hplus.kernels.stationary import (
     Periodic,
     RationalQuadratic,
 )
-from hplus.kernels.structured import (
-    Constant,
-    Custom,
-    Finite,
-    Linear,
-    Nugget,
-    Polynomial,
-    Scalar,
-)
+from hplus.kernels.structured import Constant, Finite, Linear, Nugget, Polynomial
 
 KERNELS: tuple[type[Kernel], ...] = (
     Sum,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any, final
 
 import numpy as np
@@ -13,25 +12,25 @@ from hplus._checks import (
     Floats,
     as_floats,
     as_points,
-    check_columns,
     check_finite,
     check_memory,
     check_positive,
+    shown,
 )
 from hplus._values import Value, value
 
 BLOCK_ENTRIES = 2**19
-"""Gram entries computed at a time in products with a Gram matrix: 4 MiB, so they stay in cache."""
+"""Entries of a Gram matrix computed at a time in products with it: 4 MiB, to stay in cache."""
 
-LARGEST_BLOCK = 2**23
-"""Gram entries computed at a time in such products for points of many columns: 64 MiB."""
+MAX_BLOCK_ENTRIES = 2**23
+"""The same, at most, for points with many columns: 64 MiB."""
 
 
 @value
 class Kernel(Value, ABC):
-    """A positive semi-definite k(x, z); called on two sets of points, the Gram matrix."""
+    """A positive semi-definite function k(x, z); called on two sets of points, a Gram matrix."""
 
-    __array_ufunc__ = None  # so that array * kernel comes to __rmul__ and is refused
+    __array_ufunc__ = None  # array * kernel calls __rmul__, which raises
 
     @abstractmethod
     def gram(self, X: Floats, Z: Floats) -> Floats:
@@ -47,30 +46,30 @@ class Kernel(Value, ABC):
 
     @abstractmethod
     def squared(self) -> Kernel:
-        """The kernel k(x, z)², in the simplest form."""
+        """The kernel k(x, z)², in its simplest form."""
 
     @abstractmethod
     def feature_count(self, dimension: int) -> int | None:
-        """The number of entries of `features` for points in `dimension` axes; None if infinite."""
+        """The number of `features` of points with `dimension` columns; None if infinite."""
 
     @abstractmethod
     def features(self, X: Floats) -> Floats:
-        """φ(X[i]), shape (n, m), with φ(x)·φ(z) = k(x, z); refused where m is infinite."""
+        """φ(X[i]), shape (n, m), with φ(x)·φ(z) = k(x, z); an error if m is infinite."""
 
     def __call__(self, X: Any, Z: Any = None) -> Floats:
         """The Gram matrix k(X[i], Z[j]), shape (n, m); k(X) is k(X, X), exactly symmetric."""
-        # in row order, or BLAS need not make x·z symmetric
+        # contiguous, because BLAS makes x·z symmetric only then
         X = np.ascontiguousarray(check_finite("X", as_points("X", X)))
         Z = X if Z is None else check_finite("Z", as_points("Z", Z, X.shape[1]))
         check_memory(
             8.0 * len(X) * len(Z),
             f"A Gram matrix of {len(X)} x {len(Z)} points",
-            "take it in blocks with kernel.blocks(X, Z), or use fewer points",
+            "compute it in blocks with kernel.blocks(X, Z), or use fewer points",
         )
         return self._symmetric_gram(X) if Z is X else self.gram(X, Z)
 
     def _symmetric_gram(self, X: Floats) -> Floats:
-        """k(X, X) from its lower half, in blocks that stay in cache, mirrored."""
+        """k(X, X) from its lower half, mirrored, in blocks that stay in cache."""
         n = len(X)
         height = max(64, BLOCK_ENTRIES // max(1, n))
         if n <= 2 * height:
@@ -98,8 +97,8 @@ class Kernel(Value, ABC):
         """k(X, Z) @ W, shape (n,) or (n, outputs), without the whole Gram matrix."""
         W = as_floats("W", W)
         out = np.empty((len(X), *W.shape[1:]))
-        # the more columns, the taller the blocks, so that Z is read less often
-        entries = max(BLOCK_ENTRIES, min(4 * np.size(Z), LARGEST_BLOCK))
+        # more columns need taller blocks, so that Z is read less often
+        entries = max(BLOCK_ENTRIES, min(4 * np.size(Z), MAX_BLOCK_ENTRIES))
         for rows, block in self.blocks(X, Z, entries):
             np.matmul(block, W, out=out[rows])
         return out
@@ -108,7 +107,7 @@ class Kernel(Value, ABC):
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __radd__(self, other: int) -> Kernel:
-        # the start of sum([k1, k2])
+        # sum([k1, k2]) starts with 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
@@ -121,11 +120,11 @@ class Kernel(Value, ABC):
 def is_psd(kernel: Kernel, X: Any, tolerance: float = 1e-9) -> bool:
     """Is the Gram matrix of X positive semi-definite, up to `tolerance` times its largest entry?
 
-    A True is evidence for these points only; a False proves that `kernel` is not a kernel.
+    True is evidence for these points only; False proves that `kernel` is not a kernel.
     """
-    _check_kernel("kernel", kernel)
+    check_kernel("kernel", kernel)
     X = as_points("X", X)
-    K = kernel(X, X.copy())  # as of two sets of points, for which nothing makes it symmetric
+    K = kernel(X, X.copy())  # as if for two sets of points: nothing makes it symmetric then
     bound = tolerance * np.abs(K).max(initial=0.0)
     if np.abs(K - K.T).max(initial=0.0) > bound:
         return False
@@ -133,81 +132,19 @@ def is_psd(kernel: Kernel, X: Any, tolerance: float = 1e-9) -> bool:
 
 
 @value
-class Leaf(Kernel):
-    """A kernel that is not made of others; it sees only the chosen `columns` of a point."""
-
-    columns: tuple[int, ...] | None = field(default=None, kw_only=True)
-
-    @abstractmethod
-    def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        """K[i, j] on the chosen columns, a new array; exactly symmetric if `Z is X`."""
-
-    @abstractmethod
-    def evaluate_diag(self, X: Floats) -> Floats:
-        """k(X[i], X[i]) on the chosen columns."""
-
-    def evaluate_features(self, X: Floats) -> Floats:
-        """φ(X[i]) on the chosen columns."""
-        raise ValueError(
-            f"{self} has no finite feature map: approximate it with Nystroem or RandomFourier."
-        )
-
-    def __post_init__(self) -> None:
-        self._set(columns=check_columns(self.columns))
-        self.check()
-
-    def check(self) -> None:
-        """Normalise and check the parameters of a subclass, once, at construction."""
-
-    @final
-    def gram(self, X: Floats, Z: Floats) -> Floats:
-        A = self.select(X)
-        return self.evaluate(A, A if Z is X else self.select(Z))
-
-    @final
-    def diag(self, X: Floats) -> Floats:
-        return self.evaluate_diag(self.select(check_finite("X", as_points("X", X))))
-
-    @final
-    def features(self, X: Floats) -> Floats:
-        return self.evaluate_features(self.select(check_finite("X", as_points("X", X))))
-
-    def squared(self) -> Kernel:
-        return Product(self, self)
-
-    def feature_count(self, dimension: int) -> int | None:
-        return None
-
-    def axes(self, dimension: int) -> tuple[int, ...]:
-        """The columns that the kernel sees, of points with `dimension` columns."""
-        axes = tuple(range(dimension)) if self.columns is None else self.columns
-        if max(axes, default=0) >= max(1, dimension):
-            raise ValueError(
-                f"columns of {self} must be below {dimension}, the number of columns of the data."
-            )
-        return axes
-
-    def select(self, X: Floats) -> Floats:
-        """The chosen columns of X."""
-        axes = self.axes(X.shape[1])
-        whole = axes == tuple(range(X.shape[1]))
-        return X if whole else np.ascontiguousarray(X[:, list(axes)])
-
-
-@value
 class Pair(Kernel):
-    """Two kernels joined entry by entry; both joins keep positive semi-definiteness."""
+    """Two kernels combined entry by entry, which keeps them positive semi-definite."""
 
     left: Kernel
     right: Kernel
 
     def __post_init__(self) -> None:
-        _check_kernel("left", self.left)
-        _check_kernel("right", self.right)
+        check_kernel("left", self.left)
+        check_kernel("right", self.right)
 
     @abstractmethod
     def join(self, left: Floats, right: Floats) -> Floats:
-        """The joined entries, written over `left`."""
+        """The combined entries, written over `left`."""
 
     @final
     def gram(self, X: Floats, Z: Floats) -> Floats:
@@ -270,21 +207,20 @@ class Product(Pair):
 
     def __repr__(self) -> str:
         left = f"({self.left})" if isinstance(self.left, Sum) else f"{self.left}"
-        bare = isinstance(self.right, Leaf)
-        return f"{left} * {self.right}" if bare else f"{left} * ({self.right})"
+        return f"{left} * {_in_parentheses(self.right)}"
 
 
 @final
 @value
 class Scaled(Kernel):
-    """k = factor · kernel, factor > 0; features are multiplied by its root."""
+    """k = factor · kernel, factor > 0; features are multiplied by √factor."""
 
     factor: float
     kernel: Kernel
 
     def __post_init__(self) -> None:
         self._set(factor=check_positive("the factor of a kernel", self.factor))
-        _check_kernel("kernel", self.kernel)
+        check_kernel("kernel", self.kernel)
 
     def gram(self, X: Floats, Z: Floats) -> Floats:
         K = self.kernel.gram(X, Z)
@@ -306,10 +242,15 @@ class Scaled(Kernel):
         return np.sqrt(self.factor) * self.kernel.features(X)
 
     def __repr__(self) -> str:
-        bare = isinstance(self.kernel, Leaf)
-        return f"{self.factor} * {self.kernel}" if bare else f"{self.factor} * ({self.kernel})"
+        return f"{self.factor} * {_in_parentheses(self.kernel)}"
 
 
-def _check_kernel(name: str, part: object) -> None:
-    if not isinstance(part, Kernel):
-        raise TypeError(f"{name} must be a kernel such as Gaussian(1.0), got {part!r}.")
+def _in_parentheses(kernel: Kernel) -> str:
+    """The text of a factor: in parentheses if it is a sum, a product or scaled."""
+    return f"({kernel})" if isinstance(kernel, Pair | Scaled) else f"{kernel}"
+
+
+def check_kernel(name: str, kernel: object) -> None:
+    """An error unless `kernel` is a Kernel."""
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"{name} must be a kernel such as Gaussian(1.0), got {shown(kernel)}.")

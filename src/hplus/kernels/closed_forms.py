@@ -1,6 +1,6 @@
 """Integrals over an interval in closed form, on arrays that broadcast.
 
-A precision is 1/scale²: a product of Gaussians adds precisions, so one formula serves all widths.
+A precision is 1/scale². A product of Gaussians adds precisions, so one formula covers all widths.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from scipy.special import erf, gammainc
 
 from hplus._checks import Bools, Floats
 from hplus.kernels.quadrature import unit_rule
+from hplus.kernels.stationary import MAX_EXPONENT
 
-REACH = 36.0
-"""exp(-REACH), 2e-16, is the share of its largest value at which a Gaussian is cut."""
+CUT_EXPONENT = 36.0
+"""A Gaussian is cut where it is below exp(-36) = 2e-16 of its largest value."""
 
-FEW, MANY = unit_rule(10), unit_rule(48)
-"""Gauss-Legendre for short pieces of a Gaussian, and for one cut at REACH times a polynomial."""
-
-LONGEST = 750.0
-"""exp(-750) is 0 in double precision, so no value changes when an exponent is cut there."""
+SHORT_RULE, LONG_RULE = unit_rule(10), unit_rule(48)
+"""Gauss-Legendre for a short piece of a Gaussian, and for a whole one times a polynomial."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
@@ -48,13 +46,13 @@ def _erf_differences(pairs: Floats) -> Floats:
 def _erf_difference(lower: float, upper: float) -> float:
     if lower + upper < 0.0:
         lower, upper = -upper, -lower
-    # now upper >= |lower|, and a plain difference loses digits only where lower > 0
+    # now upper >= |lower|, and the plain difference loses digits only where lower > 0
     if lower < -6.0:
         return 2.0
     if lower > 0.0 and upper - lower < 0.1:
         side, total = upper - lower, 0.0
-        for i in range(len(FEW[0])):
-            total += FEW[1][i] * math.exp(-((lower + side * FEW[0][i]) ** 2))
+        for i in range(len(SHORT_RULE[0])):
+            total += SHORT_RULE[1][i] * math.exp(-((lower + side * SHORT_RULE[0][i]) ** 2))
         return 2.0 / math.sqrt(math.pi) * side * total
     if lower > 0.5:
         return math.erfc(lower) - math.erfc(upper)
@@ -119,7 +117,7 @@ def _gaussian_sum(
 ) -> float:
     bound, size, total = _largest(polynomials, box, c, d), 0.0, 0.0
     for b in range(len(heights)):
-        # most·bound is no less than a term and falls with b: the negligible are left out
+        # most·bound bounds a term and decreases with b: negligible terms are left out
         if most[b] * bound * len(heights) <= 1e-12 * size:
             break
         exponent = 0.0
@@ -144,7 +142,7 @@ def _gaussian_sum(
 
 @compiled
 def _largest(polynomials: Floats, box: Floats, c: Floats, d: Floats) -> float:
-    """A bound of the polynomials over the box: each is largest at one of its ends."""
+    """A bound on the polynomials over the box: each is largest at one of the ends."""
     bound = 1.0
     for axis, side, degree, offset in polynomials:
         j = int(axis)
@@ -165,15 +163,15 @@ def _polynomial_side(
     d: float,
     polynomials: Floats,
 ) -> float:
-    """(2/√π) ∫ e^{-x²} dx times the polynomials of axis j, where s goes from low to high with x."""
-    # cut at |top| + reach, where (|top| + reach)² = top² + REACH
+    """(2/√π) ∫ e^{-x²} dx times the polynomials of axis j; s goes from low to high as x does."""
+    # cut at |top| + reach, where (|top| + reach)² = top² + CUT_EXPONENT
     top = min(max(0.0, lower), upper)
-    reach = REACH / (math.sqrt(top * top + REACH) + abs(top))
+    reach = CUT_EXPONENT / (math.sqrt(top * top + CUT_EXPONENT) + abs(top))
     start, stop = max(lower, top - reach), min(upper, top + reach)
     total, scale = 0.0, (high - low) / max(upper - lower, 1e-300)
-    for i in range(len(MANY[0])):
-        x = start + (stop - start) * MANY[0][i]
-        s, value = low + scale * (x - lower), MANY[1][i] * math.exp(-x * x)
+    for i in range(len(LONG_RULE[0])):
+        x = start + (stop - start) * LONG_RULE[0][i]
+        s, value = low + scale * (x - lower), LONG_RULE[1][i] * math.exp(-x * x)
         for f in range(len(polynomials)):
             if polynomials[f, 0] == j:
                 z = d if polynomials[f, 1] else c
@@ -184,9 +182,9 @@ def _polynomial_side(
 
 def half_gaussian_rule(side: float, p: Floats) -> tuple[Floats, Floats]:
     """Nodes and weights of ∫_0^side f(u) exp(-p u²/2) du for polynomials f, shapes (b, q)."""
-    reach = np.minimum(side, np.sqrt(2.0 * REACH / p))[:, None]
-    u = reach * MANY[0]
-    return u, reach * MANY[1] * np.exp(-0.5 * p[:, None] * u * u)
+    reach = np.minimum(side, np.sqrt(2.0 * CUT_EXPONENT / p))[:, None]
+    u = reach * LONG_RULE[0]
+    return u, reach * LONG_RULE[1] * np.exp(-0.5 * p[:, None] * u * u)
 
 
 def gaussian_double(side: float, p: Floats) -> Floats:
@@ -204,7 +202,7 @@ def exponential_embedding(low: float, high: float, x: Floats, rate: float, poly:
 def _right(low: float, high: float, x: Floats, rate: float, poly: Floats) -> Floats:
     """The part s >= x: e^{-A}/rate Σ_k poly_{A,k} γ(k+1, L), poly_A(t) = poly(A + t)."""
     start = np.maximum(low, x)
-    A = np.minimum(rate * (start - x), LONGEST)
+    A = np.minimum(rate * (start - x), MAX_EXPONENT)
     L = rate * np.maximum(high - start, 0.0)
     terms = (a * _gamma(k, L) for k, a in enumerate(_shifted(poly, A)))
     return np.exp(-A) / rate * sum(terms)
@@ -228,8 +226,8 @@ def _outside(
 ) -> Floats:
     """The part s >= d >= c: e^{-A-B}/rate Σ_ij p_{A,i} q_{B,j} γ(i+j+1, 2L)/2^{i+j+1}."""
     start = np.maximum(low, d)
-    A = np.minimum(rate * (start - c), LONGEST)
-    B = np.minimum(rate * (start - d), LONGEST)
+    A = np.minimum(rate * (start - c), MAX_EXPONENT)
+    B = np.minimum(rate * (start - d), MAX_EXPONENT)
     L = rate * np.maximum(high - start, 0.0)
     powers = [_gamma(k, 2.0 * L) / 2.0 ** (k + 1) for k in range(len(p) + len(q) - 1)]
     a, b = _shifted(p, A), _shifted(q, B)
@@ -242,16 +240,16 @@ def _between(
 ) -> Floats:
     """The part c <= s <= d: e^{-rate(d-c)}/rate Σ_ij p_{A,i} q_{B,j} L^{i+j+1} i!j!/(i+j+1)!."""
     start, stop = np.maximum(low, c), np.minimum(high, d)
-    A = np.clip(rate * (start - c), 0.0, LONGEST)
-    B = np.clip(rate * (d - stop), 0.0, LONGEST)
-    L = np.clip(rate * (stop - start), 0.0, LONGEST)
+    A = np.clip(rate * (start - c), 0.0, MAX_EXPONENT)
+    B = np.clip(rate * (d - stop), 0.0, MAX_EXPONENT)
+    L = np.clip(rate * (stop - start), 0.0, MAX_EXPONENT)
     a, b = _shifted(p, A), _shifted(q, B)
     terms = (
         a[i] * b[j] * L ** (i + j + 1) / ((i + j + 1) * comb(i + j, i))
         for i in range(len(p))
         for j in range(len(q))
     )
-    return np.exp(-np.minimum(rate * (d - c), LONGEST)) / rate * sum(terms)
+    return np.exp(-np.minimum(rate * (d - c), MAX_EXPONENT)) / rate * sum(terms)
 
 
 def exponential_double(side: float, rate: float, poly: Floats) -> float:

@@ -7,23 +7,23 @@ from scipy.spatial.distance import cdist
 
 from hplus._checks import Floats
 
-DIRECT_COLUMNS = 6
-"""Up to this many columns, differences are as fast as BLAS beside the exp that follows."""
+MAX_DIRECT_COLUMNS = 6
+"""With up to this many columns, differences are as fast as BLAS, given the exp that follows."""
 
-CANCELLATION = 1e-5
-"""Below this share of |x|² + |z|², a distance from |x|² + |z|² - 2x·z is computed again."""
+MIN_EXPANDED_FRACTION = 1e-5
+"""Below this fraction of |x|² + |z|², |x|² + |z|² - 2x·z is replaced by a sum of differences."""
 
-ROWS = 64
-"""Rows finished at a time, so that they stay in cache."""
+ROWS_AT_A_TIME = 64
+"""Rows completed at a time, to stay in cache."""
 
 
 def squared_distances(X: Floats, Z: Floats) -> Floats:
     """D[i, j] = |X[i] - Z[j]|², shape (n, m), a new array; exactly symmetric if `Z is X`."""
-    if X.shape[1] <= DIRECT_COLUMNS or len(X) == 0 or len(Z) == 0:
+    if X.shape[1] <= MAX_DIRECT_COLUMNS or len(X) == 0 or len(Z) == 0:
         return cdist(X, Z, "sqeuclidean")
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed again
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is recomputed
         D, largest = _expanded(X, Z)
-    _repair(D, X, Z, CANCELLATION * largest)
+    _repair(D, X, Z, MIN_EXPANDED_FRACTION * largest)
     return D
 
 
@@ -49,14 +49,14 @@ def _expanded(X: Floats, Z: Floats) -> tuple[Floats, float]:
         return left @ np.column_stack([B, np.ones(len(B)), b]).T, largest
     D = A @ A.T
     D *= -2.0
-    for i in range(0, len(D), ROWS):
+    for i in range(0, len(D), ROWS_AT_A_TIME):
         # both squares at once: added one by one they round differently above and below the diagonal
-        D[i : i + ROWS] += a[i : i + ROWS, None] + b
+        D[i : i + ROWS_AT_A_TIME] += a[i : i + ROWS_AT_A_TIME, None] + b
     return D, largest
 
 
 def _repair(D: Floats, X: Floats, Z: Floats, threshold: float) -> None:
-    """Compute again, from differences, what is not clearly above `threshold` (NaN included)."""
+    """Recompute from differences what is not clearly above `threshold`, NaN included."""
     if D.min() > threshold:
         return
     near = ~(threshold < D)

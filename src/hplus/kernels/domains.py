@@ -1,4 +1,4 @@
-"""What is integrated over a box, a few axes at a time: at points, or over the box once more."""
+"""Integrals over a box, a few axes at a time: for pairs of points, or over the box twice."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ import numpy as np
 import hplus.kernels.closed_forms as forms
 import hplus.kernels.quadrature as quadrature
 from hplus._checks import Floats
-from hplus._geometry import Rule
-from hplus.kernels.base import Leaf
 from hplus.kernels.closed_forms import GaussianSum
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import (
     Laplace,
     Matern32,
@@ -25,24 +24,25 @@ from hplus.kernels.stationary import (
     Stationary,
 )
 from hplus.kernels.structured import Polynomial
+from hplus.windows.geometry import Rule
 
 Axes = tuple[int, ...]
 
 Factors = tuple[tuple[int, Leaf], ...]
-"""Leaves to be multiplied: k(s, c) on side 0, k(s, d) on side 1."""
+"""Leaves to multiply: k(s, c) on side 0, k(s, d) on side 1."""
 
 Exponential = tuple[float, Floats]
 """κ(r) = p(t)e^{-t}, t = rate·r: the rate, 0 for κ = 1, and the coefficients of p, lowest first."""
 
 PANEL_NODES = 16
-"""Gauss-Legendre nodes on a panel as long as the smallest scale: 5e-13 up to 30 scales away."""
+"""Gauss-Legendre nodes per panel of the smallest scale: error 5e-13 up to 30 scales away."""
 
-CHUNK = 2**18
-"""Numbers in an array that is worked on: 2 MiB, so that it stays in cache."""
+MAX_CHUNK_ENTRIES = 2**18
+"""Entries of an array computed at a time: 2 MiB, to stay in cache."""
 
 
 @dataclass(frozen=True)
-class Domain(ABC):
+class BoxIntegrals(ABC):
     """Integrals over the box low <= s <= high, shape (d,) each."""
 
     low: Floats
@@ -81,7 +81,7 @@ class Domain(ABC):
         return float(self.high[axis] - self.low[axis])
 
     def lift(self, axes: Axes, S: Floats) -> Floats:
-        """Nodes on some axes, shape (q, len(axes)), as points that are 0 on the others, (q, d)."""
+        """Nodes on some axes, shape (q, len(axes)), as points that are 0 elsewhere, (q, d)."""
         points = np.zeros((len(S), len(self.low)))
         points[:, list(axes)] = S
         return points
@@ -93,7 +93,7 @@ class Domain(ABC):
 
 @final
 @dataclass(frozen=True)
-class Points(Domain):
+class PointIntegrals(BoxIntegrals):
     """∫ … ds for all pairs of points C[i], D[k]."""
 
     C: Floats
@@ -122,7 +122,7 @@ class Points(Domain):
 
     def exponentials(self, axis: int, left: Exponential, right: Exponential) -> Floats:
         low, high, out = self.low[axis], self.high[axis], np.empty(self.shape)
-        height = max(1, CHUNK // len(self.D))
+        height = max(1, MAX_CHUNK_ENTRIES // len(self.D))
         for start in range(0, len(self.C), height):
             rows = slice(start, start + height)
             c, d = self.C[rows, None, axis], self.D[None, :, axis]
@@ -153,10 +153,10 @@ class Points(Domain):
 
 @final
 @dataclass(frozen=True)
-class Pairs(Domain):
+class DoubleIntegrals(BoxIntegrals):
     """∬ … ds dt over the box twice, shape (1, 1).
 
-    A stationary κ sees u = |s - t| only: ∬ κ(|s - t|) f(s, t) ds dt = ∫_0^side κ(u) F(u) du,
+    A stationary κ depends on u = |s - t| only: ∬ κ(|s - t|) f(s, t) ds dt = ∫_0^side κ(u) F(u) du,
     F(u) = 2 ∫_low^{high-u} f(t + u, t) dt.
     """
 
@@ -220,12 +220,12 @@ def polynomial(factors: Factors, s: Floats, c: Floats, d: Floats) -> Floats:
 
 
 def degree(factors: Factors) -> int:
-    """The degree in s of all polynomials together."""
+    """The total degree in s of all polynomials."""
     return sum(leaf.degree for _, leaf in factors if isinstance(leaf, Polynomial))
 
 
 def panel(factors: Factors) -> tuple[float, int]:
-    """Length and order of panels that are exact for polynomials and resolve what else there is."""
+    """Length and order of panels that are exact for polynomials and resolve everything else."""
     length = min(_resolved(leaf) for _, leaf in factors)
     return length, 1 + degree(factors) + (PANEL_NODES if length < np.inf else 0)
 

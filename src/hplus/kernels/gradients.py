@@ -7,10 +7,11 @@ from functools import singledispatch
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.kernels.base import Kernel, Leaf, Product, Scaled, Sum
+from hplus.kernels.base import Kernel, Product, Scaled, Sum
 from hplus.kernels.distances import shared_origin, squared_distances
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import (
-    LONGEST,
+    MAX_EXPONENT,
     Gaussian,
     Laplace,
     Matern32,
@@ -24,8 +25,8 @@ from hplus.kernels.structured import Constant, Finite, Linear, Nugget, Polynomia
 Radial = Gaussian | Matern32 | Matern52 | RationalQuadratic
 """Kernels of |x - z|² that are differentiable everywhere."""
 
-WIDE = 1e3
-"""Beyond this many scales from the origin, x·Σe - Σez loses too many digits: take differences."""
+MAX_EXPANDED_REACH = 1e3
+"""Farther than this many scales from the origin, x·Σe - Σez loses digits: use differences."""
 
 
 @singledispatch
@@ -35,8 +36,7 @@ def gradient_sum(kernel: Kernel, X: Floats, Z: Floats, C: Floats) -> Floats:
     Where a kernel has a kink (`Laplace` at x_j = z_j) or a jump, the derivative is taken as 0.
     """
     raise ValueError(
-        f"kernel must be made of kernels that have a gradient, Scalar and Custom do not, "
-        f"got {kernel}."
+        f"kernel must have a gradient, so it must not contain Scalar or Custom, got {kernel}."
     )
 
 
@@ -115,7 +115,7 @@ def _steepness(kernel: Radial, D: Floats) -> Floats:
         case Matern32():
             return 3.0 * np.exp(-np.sqrt(3.0 * D))
         case Matern52():
-            t = np.minimum(np.sqrt(5.0 * D), LONGEST)  # so that inf · 0 cannot be
+            t = np.minimum(np.sqrt(5.0 * D), MAX_EXPONENT)  # never inf · 0
             return 5.0 / 3.0 * (1.0 + t) * np.exp(-t)
         case RationalQuadratic():
             return np.exp(-(kernel.mixture + 1.0) * np.log1p(D / (2.0 * kernel.mixture)))
@@ -126,7 +126,7 @@ def _weighted_differences(E: Floats, A: Floats, B: Floats) -> Floats:
     """Σ_j E[i, j](B[j] - A[i]), shape (n, d)."""
     out = E @ B - E.sum(axis=1)[:, None] * A
     reach = np.maximum(np.abs(A).max(axis=0, initial=0.0), np.abs(B).max(axis=0, initial=0.0))
-    for axis in np.flatnonzero(reach > WIDE):
+    for axis in np.flatnonzero(reach > MAX_EXPANDED_REACH):
         out[:, axis] = np.einsum("ij,ij->i", E, B[:, axis] - A[:, axis, None])
     return out
 

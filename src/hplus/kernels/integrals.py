@@ -2,36 +2,35 @@
 
 A kernel is first written as a sum of products of leaves. Over a box, the integral of a product of
 leaves is a product over groups that share no column, and an isotropic Matérn or rational quadratic
-kernel is a sum of Gaussians, themselves products over columns. So nearly all comes down to an
-interval, in closed form or by Gauss-Legendre panels, with a relative error of 1e-11 or less, for
-points inside and outside the box. What is left, and windows that are no boxes, are integrated by a
-quadrature that is refined until two orders agree to 1e-10, and warns if they never do.
+kernel is a sum of Gaussians, which are products over columns. So nearly everything reduces to an
+interval, in closed form or by Gauss-Legendre panels, with a relative error of at most 1e-11 for
+points inside and outside the box. The rest, and windows that are not boxes, are integrated by a
+quadrature that is refined until two orders agree to 1e-10, with a warning if they never do.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
-from itertools import combinations_with_replacement, product
-from math import factorial, prod
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from hplus._checks import Floats, as_points, check_finite, check_memory
-from hplus.kernels.base import Kernel, Leaf, Product, Scaled, Sum
+from hplus.kernels.base import Kernel
 from hplus.kernels.distances import shared_origin
 from hplus.kernels.domains import (
     Axes,
-    Domain,
+    BoxIntegrals,
+    DoubleIntegrals,
     Exponential,
     Factors,
-    Pairs,
-    Points,
-    gram,
+    PointIntegrals,
     seeing,
 )
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.mixtures import Spread, components
 from hplus.kernels.quadrature import refined_between, refined_over
 from hplus.kernels.stationary import (
@@ -42,11 +41,9 @@ from hplus.kernels.stationary import (
     Periodic,
     Stationary,
 )
-from hplus.kernels.structured import Constant, Finite, Linear, Nugget, Polynomial
-from hplus.windows import Box, Window
-
-Term = tuple[float, tuple[Leaf, ...]]
-"""A coefficient times a product of leaves."""
+from hplus.kernels.structured import Polynomial
+from hplus.kernels.terms import Term, as_terms, sum_of_terms
+from hplus.windows import Box, Window, check_window
 
 EXPONENTIALS: dict[type[Stationary], tuple[float, list[float]]] = {
     Laplace: (1.0, [1.0]),
@@ -56,10 +53,10 @@ EXPONENTIALS: dict[type[Stationary], tuple[float, list[float]]] = {
 """Kernels that are an `Exponential` on one column: rate·scale, and p."""
 
 Plain = Gaussian | Laplace | Periodic | Polynomial
-"""Kernels that see one column when a kernel is a sum of products."""
+"""Kernels that see one column each once a kernel is a sum of products."""
 
-HALVED = 32
-"""A symmetric matrix of integrals with more rows is put together from the blocks of two halves."""
+MAX_UNSPLIT_ROWS = 32
+"""A symmetric matrix of integrals with more rows is assembled from the blocks of two halves."""
 
 
 def mean_embedding(kernel: Kernel, window: Window, X: Any) -> Floats:
@@ -71,19 +68,19 @@ def mean_embedding(kernel: Kernel, window: Window, X: Any) -> Floats:
     [0.632121]
     """
     X = _points("X", X, window)
-    terms = _terms(kernel, X.shape[1])
+    terms = as_terms(kernel, X.shape[1])
     window, origin = _near_origin(window, terms, X)
     nothing = np.zeros((1, X.shape[1]))
     return _integrals(terms, [(1.0, ())], window, X - origin, nothing)[:, 0]
 
 
 def product_integral(kernel: Kernel, window: Window, C: Any, D: Any = None) -> Floats:
-    """∫_W k(s, C[i]) k(s, D[j]) ds, shape (n, m); without D, D is C and the result symmetric."""
+    """∫_W k(s, C[i]) k(s, D[j]) ds, shape (n, m); D defaults to C, with a symmetric result."""
     C = _points("C", C, window)
     D = C if D is None else _points("D", D, window)
     need = 8.0 * len(C) * len(D)
     check_memory(need, f"Integrals of {len(C)} x {len(D)} products", "use fewer points")
-    terms = _terms(kernel, C.shape[1])
+    terms = as_terms(kernel, C.shape[1])
     window, origin = _near_origin(window, terms, np.vstack([C, D]))
     near = C - origin
     return _integrals(terms, terms, window, near, near if D is C else D - origin)
@@ -91,23 +88,25 @@ def product_integral(kernel: Kernel, window: Window, C: Any, D: Any = None) -> F
 
 def double_integral(kernel: Kernel, window: Window) -> float:
     """∬ k(s, t) ds dt over W x W, the squared norm of the mean embedding of W."""
-    terms = _terms(kernel, _dimension(window))
+    check_window("window", window)
+    terms = as_terms(kernel, window.dimension)
     bounds = _near_origin(window, terms, np.zeros((0, window.dimension)))[0].box_bounds()
     if bounds is None:
-        whole = partial(_sum, terms)
+        whole = partial(sum_of_terms, terms)
         return float(refined_between(whole, window.quadrature, window.dimension)[0, 0])
-    pairs = Pairs(*bounds)
+    pairs = DoubleIntegrals(*bounds)
     return float(sum(a * _over_box(pairs, _sided(F))[0, 0] for a, F in terms))
 
 
 def _points(name: str, value: Any, window: Window) -> Floats:
-    return check_finite(name, as_points(name, value, _dimension(window)))
+    check_window("window", window)
+    return check_finite(name, as_points(name, value, window.dimension))
 
 
 def _near_origin(window: Window, terms: list[Term], X: Floats) -> tuple[Window, Floats]:
-    """A box moved towards the origin, and by how much, where that rounds nothing.
+    """A box moved towards the origin, where that does not round, and by how much.
 
-    So that nodes keep their digits far out; only for kernels that see nothing but differences.
+    Nodes far out keep their digits this way; only for kernels of differences of points.
     """
     bounds = window.box_bounds()
     leaves = (leaf for _, leaves in terms for leaf in leaves)
@@ -118,24 +117,18 @@ def _near_origin(window: Window, terms: list[Term], X: Floats) -> tuple[Window, 
     return Box(tuple(low), tuple(high)), origin
 
 
-def _dimension(window: Window) -> int:
-    if not isinstance(window, Window):
-        raise TypeError(f"window must be a window such as Interval(0, 1), got {window!r}.")
-    return window.dimension
-
-
 def _integrals(left: list[Term], right: list[Term], window: Window, C: Floats, D: Floats) -> Floats:
     """∫_W (Σ left)(s, C[i]) (Σ right)(s, D[j]) ds, shape (n, m)."""
     out, bounds, symmetric = np.zeros((len(C), len(D))), window.box_bounds(), C is D
     if out.size == 0:
         return out
     if bounds is None:
-        sums = partial(_sum, left, Z=C), partial(_sum, right, Z=D)
+        sums = partial(sum_of_terms, left, Z=C), partial(sum_of_terms, right, Z=D)
         out += refined_over(*sums, window.quadrature, window.dimension)
-    elif symmetric and len(C) > HALVED:
+    elif symmetric and len(C) > MAX_UNSPLIT_ROWS:
         return _by_halves(partial(_integrals, left, right, window), C)
     else:
-        points = Points(*bounds, C, D)
+        points = PointIntegrals(*bounds, C, D)
         for coefficient, F, G in _pairs(left, right, symmetric):
             out += coefficient * _over_box(points, _sided(F, G))
     return (out + out.T) / 2.0 if symmetric else out
@@ -150,65 +143,13 @@ def _by_halves(integrals: Callable[[Floats, Floats], Floats], C: Floats) -> Floa
 def _pairs(
     left: list[Term], right: list[Term], symmetric: bool
 ) -> Iterator[tuple[float, tuple[Leaf, ...], tuple[Leaf, ...]]]:
-    """Every term of the left times every term of the right; (i, j) twice for (j, i) by symmetry."""
+    """Every left term times every right term; by symmetry, (i, j) counts twice for (j, i)."""
     for (i, (a, F)), (j, (b, G)) in product(enumerate(left), enumerate(right)):
         if not symmetric or i <= j:
             yield (2.0 if symmetric and i < j else 1.0) * a * b, F, G
 
 
-def _terms(kernel: Kernel, dimension: int) -> list[Term]:
-    """k = Σ coefficient · Π leaves, except on sets of measure 0."""
-    match kernel:
-        case Sum(left, right):
-            return _terms(left, dimension) + _terms(right, dimension)
-        case Product(left, right):
-            both = product(_terms(left, dimension), _terms(right, dimension))
-            return [(a * b, F + G) for (a, F), (b, G) in both]
-        case Scaled(factor, inner):
-            return [(factor * a, F) for a, F in _terms(inner, dimension)]
-        case Leaf():
-            return _leaf_terms(kernel, kernel.axes(dimension))
-    raise TypeError(f"kernel must be a kernel, got {kernel!r}.")
-
-
-def _leaf_terms(leaf: Leaf, axes: Axes) -> list[Term]:
-    """A leaf as a sum of products over its columns, where it is one."""
-    match leaf:
-        case Finite():
-            raise ValueError("Finite has no integral over a window: sum over its numbers instead.")
-        case Nugget():
-            return []
-        case Constant():
-            return [(leaf.value, ())]
-        case Gaussian() | Laplace():
-            scales = zip(axes, leaf.scales(len(axes)), strict=True)
-            return [(1.0, tuple(leaf.replace(scale=h, columns=(j,)) for j, h in scales))]
-        case Periodic():
-            return [(1.0, tuple(leaf.replace(columns=(j,)) for j in axes))]
-        case Linear():
-            return [(1.0, (Polynomial(1, offset=0.0, columns=(j,)),)) for j in axes]
-        case Polynomial() if len(axes) > 1:
-            return list(_monomials(leaf, axes))
-    return [(1.0, (leaf,))]
-
-
-def _monomials(leaf: Polynomial, axes: Axes) -> Iterator[Term]:
-    """(x·z + c)^p = Σ_|m|=p p!/(m_0!…m_d!) c^m_0 Π_j (x_j z_j)^m_j."""
-    for chosen in combinations_with_replacement((-1, *axes), leaf.degree):
-        powers = Counter(chosen)
-        count = factorial(leaf.degree) / prod(factorial(m) for m in powers.values())
-        coefficient = count * leaf.offset ** powers.pop(-1, 0)
-        monomial = (Polynomial(m, offset=0.0, columns=(j,)) for j, m in powers.items())
-        if coefficient > 0.0:
-            yield coefficient, tuple(monomial)
-
-
-def _sum(terms: list[Term], X: Floats, Z: Floats) -> Floats:
-    """Σ coefficient · Π leaves at X[i], Z[j], shape (n, m)."""
-    return sum((a * gram(F, X, Z) for a, F in terms), np.zeros((len(X), len(Z))))
-
-
-def _over_box(domain: Domain, factors: Factors) -> Floats:
+def _over_box(domain: BoxIntegrals, factors: Factors) -> Floats:
     """The integral of a product of leaves, shape (n, m)."""
     groups = _groups(factors, len(domain.low))
     seen = {axis for axes, _ in groups for axis in axes}
@@ -230,7 +171,7 @@ def _groups(factors: Factors, dimension: int) -> list[tuple[Axes, Factors]]:
     return groups
 
 
-def _over_group(domain: Domain, axes: Axes, group: Factors) -> Floats:
+def _over_group(domain: BoxIntegrals, axes: Axes, group: Factors) -> Floats:
     """The integral of leaves that share columns."""
     spreads = [f for f in group if isinstance(f[1], Spread)]
     rest = tuple(f for f in group if not isinstance(f[1], Spread))
@@ -238,7 +179,7 @@ def _over_group(domain: Domain, axes: Axes, group: Factors) -> Floats:
         return domain.tensor(axes, group)
     if len(axes) == 1:
         return _over_axis(domain, axes[0], group)
-    # one sum of Gaussians has some 70 terms, a product of two has their square, three are too many
+    # a sum of Gaussians has some 70 terms, a product of two the square of that, three are too many
     if len(spreads) <= 2 and all(isinstance(leaf, Gaussian | Polynomial) for _, leaf in rest):
         return _gaussians(domain, axes, group)
     if len(spreads) == 1:
@@ -246,21 +187,23 @@ def _over_group(domain: Domain, axes: Axes, group: Factors) -> Floats:
     return domain.tensor(axes, group)
 
 
-def _over_axis(domain: Domain, axis: int, group: Factors) -> Floats:
+def _over_axis(domain: BoxIntegrals, axis: int, group: Factors) -> Floats:
     """The integral of leaves that see this column only."""
     kinds = {type(leaf) for _, leaf in group}
     if Gaussian in kinds and kinds <= {Gaussian, Polynomial}:
         return _gaussians(domain, (axis,), group)
     if kinds <= EXPONENTIALS.keys():
-        # the closed form of a product wants one rate
+        # the closed form of a product needs equal rates
         left, right = _exponential(group, 0), _exponential(group, 1)
         if left[0] == right[0] or 0.0 in (left[0], right[0]):
             return domain.exponentials(axis, left, right)
     return domain.panels(axis, group)
 
 
-def _one_spread(domain: Domain, axes: Axes, spread: tuple[int, Leaf], rest: Factors) -> Floats:
-    """Σ_k w_k Π_axes ∫ of the k-th Gaussian of a spread kernel times what else sees that axis."""
+def _one_spread(
+    domain: BoxIntegrals, axes: Axes, spread: tuple[int, Leaf], rest: Factors
+) -> Floats:
+    """Σ_k w_k Π_axes ∫ of the k-th Gaussian of a spread kernel times the rest on that axis."""
     weights, *precisions = components(domain, axes, (spread,))
     out = np.zeros(domain.shape)
     for w, scales in zip(weights, 1.0 / np.sqrt(precisions[spread[0]]), strict=True):
@@ -272,7 +215,7 @@ def _one_spread(domain: Domain, axes: Axes, spread: tuple[int, Leaf], rest: Fact
     return out
 
 
-def _gaussians(domain: Domain, axes: Axes, group: Factors) -> Floats:
+def _gaussians(domain: BoxIntegrals, axes: Axes, group: Factors) -> Floats:
     """The integral of Gaussians, or sums of them, times polynomials on one column each."""
     polynomials = tuple(f for f in group if isinstance(f[1], Polynomial))
     return domain.gaussians(axes, components(domain, axes, group), polynomials)

@@ -9,25 +9,25 @@ from scipy.optimize import brentq
 from scipy.special import gammainccinv, gammaincinv, gammaln, loggamma
 
 from hplus._checks import Floats
-from hplus._geometry import Rule
 from hplus.kernels.closed_forms import GaussianSum
-from hplus.kernels.domains import Axes, Domain, Factors
+from hplus.kernels.domains import Axes, BoxIntegrals, Factors
 from hplus.kernels.stationary import Gaussian, Matern32, Matern52, RationalQuadratic
+from hplus.windows.geometry import Rule
 
 Spread = Matern32 | Matern52 | RationalQuadratic
 """Kernels that are sums of Gaussians."""
 
-PRECISION = 2e-12
-"""The relative error of a sum of Gaussians, or half of it."""
+MIXTURE_ERROR = 2e-12
+"""The relative error of a sum of Gaussians; in some cases half of it."""
 
-DEPTHS = (70.0, 36.0)
-"""The error holds where the kernel is above exp(-depth): the first depth where a sum stands alone,
-the second, 2e-16, in a product of two, which costs the square."""
+MIXTURE_DEPTHS = (70.0, 36.0)
+"""The error holds where the kernel is above exp(-depth): the first depth for a sum on its own, the
+second, 2e-16, for a product of two, which costs the square."""
 
 
-def components(domain: Domain, axes: Axes, group: Factors) -> GaussianSum:
+def components(domain: BoxIntegrals, axes: Axes, group: Factors) -> GaussianSum:
     """The product of the Gaussians in a group, or sums of them, multiplied out."""
-    depth = DEPTHS[sum(isinstance(leaf, Spread) for _, leaf in group) > 1]
+    depth = MIXTURE_DEPTHS[sum(isinstance(leaf, Spread) for _, leaf in group) > 1]
     weights, sides = np.ones(1), [np.zeros((1, len(axes))), np.zeros((1, len(axes)))]
     for side, leaf in group:
         if isinstance(leaf, Gaussian | Spread):
@@ -40,7 +40,7 @@ def components(domain: Domain, axes: Axes, group: Factors) -> GaussianSum:
 
 
 def _precisions(
-    domain: Domain, axes: Axes, side: int, leaf: Gaussian | Spread, depth: float
+    domain: BoxIntegrals, axes: Axes, side: int, leaf: Gaussian | Spread, depth: float
 ) -> Rule:
     """The precisions on all axes, shape (b, len(axes)), and the weights of a sum of Gaussians."""
     seen = list(leaf.axes(len(domain.low)))
@@ -69,20 +69,20 @@ def matern_mixture(smoothness: float, longest: float, sides: Iterable[float] = (
     """Precisions and weights of Gaussians that add up to the Matérn kernel for 0 <= r <= longest.
 
     κ(r) = 1/Γ(ν) ∫ t^{ν-1} e^{-t} exp(-νr²/2t) dt, by the trapezoid rule in log t; r and the
-    `sides` of a box, if its integrals are all that matters, are in scales.
+    `sides` of a box, if only its integrals matter, are in units of the scale.
     """
     nu = smoothness
     z = np.sqrt(2.0 * nu) * longest
     # the error does not grow with r, so κ(longest) >= (1 + z)e^{-z} sets it
-    step = _trapezoid_step(nu, np.log(PRECISION) + np.log1p(z) - z)
-    tau = np.arange(np.log(PRECISION) / nu - 1.0, np.log(z + 2.0 * nu + 50.0), step)
+    step = _trapezoid_step(nu, np.log(MIXTURE_ERROR) + np.log1p(z) - z)
+    tau = np.arange(np.log(MIXTURE_ERROR) / nu - 1.0, np.log(z + 2.0 * nu + 50.0), step)
     t = np.exp(tau)
     weights = step * np.exp(nu * tau - t - gammaln(nu))
     # a Gaussian narrower than the box fills only a part of it
     parts = [np.minimum(1.0, 2.5 * np.sqrt(t) / min(side, 1.0)) for side in sides]
     shares = weights * np.prod(parts, axis=0)
     far = weights * np.exp(z - 0.5 * nu * longest**2 / t)
-    keep = np.maximum(shares, far) > 0.1 * PRECISION
+    keep = np.maximum(shares, far) > 0.1 * MIXTURE_ERROR
     return nu / t[keep], weights[keep]
 
 
@@ -92,11 +92,11 @@ def rational_quadratic_mixture(mixture: float, longest: float) -> Rule:
     (1 + r²/2α)^-α = α^α/Γ(α) ∫ u^{α-1} e^{-αu} exp(-ur²/2) du, by the trapezoid rule in log u.
     """
     alpha = mixture
-    step = _trapezoid_step(alpha, np.log(PRECISION))
-    # the u below `bottom` are replaced by their mean, an error of second order in `bottom`
-    bottom = max(PRECISION ** (1.0 / (alpha + 2.0)), gammaincinv(alpha, 0.1 * PRECISION))
+    step = _trapezoid_step(alpha, np.log(MIXTURE_ERROR))
+    # values of u below `bottom` are replaced by their mean, an error of second order in `bottom`
+    bottom = max(MIXTURE_ERROR ** (1.0 / (alpha + 2.0)), gammaincinv(alpha, 0.1 * MIXTURE_ERROR))
     bottom /= alpha + 0.5 * longest**2
-    top = gammainccinv(alpha, 0.1 * PRECISION) / alpha
+    top = gammainccinv(alpha, 0.1 * MIXTURE_ERROR) / alpha
     tau = np.arange(np.log(bottom), np.log(top), step)
     logs = alpha * tau
     # Σ_j e^{-jhα} and Σ_j e^{-jh(α+1)}, h the step, over the u at and below the first

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 
 from hplus._checks import Floats, check_memory
-from hplus._geometry import Rule, cross
+from hplus.windows.geometry import Rule, cross
 
 Values = Callable[[Floats], Floats]
 """A map from nodes (q, d) to values (q, n), one column for each point."""
@@ -18,17 +18,17 @@ Values = Callable[[Floats], Floats]
 Gram = Callable[[Floats, Floats], Floats]
 """A map from points (n, d) and (m, d) to values (n, m)."""
 
-CHUNK = 2**22
+MAX_CHUNK_VALUES = 2**22
 """Values computed at a time: 32 MiB."""
 
-NODES = 2**19
-"""A rule is refined up to this many nodes, and to at least two orders."""
+MAX_NODES = 2**19
+"""A rule is refined up to this many nodes, but at least once."""
 
-PAIRED_NODES = 2**13
-"""The same where all pairs of nodes are taken."""
+MAX_PAIRED_NODES = 2**13
+"""The same for integrals over all pairs of nodes."""
 
-AGREEMENT = 1e-10
-"""Two orders of a rule agree if they differ by this share of the integral of |integrand|."""
+MAX_ORDER_DIFFERENCE = 1e-10
+"""Two orders of a rule agree if they differ by at most this fraction of ∫|integrand|."""
 
 
 @cache
@@ -83,7 +83,7 @@ def _between_nodes(gram: Gram, rule: Rule) -> Floats:
 
 
 def _chunks(rule: Rule, width: int) -> Iterator[Rule]:
-    height = max(1, CHUNK // width)
+    height = max(1, MAX_CHUNK_VALUES // width)
     for start in range(0, len(rule[1]), height):
         rows = slice(start, start + height)
         yield rule[0][rows], rule[1][rows]
@@ -102,7 +102,7 @@ def refined_between(gram: Gram, rule: Callable[[int], Rule], dimension: int) -> 
     """∬ k(s, t) ds dt, shape (1, 1)."""
     integrate = partial(_between_nodes, gram)
     size = partial(_between_nodes, lambda S, T: np.abs(gram(S, T)))
-    return _refined(integrate, size, rule, dimension, most=PAIRED_NODES)
+    return _refined(integrate, size, rule, dimension, most=MAX_PAIRED_NODES)
 
 
 def _refined(
@@ -110,13 +110,13 @@ def _refined(
     size: Callable[[Rule], Floats],
     rule: Callable[[int], Rule],
     dimension: int,
-    most: int = NODES,
+    most: int = MAX_NODES,
 ) -> Floats:
     """The integral by the first order of `rule` that agrees with half that order, shape (n, m).
 
-    `size` integrates the modulus of what `integrate` does. Warns if there are `most` nodes before.
+    `size` integrates the absolute value. Warns if they still differ at `most` nodes.
     """
-    # an order too low could agree with its double by missing a narrow peak twice
+    # a low order could agree with its double because both miss a narrow peak
     order = 16 if dimension <= 2 else 4
     _check_order(2 * order, dimension)
     coarse = integrate(rule(order))
@@ -125,11 +125,11 @@ def _refined(
         nodes = rule(order)
         fine = integrate(nodes)
         gap = np.abs(fine - coarse)
-        if np.all(gap <= AGREEMENT * np.abs(fine)):
+        if np.all(gap <= MAX_ORDER_DIFFERENCE * np.abs(fine)):
             return fine
         whole = size(nodes)
         error = float(np.max(gap / np.where(whole > 0.0, whole, 1.0)))
-        if error <= AGREEMENT:
+        if error <= MAX_ORDER_DIFFERENCE:
             return fine
         if len(nodes[1]) * 2**dimension > most:
             _warn(error)
@@ -138,16 +138,16 @@ def _refined(
 
 
 def _check_order(order: int, dimension: int) -> None:
-    if order**dimension > 8 * NODES:
+    if order**dimension > 8 * MAX_NODES:
         raise ValueError(
-            f"An integral over {dimension} columns at once would need {order**dimension} nodes: "
-            f"use a kernel that is a product over columns."
+            f"An integral over {dimension} columns at once needs too many nodes, "
+            f"{order**dimension}: use a kernel that is a product over columns."
         )
 
 
 def _warn(error: float) -> None:
     warnings.warn(
-        f"An integral by quadrature may be off by {error:.0e} of the integral of the modulus: use "
-        f"a smoother kernel, a larger scale or a smaller window.",
+        f"An integral by quadrature has a relative error of about {error:.0e}: use a smoother "
+        f"kernel, a larger scale or a smaller window.",
         stacklevel=2,
     )

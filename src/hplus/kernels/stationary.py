@@ -10,16 +10,17 @@ from scipy.spatial.distance import cdist
 
 from hplus._checks import Floats, check_positive, check_scales
 from hplus._values import value
-from hplus.kernels.base import Kernel, Leaf
+from hplus.kernels.base import Kernel
 from hplus.kernels.distances import shared_origin, squared_distances
+from hplus.kernels.leaf import Leaf
 
-LONGEST = 750.0
-"""exp(-750) is 0 in double precision, so no value changes when a distance is cut there."""
+MAX_EXPONENT = 750.0
+"""exp(-750) is 0 in double precision, so capping an exponent here changes no value."""
 
 
 @value
 class Stationary(Leaf):
-    """k = κ(distance of x/scale and z/scale), κ(0) = 1, κ >= 0; one scale, or one for each axis."""
+    """k = κ(distance between x/scale and z/scale), κ(0) = 1, κ >= 0; one scale, or one per axis."""
 
     scale: float | tuple[float, ...]
 
@@ -49,18 +50,20 @@ class Stationary(Leaf):
         scales = self.scale if isinstance(self.scale, tuple) else (self.scale,) * count
         if len(scales) != count:
             raise ValueError(
-                f"{self} has {len(scales)} scales and sees {count} columns: give one scale, or "
-                f"one for each column."
+                f"scale must be one number or one for each column, got {len(scales)} scales for "
+                f"{count} columns in {self}."
             )
         return scales
 
     def shrink(self, X: Floats) -> Floats:
-        """X / scale, axis by axis."""
+        """X / scale on each axis."""
         scales = self.scales(X.shape[1])
         with np.errstate(over="ignore"):
             A = X / scales
         if not np.isfinite(A).all():
-            raise OverflowError(f"points divided by the scale of {self} overflow: rescale them.")
+            raise OverflowError(
+                f"points divided by the scale of {self} overflow: rescale the points."
+            )
         return A
 
     def narrowed(self, factor: float) -> tuple[float, ...] | float:
@@ -87,7 +90,7 @@ class Gaussian(Stationary):
 @final
 @value
 class Laplace(Stationary):
-    """k = exp(-Σ_j |x_j - z_j|/scale_j): rough, a product over the columns."""
+    """k = exp(-Σ_j |x_j - z_j|/scale_j): not differentiable, a product over the columns."""
 
     def profile(self, X: Floats, Z: Floats) -> Floats:
         R = cdist(X, Z, "cityblock")
@@ -183,11 +186,11 @@ class Periodic(Leaf):
 
 
 def _decay(X: Floats, Z: Floats, factor: float) -> Floats:
-    """t = √(factor · |x - z|²), cut where exp(-t) is 0, so that t·exp(-t) is never inf · 0."""
+    """t = √(factor · |x - z|²), capped where exp(-t) is 0, so that t·exp(-t) is never inf · 0."""
     t = squared_distances(X, Z)
     t *= factor
     np.sqrt(t, out=t)
-    return np.minimum(t, LONGEST, out=t)
+    return np.minimum(t, MAX_EXPONENT, out=t)
 
 
 def _times_exp(polynomial: Floats, t: Floats) -> Floats:

@@ -1,27 +1,26 @@
-"""Kernels given by a feature map, a matrix or a callable."""
+"""Kernels given by a feature map or a matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from itertools import combinations_with_replacement
 from math import comb, factorial, prod
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from hplus._checks import (
     Floats,
     Ints,
-    as_floats,
     check_count,
     check_nonnegative,
     check_positive,
     frozen_array,
-    place,
-    shown,
 )
+from hplus._threads import one_thread_if_small
 from hplus._values import value
-from hplus.kernels.base import Kernel, Leaf
+from hplus.kernels.base import Kernel
+from hplus.kernels.leaf import Leaf
 
 
 @final
@@ -114,14 +113,14 @@ class Polynomial(Leaf):
         if self.offset > 0:
             X = np.hstack([X, np.full((len(X), 1), np.sqrt(self.offset))])
         monomials = combinations_with_replacement(range(X.shape[1]), self.degree)
-        columns = [_coefficient(m) ** 0.5 * X[:, list(m)].prod(axis=1) for m in monomials]
+        columns = [multinomial(m) ** 0.5 * X[:, list(m)].prod(axis=1) for m in monomials]
         return np.stack(columns, axis=1)
 
 
 @final
 @value
 class Nugget(Leaf):
-    """k = δ(x - z): 1 where two points are equal, 0 elsewhere; noise of variance 1."""
+    """k = 1 where two points are equal, 0 elsewhere: noise of variance 1."""
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
         A, B = _numbered(X, Z)
@@ -140,9 +139,9 @@ class Nugget(Leaf):
 @final
 @value
 class Finite(Leaf):
-    """k(i, j) = matrix[i, j] on the set {0, …, L-1}; points are one column of those numbers.
+    """k(i, j) = matrix[i, j] on the set {0, …, L-1}; points are one column of these numbers.
 
-    The matrix must be symmetric positive semi-definite, and may be singular.
+    The matrix must be symmetric positive semi-definite; it may be singular.
     """
 
     matrix: Floats
@@ -157,20 +156,20 @@ class Finite(Leaf):
         if not symmetric or least < -1e-10 * largest:
             kind = "a symmetric" if symmetric else "an asymmetric"
             raise ValueError(
-                f"matrix must be symmetric positive semi-definite, got {kind} one; the smallest "
-                f"eigenvalue of its symmetric part is {least:.6g}."
+                f"matrix must be symmetric positive semi-definite, got {kind} matrix; the "
+                f"smallest eigenvalue of its symmetric part is {least:.6g}."
             )
         self._set(matrix=frozen_array("matrix", half))
 
     def index(self, X: Floats) -> Ints:
-        """The points as whole numbers below L."""
-        rule = f"Finite needs one column of whole numbers from 0 to {len(self.matrix) - 1}"
+        """The points as integers below L."""
+        rule = f"X must be one column of whole numbers from 0 to {len(self.matrix) - 1} for Finite"
         if X.shape[1] != 1:
-            raise ValueError(f"{rule}: X has {X.shape[1]} columns, choose one with columns=[j].")
+            raise ValueError(f"{rule}, got {X.shape[1]} columns: choose one with columns=[j].")
         x = X[:, 0]
         bad = np.flatnonzero(~((x >= 0) & (x < len(self.matrix)) & (x == np.floor(x))))
         if len(bad):
-            raise ValueError(f"{rule}: X has {x[bad[0]]:.6g} in row {bad[0]} of it.")
+            raise ValueError(f"{rule}, got {x[bad[0]]:.6g} in row {bad[0]}.")
         return x.astype(np.int64)
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
@@ -186,110 +185,27 @@ class Finite(Leaf):
         return self.replace(matrix=self.matrix**2)
 
     def feature_count(self, dimension: int) -> int | None:
-        return self._root().shape[1]
+        return psd_root(self.matrix).shape[1]
 
     def evaluate_features(self, X: Floats) -> Floats:
-        return self._root()[self.index(X)]
-
-    def _root(self) -> Floats:
-        """R with R Rᵀ = matrix and as many columns as its rank."""
-        s, P = np.linalg.eigh(self.matrix)
-        kept = s > len(s) * np.finfo(float).eps * s[-1]
-        return P[:, kept] * np.sqrt(s[kept])
+        return psd_root(self.matrix)[self.index(X)]
 
 
-@final
-@value
-class Scalar(Leaf):
-    """k = f(x)·f(z) for any real function f; `function` maps points (n, d) to numbers (n,)."""
-
-    function: Callable[[Floats], Any]
-
-    def check(self) -> None:
-        _check_callable(self.function)
-
-    def values(self, X: Floats) -> Floats:
-        """f(X[i]), shape (n,)."""
-        f = as_floats("the values of function", self.function(X))
-        if f.shape != (len(X),):
-            raise ValueError(f"function must give one number a point, got shape {f.shape}.")
-        return _check_values(f)
-
-    def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        f = self.values(X)
-        return np.outer(f, f if Z is X else self.values(Z))
-
-    def evaluate_diag(self, X: Floats) -> Floats:
-        return self.values(X) ** 2
-
-    def is_nonnegative(self) -> bool:
-        return False
-
-    def feature_count(self, dimension: int) -> int | None:
-        return 1
-
-    def evaluate_features(self, X: Floats) -> Floats:
-        return self.values(X)[:, None]
+def psd_root(K: Floats) -> Floats:
+    """L with L Lᵀ = K, shape (m, rank), for K symmetric and positive semi-definite."""
+    with one_thread_if_small(len(K)):
+        s, P = np.linalg.eigh(K)
+    kept = s > len(s) * np.finfo(float).eps * s.max(initial=0.0)
+    return P[:, kept] * np.sqrt(s[kept])
 
 
-@final
-@value
-class Custom(Leaf):
-    """Any callable (X, Z) -> Gram matrix, a kernel of scikit-learn's Gaussian processes included.
-
-    That it is symmetric and positive semi-definite is the caller's promise (see `is_psd`), and so
-    is `nonnegative`.
-    """
-
-    function: Callable[[Floats, Floats], Any]
-    nonnegative: bool = False
-
-    def check(self) -> None:
-        _check_callable(self.function)
-        if not isinstance(self.nonnegative, bool | np.bool_):
-            raise TypeError(f"nonnegative must be True or False, got {shown(self.nonnegative)}.")
-
-    def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        K = np.array(as_floats("the values of function", self.function(X, Z)))
-        if K.shape != (len(X), len(Z)):
-            raise ValueError(
-                f"function must give an array of shape {(len(X), len(Z))}, got shape {K.shape}."
-            )
-        _check_values(K)
-        return (K + K.T) / 2.0 if Z is X else K
-
-    def evaluate_diag(self, X: Floats) -> Floats:
-        blocks = [X[i : i + 32] for i in range(0, len(X), 32)]
-        return np.concatenate([np.zeros(0), *(np.diag(self.evaluate(B, B)) for B in blocks)])
-
-    def is_nonnegative(self) -> bool:
-        return self.nonnegative
-
-
-def _coefficient(monomial: tuple[int, ...]) -> float:
-    """p!/(m_0!…m_d!) for a monomial given as its p factors."""
-    repeats = np.unique(monomial, return_counts=True)[1]
-    return factorial(len(monomial)) / prod(factorial(int(m)) for m in repeats)
+def multinomial(monomial: tuple[int, ...]) -> float:
+    """p!/(m_0!…m_d!), the coefficient of a monomial given as its p factors."""
+    return factorial(len(monomial)) / prod(map(factorial, Counter(monomial).values()))
 
 
 def _numbered(X: Floats, Z: Floats) -> tuple[Ints, Ints]:
-    """Numbers for the rows of X and Z, the same number exactly where two rows are equal."""
+    """Numbers for the rows of X and Z, the same number for equal rows only."""
     rows = np.vstack([X, Z]) + 0.0  # -0.0 becomes 0.0
     numbers = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
     return numbers[: len(X)], numbers[len(X) :]
-
-
-def _check_callable(function: object) -> None:
-    if not callable(function):
-        raise TypeError(f"function must be callable, got {shown(function)}.")
-
-
-def _check_values(values: Floats) -> Floats:
-    """The values of a user's function, refused when one of them is not finite."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        raise ValueError(
-            f"function must give finite numbers, got {(~finite).sum()} NaN or inf, the first at "
-            f"{place(np.argwhere(~finite)[0])}."
-        )
-    return values

@@ -1,7 +1,7 @@
-"""Losses: how wrong is f where y was seen? Value, slope, curvature and convex conjugate.
+"""Losses: value, slope, curvature and convex conjugate.
 
-Losses are frozen values that know nothing of kernels or data. All arguments are arrays of one
-shape: `y` the targets, `f` the values of a function, `u` a slope. The conjugate is
+Losses are frozen values, independent of kernels and data. All arguments are arrays of one shape:
+`y` the targets, `f` the values of a function, `u` a slope. The conjugate is
 Φ*(y, u) = sup_f u·f - Φ(y, f) [math, Eq. 2.4]; it certifies how good a fit is.
 """
 
@@ -14,7 +14,7 @@ from hplus.losses.base import Loss, PiecewiseLinear
 from hplus.losses.counts import Poisson, PoissonLog
 from hplus.losses.labels import Hinge, Logistic, Perceptron, SquaredHinge
 from hplus.losses.own import Own
-from hplus.losses.quantities import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
+from hplus.losses.regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
 
 __all__ = [
     "LOSSES",
@@ -48,9 +48,10 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson": Poisson,
     "poisson_log": PoissonLog,
 }
-"""Every loss by its name."""
+"""Every loss that has a name."""
 
 LOSS_CLASSES: tuple[type[Loss], ...] = (*LOSSES.values(), Perceptron)
+"""Every loss class."""
 
 
 def as_loss(loss: Any) -> Loss:
@@ -60,7 +61,9 @@ def as_loss(loss: Any) -> Loss:
     if isinstance(loss, str):
         return LOSSES[check_choice("loss", loss, LOSSES)]()
     if isinstance(loss, type):
-        raise TypeError(f"loss must be an object, got the class {loss.__name__}: call it first.")
+        raise TypeError(
+            f"loss must be an instance, got the class {loss.__name__}: use {loss.__name__}()."
+        )
     if _is_own(loss):
         return Own(loss)
     raise ValueError(

@@ -32,23 +32,23 @@ class Loss(Value, ABC):
         """Φ*(y, u) = sup_f u·f - Φ(y, f), infinite outside its domain."""
 
     def slope_range(self, y: Floats) -> tuple[Floats, Floats]:
-        """low <= high, an interval that holds the slopes at every f >= 0."""
+        """low <= high, an interval that contains the slopes at every f >= 0."""
         return np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
 
     def conjugate_slope(self, y: Floats, u: Floats) -> Floats:
         """∂Φ*/∂u: the f at which the slope of Φ is u, for u inside `slope_range`."""
-        raise NotImplementedError(f"{self} has no closed form of its conjugate's slope.")
+        raise NotImplementedError(f"{self} has no closed form for the slope of its conjugate.")
 
     def conjugate_curvature(self, y: Floats, u: Floats) -> Floats:
         """∂²Φ*/∂u²."""
-        raise NotImplementedError(f"{self} has no closed form of its conjugate's curvature.")
+        raise NotImplementedError(f"{self} has no closed form for the curvature of its conjugate.")
 
     def mean(self, f: Floats) -> Floats:
-        """What to predict for a target where the function has the value f."""
+        """The prediction for a target where the function has the value f."""
         return f
 
     def require(self, y: Floats) -> None:
-        """Refuse targets that the loss is not made for."""
+        """An error for targets outside the domain of the loss."""
 
 
 @value

@@ -1,4 +1,4 @@
-"""Losses of counts: the negative log-likelihood of a Poisson number."""
+"""Losses for counts: the negative log-likelihood of a Poisson distribution."""
 
 from __future__ import annotations
 
@@ -81,5 +81,5 @@ class PoissonLog(Loss):
 def _require_counts(loss: Loss, y: Floats) -> None:
     if np.any(y < 0.0):
         raise ValueError(
-            f"Negative values in y: {loss} needs targets of at least 0, got {y.min():.6g}."
+            f"Negative values in y: targets of {loss} must be at least 0, got {y.min():.6g}."
         )

@@ -1,4 +1,4 @@
-"""Losses of labels -1 and 1."""
+"""Losses for labels -1 and 1."""
 
 from __future__ import annotations
 
@@ -96,6 +96,6 @@ def _require_labels(loss: Loss, y: Floats) -> None:
     other = y[np.abs(y) != 1.0]
     if len(other):
         raise ValueError(
-            f"{loss} needs labels -1 and 1 in y, got {other[0]:.6g}: use KernelClassifier for "
-            "other labels."
+            f"y must contain only labels -1 and 1 for {loss}, got {other[0]:.6g}: use "
+            "KernelClassifier for other labels."
         )

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Protocol, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats
 from hplus._values import value
 from hplus.losses.base import Loss
+
+
+class ConvexLoss(Protocol):
+    """What a user's own loss must have."""
+
+    def value(self, y: Floats, f: Floats) -> ArrayLike:
+        """Φ(y, f)."""
+        ...
+
+    def slope(self, y: Floats, f: Floats) -> ArrayLike:
+        """∂Φ/∂f."""
+        ...
 
 
 @final
@@ -16,10 +29,10 @@ from hplus.losses.base import Loss
 class Own(Loss):
     """A user's own convex loss: any object with `value(y, f)` and `slope(y, f)` on arrays.
 
-    The curvature is a difference of slopes, the conjugate a bisection on the slope.
+    The curvature is a finite difference of slopes, the conjugate a bisection on the slope.
     """
 
-    loss: Any
+    loss: ConvexLoss
 
     def value(self, y: Floats, f: Floats) -> Floats:
         return _one_each("value", self.loss.value(y, f), y)
@@ -34,11 +47,11 @@ class Own(Loss):
     def require(self, y: Floats) -> None:
         for method in (self.value, self.slope):
             if np.isnan(method(y, np.zeros(y.shape))).any():
-                raise ValueError(f"loss.{method.__name__}(y, f) must not be NaN, got one at f = 0.")
+                raise ValueError(f"loss.{method.__name__}(y, f) must not be NaN, got NaN at f = 0.")
         self._require_derivative(y[:20])
 
     def _require_derivative(self, y: Floats) -> None:
-        """Compare slopes with differences of values: a certificate is as true as they are."""
+        """Compare slopes with differences of values: the certificate of a fit relies on both."""
         h = 1e-5
         for f in (y - 1.3, y - 0.1, y + 0.2, y + 1.7):
             rise = (self.value(y, f + h) - self.value(y, f - h)) / (2.0 * h)
@@ -48,7 +61,7 @@ class Own(Loss):
                 i = int(np.argmax(wrong))
                 raise ValueError(
                     f"loss.slope must be the derivative of loss.value, got {slope[i]:.4g} where "
-                    f"the value rises by {rise[i]:.4g} (y = {y[i]:.4g}, f = {f[i]:.4g})."
+                    f"the value changes by {rise[i]:.4g} (y = {y[i]:.4g}, f = {f[i]:.4g})."
                 )
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
@@ -63,11 +76,11 @@ class Own(Loss):
         return u * low - self.value(y, low)
 
 
-def _one_each(method: str, numbers: Any, y: Floats) -> Floats:
-    """What a user's loss gave, refused unless it is one number for each target."""
-    out = as_floats(f"the numbers of loss.{method}", numbers)
+def _one_each(method: str, numbers: ArrayLike, y: Floats) -> Floats:
+    """What a user's loss returned; an error unless it is one number per target."""
+    out = as_floats(f"the return value of loss.{method}", numbers)
     if out.shape != y.shape:
         raise ValueError(
-            f"loss.{method}(y, f) must give an array of the shape of y, {y.shape}, got {out.shape}."
+            f"loss.{method}(y, f) must return an array of shape {y.shape}, like y, got {out.shape}."
         )
     return out

@@ -9,7 +9,7 @@ import numpy as np
 from hplus._checks import Bools, Floats, shown
 from hplus._values import value
 from hplus.evaluation.goodness import Check, check
-from hplus.evaluation.residuals import LEVEL
+from hplus.evaluation.residuals import CALIBRATION_LEVEL
 from hplus.evaluation.scores import Rate
 from hplus.plotting.display import (
     BLUE,
@@ -99,7 +99,7 @@ class CalibrationDisplay(Display):
         _draw_points(ax, data, data.inside, "o", BLUE, "observed")
         _draw_points(ax, data, ~data.inside, "X", RED, "observed, outside")
         bins = count_words(len(data.predicted), "bin")
-        title = f"{data.inside.sum()} of {bins} in their {100.0 * LEVEL:g} % interval"
+        title = f"{data.inside.sum()} of {bins} in their {100.0 * CALIBRATION_LEVEL:g} % interval"
         tidy(ax, title=title, xlabel=f"predicted {unit}", ylabel=f"observed {unit}, same total")
         open_frame(ax)
         if data.spread > LOGARITHM_FROM:
@@ -109,7 +109,7 @@ class CalibrationDisplay(Display):
     def _draw_intervals(self, ax: Any) -> None:
         """The diagonal, and around it what would be observed if the prediction is right."""
         x, intervals = self.data.predicted, np.array([self.data.low, self.data.high])
-        labels = [f"{100.0 * LEVEL:g} % of counts", *[""] * (len(x) - 1)]
+        labels = [f"{100.0 * CALIBRATION_LEVEL:g} % of counts", *[""] * (len(x) - 1)]
         # lines and not a collection, which the legend would not keep clear of
         ax.plot([x, x], intervals, color=PALE, lw=7, solid_capstyle="butt", label=labels)
         ax.plot(x[[0, -1]], x[[0, -1]], color=GREY, lw=THIN)

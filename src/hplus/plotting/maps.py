@@ -7,7 +7,6 @@ from typing import Any, Self, final
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_memory, check_number, shown
-from hplus._geometry import Rings
 from hplus._values import value
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
@@ -34,6 +33,7 @@ from hplus.plotting.words import (
     window_words,
 )
 from hplus.windows import Interval, Planar, Product, Window
+from hplus.windows.geometry import Rings
 
 SLICES = 64
 """Places on the last axis at which a rate of three axes is averaged."""

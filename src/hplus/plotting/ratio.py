@@ -9,7 +9,6 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, check_count, check_fraction
 from hplus._values import value
-from hplus.estimators.ratio import RateRatio
 from hplus.plotting.display import (
     BLUE,
     GREY,
@@ -26,6 +25,7 @@ from hplus.plotting.display import (
 )
 from hplus.plotting.maps import draw_plane, map_data, plane_size
 from hplus.plotting.words import axis_label
+from hplus.rates.ratio import RateRatio
 from hplus.windows import Window
 
 STEPS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)

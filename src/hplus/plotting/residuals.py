@@ -10,7 +10,7 @@ from scipy.stats import kstwo
 from hplus._checks import Floats, shown
 from hplus._values import value
 from hplus.evaluation.goodness import SIGNIFICANCE, Check, check
-from hplus.evaluation.residuals import Counts
+from hplus.evaluation.residuals import CountTable
 from hplus.evaluation.scores import Rate
 from hplus.plotting.display import (
     BLUE,
@@ -105,7 +105,7 @@ def _by_quadrat(found: Check) -> QuadratResiduals:
     corners, box = np.unique(corners, axis=0, return_inverse=True)
     sums = np.zeros((2, len(corners)))
     np.add.at(sums.T, box.ravel(), np.column_stack([boxes.observed, boxes.expected]))
-    pooled = Counts(*sums)
+    pooled = CountTable(*sums)
     return QuadratResiduals(pooled.residuals, corners[:, :2], corners[:, 2:], pooled.p_value)
 
 

@@ -1,12 +1,12 @@
-"""Which sums of squares to look among: three cones, each inside the next, and their penalties.
+"""Three cones of sums of squares, each containing the next, with their penalties.
 
-With penalties that agree, Full(0, 2γ), Diagonal(γ) and Paper(γ) minimise the same objective over
-ever smaller cones [math, Eq. 3.3].
+With equal penalties, Full(0, 2γ), Diagonal(γ) and Paper(γ) minimise the same objective over ever
+smaller cones [math, Eq. 3.3].
 """
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 from hplus._checks import check_choice, check_nonnegative, check_positive, shown
 from hplus._values import Value, value
@@ -22,7 +22,7 @@ class Cone(Value):
 class Full(Cone):
     """f(x) = φ(x)ᵀAφ(x), A ⪰ 0: every sum of squares [marteau2020].
 
-    The penalty is trace·tr A + (frobenius/2)‖A‖²; a trace penalty keeps the number of squares low.
+    The penalty is trace·tr A + (frobenius/2)‖A‖²; the trace keeps the number of squares low.
     """
 
     trace: float = 1e-3
@@ -38,7 +38,7 @@ class Full(Cone):
 @final
 @value
 class Diagonal(Cone):
-    """f(x) = Σ_l α_l k(x_l, x)², α >= 0: squares of single kernels at the data.
+    """f(x) = Σ_l α_l k(x_l, x)², α >= 0: squares of single kernels at the data points.
 
     The penalty is penalty·‖f‖² in the space of k².
     """
@@ -54,7 +54,7 @@ class Diagonal(Cone):
 class Paper(Cone):
     """f(x) = Σ_l α_l k(x_l, x)² with G diag(α) + diag(α) G ⪰ 0, G = k(X, X) [bagnell2015].
 
-    Smaller than `Diagonal` and far slower, through cvxpy; squared loss on all points only. The
+    Smaller than `Diagonal` and much slower; needs cvxpy, the squared loss and all points. The
     penalty is penalty·‖f‖² in the space of k².
     """
 
@@ -68,13 +68,17 @@ CONES: dict[str, type[Cone]] = {"full": Full, "diagonal": Diagonal, "paper": Pap
 """Every cone by its name."""
 
 
-def as_cone(cone: Any) -> Cone | None:
-    """A cone from its name or from a cone; None for "auto", to be learned."""
+def as_cone(cone: object) -> Cone | None:
+    """A cone, also from its name; None for "auto", which means that it is learned."""
     if isinstance(cone, Cone):
         return cone
     if isinstance(cone, str):
         name = check_choice("cone", cone, ("auto", *CONES))
         return None if name == "auto" else CONES[name]()
-    got = f"the class {cone.__name__}: call it first" if isinstance(cone, type) else shown(cone)
+    got = (
+        f"the class {cone.__name__}: use {cone.__name__}()"
+        if isinstance(cone, type)
+        else shown(cone)
+    )
     names = ", ".join(map(repr, ("auto", *CONES)))
     raise TypeError(f"cone must be one of {names} or a cone such as Full(1e-3, 1e-3), got {got}.")

@@ -6,15 +6,24 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Ints, check_count, check_nonnegative, frozen_array, shown
+from hplus._checks import (
+    Floats,
+    Ints,
+    Seed,
+    check_count,
+    check_nonnegative,
+    check_random_state,
+    frozen_array,
+    shown,
+)
 from hplus._values import Value, value
 from hplus.grids import TensorGrid, integrals_near
-from hplus.windows import Box, Window
+from hplus.windows import Box, Window, check_window
+from hplus.windows.geometry import product_points
 
-ROUND = 2**20
-"""Points drawn at most before those outside the window are dropped."""
+MAX_DRAWS_PER_ROUND = 2**20
+"""Points drawn at a time, before those outside the window are dropped."""
 
 
 @final
@@ -22,8 +31,8 @@ ROUND = 2**20
 class GridFunction(Value):
     """f(x) = Σ_g values[g] φ_g(x) on a window, φ_g the hat function of node g, so f >= 0.
 
-    Integrals, samples and the peak are those of f on the window; a value is computed wherever it
-    is asked for, so that points outside are for the caller to refuse.
+    Integrals, samples and the peak are those of f on the window. Values are computed at any point:
+    the caller checks that points lie in the window.
 
     >>> from hplus.windows import Interval
     >>> f = GridFunction(Interval(0, 2), TensorGrid((0,), (2,), (3,)), [1.0, 3.0, 0.0])
@@ -42,7 +51,7 @@ class GridFunction(Value):
     grid: TensorGrid
     values: Floats
 
-    __array_ufunc__ = None  # so that array * f comes to __rmul__ and is refused
+    __array_ufunc__ = None  # array * f calls __rmul__, which raises
 
     def __post_init__(self) -> None:
         _check_grid(self.window, self.grid)
@@ -60,33 +69,33 @@ class GridFunction(Value):
         return self.grid.interpolate(self.values, X)
 
     def gradient(self, X: Any) -> Floats:
-        """∇f(X[i]), shape (n, d); on a line between two cells that of the cell on the right."""
+        """∇f(X[i]), shape (n, d); between two cells, that of the cell on the right."""
         return self.grid.slopes(self.values, X)
 
     def integral(self, region: Window | None = None) -> float:
-        """∫f over the part of a region in the window, Σ_g values[g] ∫φ_g; None for all of it."""
-        where: Any
-        if region is None:
-            where, hats = ..., self._hats
-        else:
-            every = (1,) * self.grid.dimension
-            where, hats = integrals_near(self.grid, region, self.window, every)
+        """Σ_g values[g] ∫φ_g = ∫f over the part of a region in the window; None for all of it."""
         with np.errstate(over="ignore"):
-            total = float(np.sum(hats * self.values[where]))
+            if region is None:
+                total = float(np.sum(self._hats * self.values))
+            else:
+                cell = (1,) * self.grid.dimension
+                where, hats = integrals_near(self.grid, region, self.window, cell)
+                total = float(np.sum(hats * self.values[where]))
         if total == np.inf:
             raise OverflowError("values must have a finite integral, got inf: rescale f.")
         return total
 
-    def sample(self, n: int, random_state: Any = None) -> Floats:
+    def sample(self, n: int, random_state: Seed = None) -> Floats:
         """n independent points of the window with density f/∫f, shape (n, d).
 
-        A node g is drawn by values[g] ∫φ_g, then a point by φ_g, until it lies in the window.
+        A node g is drawn with weight values[g] ∫φ_g, then a point with density φ_g, until it is
+        inside the window.
         """
         n, rng = check_count("n", n, least=0), check_random_state(random_state)
         shares, accepted = self._shares()
         found = [np.empty((0, self.grid.dimension))]
         while (missing := n - sum(map(len, found))) > 0:
-            tries = min(ROUND, int(1.1 * missing / accepted) + 8)
+            tries = min(MAX_DRAWS_PER_ROUND, int(1.1 * missing / accepted) + 8)
             nodes = np.unravel_index(rng.choice(self.grid.size, tries, p=shares), self.grid.shape)
             X = _near(self.grid, np.stack(nodes, axis=1), rng)
             found.append(X[self.window.contains(X)][:missing])
@@ -95,13 +104,13 @@ class GridFunction(Value):
     def peak(self) -> tuple[Floats, float]:
         """Where f is largest, shape (d,), and its value there.
 
-        Exact for boxes; in a polygon, the largest value at the nodes inside it, or, if it holds
+        Exact for boxes; in a polygon, the largest value at the nodes inside it or, if there are
         none, at the nodes of a quadrature.
         """
         low, high = self.window.bounds()
-        # on a box f is largest at a node, or where a line of the grid meets the border
+        # on a box f is largest at a node, or where a grid line meets the border
         axes = map(np.clip, self.grid.axes, low, high)
-        X = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(low))
+        X = product_points(axes)
         X = X[self.window.contains(X)]
         X = X if len(X) else self.window.quadrature(4)[0]
         f = self(X)
@@ -121,10 +130,10 @@ class GridFunction(Value):
         return self.grid.integrals(self.window)
 
     def _shares(self) -> tuple[Floats, float]:
-        """Probabilities of the nodes (G,) to draw from, and of a point to fall in the window."""
+        """The probability of each node (G,), and that a point then falls in the window."""
         box = self.grid.integrals(Box(self.grid.low, self.grid.high))
         scaled = self.values / max(self.values.max(), np.finfo(float).tiny)
-        # a hat that does not reach into the window would only cost points
+        # points drawn from a hat outside the window would all be dropped
         masses = np.where(self._hats > 0.0, scaled * box, 0.0)
         inside = float(np.sum(scaled * self._hats))
         if inside <= 0.0:
@@ -134,9 +143,8 @@ class GridFunction(Value):
         return masses.ravel() / masses.sum(), inside / float(masses.sum())
 
 
-def _check_grid(window: Any, grid: Any) -> None:
-    if not isinstance(window, Window):
-        raise TypeError(f"window must be a window such as Interval(0, 1), got {shown(window)}.")
+def _check_grid(window: Window, grid: TensorGrid) -> None:
+    check_window("window", window)
     if not isinstance(grid, TensorGrid):
         raise TypeError(f"grid must be a TensorGrid, got {shown(grid)}.")
     low, high = window.bounds()
@@ -147,7 +155,7 @@ def _check_grid(window: Any, grid: Any) -> None:
         )
 
 
-def _near(grid: TensorGrid, nodes: Ints, rng: Any) -> Floats:
+def _near(grid: TensorGrid, nodes: Ints, rng: np.random.RandomState) -> Floats:
     """One point for each row of indices (n, d) of nodes, with density φ_g/∫φ_g on the box."""
     last = np.subtract(grid.shape, 1)
     # P(t <= s) = 1 - (1 - s)² for the distance t from the node, in cells

@@ -8,6 +8,7 @@ from hplus._checks import Floats, Ints, check_memory
 from hplus._threads import one_thread_if_small
 from hplus.kernels.base import BLOCK_ENTRIES, Kernel
 from hplus.kernels.gradients import gradient_sum
+from hplus.kernels.structured import psd_root
 
 Terms = tuple[Floats, Floats]
 """Centers (m, d) and a factor (m, r), or (m,) for a diagonal one."""
@@ -35,7 +36,7 @@ def gradients(kernel: Kernel, terms: Terms, X: Floats) -> Floats:
 
 
 def _block_entries(factor: Floats) -> int:
-    """Gram entries a block, so that neither it nor its product with the factor is large."""
+    """Gram entries per block, so that neither it nor its product with the factor is large."""
     rows, columns = factor.shape if factor.ndim == 2 else (len(factor), 1)
     return BLOCK_ENTRIES * rows // max(1, rows, columns)
 
@@ -52,12 +53,12 @@ def check_factor(rows: int, columns: int) -> None:
     check_memory(
         8.0 * rows * columns,
         f"A factor of {rows} x {columns} numbers",
-        "make the sums of squares smaller first, with compressed()",
+        "reduce the sums of squares first with compressed()",
     )
 
 
 def added(left: Terms, right: Terms) -> Terms:
-    """The squares of both, equal centers merged: a diagonal factor if both are."""
+    """The squares of both with equal centers merged; a diagonal factor if both are diagonal."""
     (C, F), (D, G) = left, right
     centers, i, j = _union(C, D)
     if F.ndim == G.ndim == 1:
@@ -74,7 +75,7 @@ def added(left: Terms, right: Terms) -> Terms:
 
 
 def _union(C: Floats, D: Floats) -> tuple[Floats, Ints, Ints]:
-    """The distinct rows of C and D, and which of them each row of C and of D is."""
+    """The distinct rows of C and D, and the index of each row of C and of D among them."""
     if np.array_equal(C, D):
         return C, np.arange(len(C)), np.arange(len(C))
     rows = np.vstack([C, D]) + 0.0  # -0.0 becomes 0.0
@@ -84,7 +85,7 @@ def _union(C: Floats, D: Floats) -> tuple[Floats, Ints, Ints]:
 
 
 def compressed(kernel: Kernel, terms: Terms, tolerance: float) -> Terms:
-    """Fewer squares: those left out are at most tolerance · tr(RᵀKR) · k(x, x) at any x.
+    """Fewer squares: those dropped are at most tolerance · tr(RᵀKR) · k(x, x) at any x.
 
     The columns are rotated to be orthogonal in the metric of K = k(centers, centers): a square
     (vᵀRᵀk(x))² is at most vᵀRᵀKRv · k(x, x), by Cauchy-Schwarz.
@@ -96,7 +97,7 @@ def compressed(kernel: Kernel, terms: Terms, tolerance: float) -> Terms:
     with one_thread_if_small(len(centers)):
         # R = QT, QᵀKQ = LLᵀ, so that RᵀKR = (LᵀT)ᵀ(LᵀT)
         Q, T = np.linalg.qr(factor)
-        L = root(Q.T @ kernel.dot(centers, centers, Q))
+        L = psd_root(Q.T @ kernel.dot(centers, centers, Q))
         _, s, V = np.linalg.svd(L.T @ T, full_matrices=False)
         return centers, factor @ V[_largest(s**2, tolerance)].T
 
@@ -107,15 +108,7 @@ def _without_zero_rows(centers: Floats, factor: Floats) -> Terms:
 
 
 def _largest(sizes: Floats, tolerance: float) -> Ints:
-    """Where the largest sizes are, all but a share `tolerance` of their sum."""
+    """The indices of the largest sizes, all but a fraction `tolerance` of their sum."""
     order = np.argsort(sizes)
     dropped = np.cumsum(sizes[order]) <= tolerance * sizes.sum()
     return np.sort(order[~dropped])
-
-
-def root(K: Floats) -> Floats:
-    """L with L Lᵀ = K, shape (m, rank), for K symmetric and positive semi-definite."""
-    with one_thread_if_small(len(K)):
-        s, P = np.linalg.eigh(K)
-    kept = s > len(s) * np.finfo(float).eps * s.max(initial=0.0)
-    return P[:, kept] * np.sqrt(s[kept])

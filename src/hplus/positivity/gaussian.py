@@ -1,4 +1,4 @@
-"""Sums of squares of Gaussians, which stay such when multiplied and marginalised."""
+"""Sums of squares of Gaussians: products and marginals are sums of squares of Gaussians again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.kernels.base import Kernel, Product, Scaled
 from hplus.kernels.stationary import Gaussian
-from hplus.kernels.structured import Constant
-from hplus.positivity.factors import check_factor, compressed, full, root
+from hplus.kernels.structured import Constant, psd_root
+from hplus.positivity.factors import check_factor, compressed, full
 
 Axes = tuple[int, ...]
 
-NOISE = 1e-15
-"""The share of a marginal that is left out for fewer squares."""
+MARGINAL_TOLERANCE = 1e-15
+"""The fraction of a marginal that is dropped for fewer squares."""
 
 
 class Gaussians(NamedTuple):
@@ -27,7 +27,7 @@ class Gaussians(NamedTuple):
 
 
 def gaussians(kernel: Kernel, centers: Floats, factor: Floats) -> Gaussians:
-    """A sum of squares of a kernel that is a product of Gaussians; refused for any other."""
+    """A sum of squares of a kernel that is a product of Gaussians; an error for any other."""
     amplitude, precisions = _form(kernel, centers.shape[1])
     if not np.isfinite(precisions).all():
         raise OverflowError(f"1/scale² of {kernel} overflows: rescale the columns.")
@@ -35,7 +35,7 @@ def gaussians(kernel: Kernel, centers: Floats, factor: Floats) -> Gaussians:
 
 
 def gaussian_kernel(precisions: Floats) -> Kernel:
-    """exp(-Σ_j precisions[j] (x_j - z_j)²/2); a precision of 0 is a column that is not seen."""
+    """exp(-Σ_j precisions[j] (x_j - z_j)²/2); a precision of 0 leaves a column out."""
     seen = np.flatnonzero(precisions)
     if len(seen) == 0:
         return Constant(1.0)
@@ -45,7 +45,7 @@ def gaussian_kernel(precisions: Floats) -> Kernel:
 
 
 def multiplied(left: Gaussians, right: Gaussians) -> Gaussians:
-    """f · g, with centers and squares for each pair of theirs.
+    """f · g, with a center and a square for each pair of theirs.
 
     k_p(x, c) k_q(x, d) = k_pq/(p+q)(c, d) · k_p+q(x, (pc + qd)/(p + q)), axis by axis.
     """
@@ -86,10 +86,10 @@ def marginal(f: Gaussians, kept: Axes) -> Gaussians:
     H, size = _moments(f, gone)
     if f.factor.ndim == 1:
         return Gaussians(p, centers, np.sqrt(size) * f.factor)
-    L = np.sqrt(size) * root(H)
+    L = np.sqrt(size) * psd_root(H)
     check_factor(len(L), L.shape[1] * f.factor.shape[1])
     factor = np.einsum("ir,is->irs", f.factor, L).reshape(len(L), L.shape[1] * f.factor.shape[1])
-    return Gaussians(p, *compressed(gaussian_kernel(p), (centers, factor), NOISE))
+    return Gaussians(p, *compressed(gaussian_kernel(p), (centers, factor), MARGINAL_TOLERANCE))
 
 
 def _moments(f: Gaussians, axes: Axes) -> tuple[Floats, float]:
@@ -97,8 +97,8 @@ def _moments(f: Gaussians, axes: Axes) -> tuple[Floats, float]:
     p, Y = f.precisions[list(axes)], f.centers[:, list(axes)]
     if np.any(p == 0.0):
         raise ValueError(
-            f"the kernel must see every column that is integrated over all numbers, got one that "
-            f"does not see column {axes[int(np.argmin(p))]}: integrate over a window instead."
+            f"kernel must depend on every column that is integrated over the whole line, got one "
+            f"that ignores column {axes[int(np.argmin(p))]}: integrate over a window instead."
         )
     return gaussian_kernel(p / 2.0).gram(Y, Y), float(np.prod(np.sqrt(np.pi / p)))
 
@@ -121,5 +121,5 @@ def _form(kernel: Kernel, dimension: int) -> tuple[float, Floats]:
             (a, p), (b, q) = _form(left, dimension), _form(right, dimension)
             return a * b, p + q
     raise ValueError(
-        f"kernel must be a Gaussian, a multiple or a product of Gaussians for this, got {kernel}."
+        f"kernel must be a Gaussian, or a multiple or product of Gaussians, got {kernel}."
     )

@@ -1,4 +1,4 @@
-"""Kernels that are products over columns, cut at fixed values of some of the columns."""
+"""Kernels that are products over columns, with some of the columns fixed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from operator import mul
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.kernels.base import Kernel, Leaf, Product, Scaled
+from hplus.kernels.base import Kernel, Product, Scaled
 from hplus.kernels.domains import gram
+from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Gaussian, Laplace, Periodic
 from hplus.kernels.structured import Constant
 
@@ -19,7 +20,7 @@ Axes = tuple[int, ...]
 def cut(kernel: Kernel, centers: Floats, axes: Axes, point: Floats) -> tuple[Kernel, Floats]:
     """(k', w) with k(centers[i], x) = w[i] k'(centers[i], x) for all x that are `point` on `axes`.
 
-    k' sees the other columns, numbered anew from 0; w has shape (m,).
+    k' sees the other columns, renumbered from 0; w has shape (m,).
     """
     dimension = centers.shape[1]
     free = tuple(axis for axis in range(dimension) if axis not in axes)
@@ -33,7 +34,7 @@ def cut(kernel: Kernel, centers: Floats, axes: Axes, point: Floats) -> tuple[Ker
 
 
 def _leaves(kernel: Kernel) -> list[Leaf]:
-    """The leaves that a kernel is a product of."""
+    """The leaves whose product a kernel is."""
     match kernel:
         case Product(left, right):
             return _leaves(left) + _leaves(right)

@@ -1,16 +1,16 @@
-"""Sums of squares of functions of a kernel's Hilbert space: non-negative by construction."""
+"""Sums of squares of functions in the Hilbert space of a kernel: non-negative by construction."""
 
 from __future__ import annotations
 
 from typing import Any, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 import hplus.positivity.factors as factors
 import hplus.positivity.gaussian as gaussian
 from hplus._checks import (
     Floats,
+    Seed,
     as_floats,
     as_points,
     check_columns,
@@ -19,21 +19,22 @@ from hplus._checks import (
     check_fraction,
     check_nonnegative,
     check_positive,
-    frozen_array,
+    check_random_state,
     shown,
 )
 from hplus._values import Value, value
 from hplus.kernels.base import Kernel
 from hplus.kernels.integrals import mean_embedding, product_integral
-from hplus.positivity.sampling import draw, resolved_cells
+from hplus.positivity.sampling import draw, resolved_envelope
 from hplus.positivity.slicing import cut
-from hplus.windows import Window
+from hplus.space import check_expansion
+from hplus.windows import Window, check_window
 
 
 @final
 @value
 class SumOfSquares(Value):
-    """f(x) = |factorᵀ k(centers, x)|², a sum of r squares of functions of H, so f >= 0.
+    """f(x) = |factorᵀ k(centers, x)|², a sum of r squares of functions in H, so f >= 0.
 
     A factor of shape (m,) stands for the diagonal matrix: f(x) = Σ_j factor[j]² k(centers[j], x)².
     Without centers or without columns f is 0.
@@ -54,20 +55,10 @@ class SumOfSquares(Value):
     centers: Floats
     factor: Floats
 
-    __array_ufunc__ = None  # so that array * f comes to __rmul__ and is refused
+    __array_ufunc__ = None  # array * f calls __rmul__, which raises
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise TypeError(
-                f"kernel must be a kernel such as Gaussian(1.0), got {shown(self.kernel)}."
-            )
-        centers = frozen_array("centers", as_points("centers", self.centers))
-        factor = frozen_array("factor", self.factor)
-        if factor.ndim not in (1, 2) or len(factor) != len(centers):
-            raise ValueError(
-                f"factor must have one row for each of the {len(centers)} centers, got shape "
-                f"{factor.shape}."
-            )
+        centers, factor = check_expansion(self.kernel, self.centers, "factor", self.factor)
         self._set(centers=centers, factor=factor)
 
     def __call__(self, X: Any) -> Floats:
@@ -81,11 +72,11 @@ class SumOfSquares(Value):
     def integral(self, window: Window | None = None) -> float:
         """∫f over a window, tr(factorᵀ T factor) with T = ∫ k(s, centers) k(s, centers)ᵀ ds.
 
-        Without a window over all of space, for Gaussian kernels.
+        Without a window, over the whole space, for Gaussian kernels.
         """
         if window is None:
             return gaussian.integral(self._gaussians())
-        self._require_axes(window)
+        check_window("window", window, self.centers.shape[1])
         if self.factor.size == 0:
             return 0.0
         if self.factor.ndim == 1:
@@ -111,7 +102,7 @@ class SumOfSquares(Value):
     __rmul__ = __mul__
 
     def __radd__(self, other: int) -> SumOfSquares:
-        # the start of sum([f, g])
+        # sum([f, g]) starts with 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __truediv__(self, number: float) -> SumOfSquares:
@@ -126,14 +117,15 @@ class SumOfSquares(Value):
         """f with the columns `axes` fixed at `values`, as a function of the other columns.
 
         For kernels that are products over columns. Divided by its integral, it is the conditional
-        density of the others given those values.
+        density of the other columns given those values.
         """
         fixed = self._axes(axes)
         point = check_finite("values", np.atleast_1d(as_floats("values", values)))
         if point.shape != (len(fixed),) or len(fixed) == self.centers.shape[1]:
             raise ValueError(
-                f"axes must leave a column free, and values must be one number for each of the "
-                f"{len(fixed)} axes, got shape {point.shape} for {self.centers.shape[1]} columns."
+                f"axes must leave at least one column free, and values must be one number for each "
+                f"of the {len(fixed)} axes, got shape {point.shape} for {self.centers.shape[1]} "
+                f"columns."
             )
         kernel, weights = cut(self.kernel, self.centers, fixed, point)
         free = [axis for axis in range(self.centers.shape[1]) if axis not in fixed]
@@ -142,23 +134,23 @@ class SumOfSquares(Value):
     def compressed(self, tolerance: float = 1e-12) -> SumOfSquares:
         """f with fewer squares and centers, never larger than f.
 
-        What is left out is at most tolerance · tr(factorᵀ K factor) · k(x, x), K = k(centers).
+        What is dropped is at most tolerance · tr(factorᵀ K factor) · k(x, x), K = k(centers).
         """
         tolerance = check_fraction("tolerance", tolerance)
         return SumOfSquares(self.kernel, *factors.compressed(self.kernel, self._terms, tolerance))
 
-    def sample(self, n: int, window: Window, random_state: Any = None) -> Floats:
+    def sample(self, n: int, window: Window, random_state: Seed = None) -> Floats:
         """n independent points with density f/∫f in a box, shape (n, d)."""
         n, rng = check_count("n", n, least=0), check_random_state(random_state)
-        self._require_axes(window)
+        check_window("window", window, self.centers.shape[1])
         bounds = window.box_bounds()
         if bounds is None:
             raise ValueError(
                 f"window must be a box to draw points in, got {shown(window)}: draw in a box "
-                f"around it and keep the points that it contains."
+                f"around it and keep the points inside."
             )
-        points = draw(self, resolved_cells(self, self.kernel, bounds), n, rng)
-        return np.clip(points, *bounds)  # rounding may carry a point past an edge
+        points = draw(self, resolved_envelope(self, self.kernel, bounds), n, rng)
+        return np.clip(points, *bounds)  # rounding may push a point past an edge
 
     @property
     def _terms(self) -> factors.Terms:
@@ -177,19 +169,10 @@ class SumOfSquares(Value):
             raise ValueError(f"axes must be column numbers below {count}, got {shown(axes)}.")
         return columns
 
-    def _require_axes(self, window: Window) -> None:
-        if not isinstance(window, Window):
-            raise TypeError(f"window must be a window such as Interval(0, 1), got {shown(window)}.")
-        if window.dimension != self.centers.shape[1]:
-            raise ValueError(
-                f"window must have one axis for each of the {self.centers.shape[1]} columns of "
-                f"the centers, got {window.dimension}."
-            )
-
     def _require_same_space(self, other: SumOfSquares) -> None:
         if not isinstance(other, SumOfSquares):
             raise TypeError(
-                f"a SumOfSquares must be added to another SumOfSquares, got {shown(other)}."
+                f"a SumOfSquares can only be added to another SumOfSquares, got {shown(other)}."
             )
         if self.kernel != other.kernel:
             raise ValueError(
@@ -202,7 +185,8 @@ class SumOfSquares(Value):
         here, there = self.centers.shape[1], other.centers.shape[1]
         if here != there:
             raise ValueError(
-                f"sums of squares must share their columns to be combined, got {here} and {there}."
+                f"sums of squares must have equal numbers of columns to be combined, got {here} "
+                f"and {there}."
             )
 
 

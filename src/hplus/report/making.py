@@ -8,8 +8,8 @@ from typing import Any, final
 
 from hplus._values import Value, value
 from hplus.estimators.separable import SeparableIntensity
+from hplus.rates.prior import Field, SumOfFields
 from hplus.report.words import counted, percent, plural, quantity, rounded, sentence, whole
-from hplus.solvers.fields import Field, Texture
 
 MODELS = {
     "exp": "The logarithm of the rate is a random smooth function, the most probable one is kept.",
@@ -51,7 +51,7 @@ def how_made(study: Any) -> tuple[Line, ...]:
 def _prior(model: Any, name: str) -> list[Line]:
     """The scales over which log rates vary, in the units of the axes."""
     prior = model.kernel_
-    if not isinstance(prior, Texture):
+    if not isinstance(prior, SumOfFields):
         return [Line(f"Kernel{name}", str(prior), f"Penalty {rounded(float(model.penalty_))}.")]
     lines = [
         Line(

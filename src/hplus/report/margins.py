@@ -7,10 +7,10 @@ from typing import Any, final
 import numpy as np
 
 from hplus._values import Value, value
-from hplus.estimators.separable import SeparableRate
 from hplus.grids import TensorGrid
 from hplus.plotting.maps import place_of
 from hplus.positivity.exp import GridFunction
+from hplus.rates.separable import SeparableRate
 from hplus.windows import Interval, Window
 
 NODES = 257

@@ -11,8 +11,9 @@ from hplus._values import value
 from hplus.plotting.display import PlotData
 from hplus.plotting.maps import outline
 from hplus.positivity.exp import GridFunction
+from hplus.rates.fitted import MAX_LOG_FACTOR
+from hplus.rates.grid_rate import GridRate
 from hplus.report.margins import by_last
-from hplus.solvers.grid_rate import FARTHEST, GridRate
 
 PIXELS, FEW_PIXELS = 320, 140
 """Pixels on the longer side of a map, and of a small one."""
@@ -148,7 +149,7 @@ def marginal_course(rate: GridRate, factor: float = 1.0) -> Course:
     mass = rate.function.values * grid.integrals(rate.function.window)
     while grid.shape != rate.coarse.shape:
         grid, mass = grid.coarser(), grid.restrict(mass)
-    draws = np.exp(np.clip(np.asarray(rate.draws, dtype=float), -FARTHEST, FARTHEST))
+    draws = np.exp(np.clip(np.asarray(rate.draws, dtype=float), -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
     sums = np.einsum("sijk,ijk->sk", draws, mass)
     tails = (0.5 * (1.0 - LEVEL), 0.5 * (1.0 + LEVEL))
     low, high = np.quantile(sums, tails, axis=0) / mass.sum(axis=(0, 1))

@@ -1,6 +1,6 @@
 """A fitted model as a JSON document and the arrays that it names, and back.
 
-Only classes registered here are ever built, through their constructors, which check what they get.
+Only registered classes are ever built, through their constructors, which check what they get.
 """
 
 from __future__ import annotations
@@ -8,55 +8,22 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections import ChainMap
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from hplus.features import FEATURES
-from hplus.grids import TensorGrid
-from hplus.kernels import KERNELS
-from hplus.losses import LOSS_CLASSES
-from hplus.positivity import CONES, SumOfSquares
-from hplus.positivity.exp import GridFunction
-from hplus.solvers.result import SolverResult, Status
-from hplus.space import Function
-from hplus.storage.files import CODES, LARGEST_HEADER, SCHEMA, Array, Json
-from hplus.windows import WINDOWS
+from hplus.storage.files import CODES, MAX_HEADER_BYTES, SCHEMA, Array, Json
+from hplus.storage.registry import find_class, present_fields, registered_name
 
 Arrays = dict[tuple[Any, ...], tuple[str, Array]]
-T = TypeVar("T")
 
-DEEPEST = 64
-"""Levels of lists, values and models inside one another."""
+MAX_DEPTH = 64
+"""Levels of lists, values and models nested in one another."""
 
-FAMILIES = {
-    "kernels": KERNELS,
-    "windows": WINDOWS,
-    "losses": LOSS_CLASSES,
-    "features": FEATURES,
-    "cones": tuple(CONES.values()),
-}
-
-# the family is part of the name: a kernel and a window are both called Product
-VALUES: dict[str, type] = {
-    f"{family}.{cls.__name__}": cls for family, classes in FAMILIES.items() for cls in classes
-}
-"""The frozen values by the name that a document gives them."""
-
-STORABLE: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (Function, SumOfSquares, TensorGrid, GridFunction, SolverResult, Status)
-}
-"""Estimators and other classes registered with `@storable`, by name."""
-
-CLASSES = ChainMap(STORABLE, VALUES)
-
-PLAIN = (type(None), bool, int, float, str)
-"""What JSON says as it is."""
+JSON_SCALARS = (type(None), bool, int, float, str)
+"""Types that JSON represents directly."""
 
 MALFORMED = (
     ArithmeticError,
@@ -67,27 +34,14 @@ MALFORMED = (
     TypeError,
     ValueError,
 )
-"""What content that was tampered with can raise in `build` and in constructors."""
+"""What manipulated content can raise in `build` and in constructors."""
 
-LONGEST_REASON = 300
-"""Characters of a reason: what was tampered with may be quoted in it at any length."""
-
-
-def storable(cls: type[T]) -> type[T]:
-    """Register an estimator, a frozen dataclass or an Enum: its objects can be saved and loaded."""
-    params = getattr(cls, "__dataclass_params__", None)
-    if not (params and params.frozen) and not issubclass(cls, BaseEstimator | Enum):
-        raise TypeError(f"cls must be an estimator, a frozen dataclass or an Enum, got {cls!r}.")
-    known = STORABLE.get(cls.__name__, cls)
-    # a module that is loaded again defines its classes again
-    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise ValueError(f"cls must have a name of its own, got {cls!r} beside {known!r}.")
-    STORABLE[cls.__name__] = cls
-    return cls
+MAX_REASON_LENGTH = 300
+"""Characters of a reason, which may quote manipulated content of any length."""
 
 
 def pack(part: Any, path: str, holder: str, arrays: Arrays) -> Any:
-    """`part` as JSON, tagged where JSON has no such thing; its arrays are added to `arrays`."""
+    """`part` as JSON, tagged where JSON has no such type; its arrays are added to `arrays`."""
     kind = type(part)
     if part is None or kind in (bool, str):
         return part
@@ -110,25 +64,22 @@ def pack(part: Any, path: str, holder: str, arrays: Arrays) -> Any:
 
 
 def _pack_registered(part: Any, path: str, arrays: Arrays) -> Json:
-    kind, name, start = (
-        type(part).__name__,
-        registered_name(type(part)),
-        f"{path}__" if path else "",
-    )
+    kind, name = type(part).__name__, registered_name(type(part))
+    start = f"{path}__" if path else ""
 
     def each(members: Json, at: str | None) -> Json:
-        # a refusal names the value that holds the part, but of a model the parameter
+        # an error names the value that holds the part, but the parameter of a model
         return {
             k: pack(p, start + k, f"{at or start + k}: {kind}", arrays) for k, p in members.items()
         }
 
     if isinstance(part, Enum):
         return {"enum": name, "member": part.name}
-    if isinstance(part, BaseEstimator):
-        params = each(part.get_params(deep=False), None)
-        return {"model": name, "params": params, "fitted": each(_fitted(part), None)}
-    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
-    return {"value": name, "fields": each(fields, path)}
+    if dataclasses.is_dataclass(part):
+        fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part) if f.init}
+        return {"value": name, "fields": each(fields, path)}
+    params = each(part.get_params(deep=False), None)
+    return {"model": name, "params": params, "fitted": each(_fitted(part), None)}
 
 
 def _fitted(model: Any) -> Json:
@@ -144,11 +95,11 @@ def _pack_array(array: Array, path: str, holder: str, arrays: Arrays) -> Json:
         return {"text": items, "dtype": kind, "shape": list(array.shape)}
     if dtype.str not in CODES:
         raise ValueError(_refusal(array, holder))
-    # rows first or columns first in memory is kept: sums round differently along the other
+    # row-major or column-major order is preserved: sums over the other order round differently
     order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
     order = list(range(array.ndim)) if array.flags.c_contiguous else order
     tensor = np.asarray(array.transpose(order), dtype=dtype, order="C")
-    # arrays that are one memory become one tensor, and are one memory again after loading
+    # arrays that share memory become one tensor, and share memory again after loading
     key = (tensor.__array_interface__["data"][0], dtype.str, tensor.shape)
     name, _ = arrays.setdefault(key, (f"{len(arrays)}:{path}", tensor))
     return {"array": name, "axes": np.argsort(order).tolist()}
@@ -157,26 +108,26 @@ def _pack_array(array: Array, path: str, holder: str, arrays: Arrays) -> Json:
 def _refusal(part: Any, holder: str) -> str:
     """Why `part` cannot be saved, and what to do."""
     what = f"an object of type {type(part).__name__}"
-    advice = "use numbers, text, arrays, lists, tuples and dicts"
+    advice = "use numbers, strings, arrays, lists, tuples and dicts"
     if isinstance(part, np.random.RandomState | np.random.Generator):
-        advice = "give a whole number instead"
-    elif isinstance(part, BaseEstimator | Enum) or dataclasses.is_dataclass(part):
-        advice = "use one of hplus, or register its class with hplus.storage.storable"
+        advice = "use a whole number as the seed instead"
+    elif isinstance(part, Enum) or dataclasses.is_dataclass(part) or hasattr(part, "get_params"):
+        advice = "use a class of hplus, or register this one with hplus.storage.storable"
     elif isinstance(part, np.ndarray):
         what = f"an array ({type(part).__name__} of {part.dtype})"
-        advice = "use a plain array of float64, integers, booleans or text"
+        advice = "use a plain array of float64, integers, booleans or strings"
     elif isinstance(part, dict):
-        what, advice = "a dict with keys that are not text", "make the keys text"
+        what, advice = "a dict with keys that are not strings", "use strings as keys"
     elif callable(part):
-        what, advice = "a Python callable", "use a value made of numbers and text instead"
+        what, advice = "a Python callable", "use a value made of numbers and strings instead"
     return f"{holder} holds {what}, which cannot be saved: {advice}."
 
 
 def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
     """What `pack` turned into JSON."""
-    if type(part) in PLAIN:  # first, since a document is made of little else
+    if type(part) in JSON_SCALARS:  # first, since a document is made of little else
         return part
-    if depth > DEEPEST:
+    if depth > MAX_DEPTH:
         raise RecursionError
 
     def inner(part: Any) -> Any:
@@ -207,47 +158,46 @@ def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
         case {"value": str(name), "fields": dict(fields)}:
             return _construct(name, each(fields))
         case {"model": str(name), "params": dict(params), "fitted": dict(fitted)}:
-            return _restore(_construct(name, each(params)), each(fitted))
-    raise ValueError(f"it holds {part!r:.40}, which means nothing in schema {SCHEMA}.")
+            return _restore(_construct(name, each(params)), present_fields(name, each(fitted)))
+    raise ValueError(f"it holds {part!r:.40}, which has no meaning in schema {SCHEMA}.")
 
 
 def _build_text(items: list[Any], dtype: str, shape: list[Any]) -> Array:
     width = re.fullmatch(r"object|<U(\d{1,9})", dtype)
-    if width is None or int(width[1] or 1) * len(items) > LARGEST_HEADER:
-        raise ValueError(f"{len(items)} texts of dtype {dtype} are too large: use dtype object.")
+    if width is None or int(width[1] or 1) * len(items) > MAX_HEADER_BYTES:
+        raise ValueError(f"{len(items)} strings of dtype {dtype} are too large: use dtype object.")
     return np.array([str(item) for item in items], dtype=dtype).reshape(shape)
 
 
 def _construct(name: str, arguments: Json) -> Any:
     try:
-        return _class(name)(**arguments)
+        return _class(name)(**present_fields(name, arguments))
     except MALFORMED as error:
-        raise ValueError(f"{name} refuses what was stored of it: {reason(error)}") from error
+        raise ValueError(f"{name} rejects its stored fields: {reason(error)}") from error
 
 
 def _restore(model: Any, fitted: Json) -> Any:
     for name, part in fitted.items():
         if not re.fullmatch(r"[a-z][a-z0-9_]*_", name):
-            raise ValueError(f"fitted attributes must have names such as coef_, got {name!r}.")
+            raise ValueError(f"fitted attributes must have names like coef_, got {name!r}.")
         setattr(model, name, part)
     return model
 
 
 def _class(name: str) -> Any:
-    if name not in CLASSES:
-        raise ValueError(f"its class {name!r} is not known here: import its module or upgrade.")
-    return CLASSES[name]
-
-
-def registered_name(cls: type) -> str | None:
-    return next((name for name, known in CLASSES.items() if known is cls), None)
+    try:
+        return find_class(name)
+    except KeyError:
+        raise ValueError(
+            f"its class {name!r} is unknown: import the module that defines it, or upgrade hplus."
+        ) from None
 
 
 def reason(error: Exception) -> str:
     """Why a file cannot be made or read: one line that ends with a full stop."""
     if isinstance(error, RecursionError):
-        return f"lists and values must be nested at most {DEEPEST} deep."
+        return f"lists and values must be nested at most {MAX_DEPTH} levels deep."
     said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
     line = " ".join(said.split())
-    line = line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]}…"
+    line = line if len(line) <= MAX_REASON_LENGTH else f"{line[:MAX_REASON_LENGTH]}…"
     return f"{line.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""One safetensors file: a sealed document in its metadata, and arrays with a checksum each."""
+"""One safetensors file: a document with a checksum in its metadata, and arrays with theirs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Array = NDArray[Any]
 Json = dict[str, Any]
 
 SCHEMA = 1
-"""The version of the document's form; a file with a later one is refused."""
+"""The version of the document's format; files with a later one are rejected."""
 
-LARGEST_HEADER = 2**20
-"""Bytes of a file's header, where the document is, and characters of an array of text.
+MAX_HEADER_BYTES = 2**20
+"""Bytes of a file's header, which holds the document, and characters of an array of strings.
 
-So that a file made to do harm is read within a second and 512 MiB.
+With this bound a malicious file is read within a second and 512 MiB.
 """
 
 DTYPES = {
@@ -31,7 +31,7 @@ DTYPES = {
     "I8": "|i1", "I16": "<i2", "I32": "<i4", "I64": "<i8",
     "U8": "|u1", "U16": "<u2", "U32": "<u4", "U64": "<u8",
 }  # fmt: skip
-"""The dtypes of tensors, by safetensors' names for them."""
+"""The dtypes of tensors, by their names in safetensors."""
 
 CODES = {dtype: code for code, dtype in DTYPES.items()}
 
@@ -52,7 +52,7 @@ def dumps(document: Json) -> str:
 
 
 def header(text: str, tensors: Mapping[str, Array]) -> bytes:
-    """The beginning of a safetensors file: its size, what each tensor is and where, spaces."""
+    """The beginning of a safetensors file: length, type and place of each tensor, padding."""
     entries: Json = {"__metadata__": {"hplus": text}}
     end = 0
     for name, array in tensors.items():
@@ -66,22 +66,22 @@ def header(text: str, tensors: Mapping[str, Array]) -> bytes:
 
 
 def _check_size(header: int) -> None:
-    if header > LARGEST_HEADER:
+    if header > MAX_HEADER_BYTES:
         raise ValueError(
-            f"the header must have at most {LARGEST_HEADER / 2**20:.3g} MiB, got "
-            f"{header / 2**20:.3g} MiB: hold numbers in arrays, not in lists."
+            f"the header must have at most {MAX_HEADER_BYTES / 2**20:.3g} MiB, got "
+            f"{header / 2**20:.3g} MiB: store numbers in arrays, not in lists."
         )
 
 
 def read_file(path: Path) -> tuple[Json, dict[str, Array]]:
-    """The document and the tensors of a file, all of them as their checksums say."""
+    """The document and the tensors of a file, with all checksums verified."""
     _check_start(path)
     try:
         with safe_open(path, framework="numpy") as file:
             document = _document((file.metadata() or {}).get("hplus"))
             digests = document["arrays"]
             if set(file.keys()) != set(digests):
-                raise ValueError("its tensors are not those of its document: copy it again.")
+                raise ValueError("its tensors do not match its document: copy it again.")
             return document, {name: _tensor(file, name, digests[name]) for name in digests}
     except SafetensorError as error:
         raise ValueError(f"it is truncated or damaged ({error}): copy it again.") from error
@@ -89,7 +89,7 @@ def read_file(path: Path) -> tuple[Json, dict[str, Array]]:
 
 def _check_start(path: Path) -> None:
     if not path.is_file():
-        raise ValueError("it is not an ordinary file.")
+        raise ValueError("it is not a regular file.")
     with open(path, "rb") as file:
         start = file.read(9)
     if start[8:] != b"{":
@@ -101,13 +101,15 @@ def _check_start(path: Path) -> None:
 
 
 def _document(text: str | None) -> Json:
-    """The document in a file's metadata, refused if it is not ours, too new or changed."""
+    """The document in a file's metadata; an error if it is foreign, too new or changed."""
     document = {} if text is None else json.loads(text)
     if not isinstance(document, dict) or document.get("format") != "hplus":
-        raise ValueError("it is a safetensors file that hplus did not write.")
+        raise ValueError("it is a safetensors file that was not written by hplus.")
     if document["schema"] > SCHEMA:
         writer = document.get("versions")
-        raise ValueError(f"it has schema {document['schema']}, of {writer}: upgrade hplus.")
+        raise ValueError(
+            f"it has schema {document['schema']}, written by {writer}: upgrade hplus to read it."
+        )
     if document.pop("sha256") != seal(document):
         raise ValueError("its document does not match its checksum: copy it again.")
     return document
@@ -124,7 +126,7 @@ def _tensor(file: Any, name: str, expected: str) -> Array:
 
 
 def replace_file(target: Path, contents: Iterable[Any]) -> None:
-    """Put a new file in the place of `target` in one step, once it is safe on disk."""
+    """Write a new file and, once it is safe on disk, put it in place of `target` in one step."""
     temporary = target.with_name(f".hplus-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
@@ -138,17 +140,25 @@ def replace_file(target: Path, contents: Iterable[Any]) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    folder = os.open(target.parent, os.O_RDONLY)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Write the names in a folder to disk, where folders can be opened: not on Windows."""
     try:
-        _sync(folder)
+        opened = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        _sync(opened)
     finally:
-        os.close(folder)
+        os.close(opened)
 
 
 def _write(file: BinaryIO, piece: Any) -> None:
     file.write(piece)
 
 
-# names of their own, so that a test can make one of them fail
+# with names of their own, so that a test can make one of them fail
 _sync = os.fsync
 _rename = os.replace

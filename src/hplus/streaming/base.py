@@ -1,4 +1,4 @@
-"""What the streaming estimators share: a machine, its state, and the door."""
+"""What the streaming estimators share: a learner, its state, and the door."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hplus.estimators.base import Estimator, check_kernel
 from hplus.features import RandomFourier
 from hplus.kernels import Gaussian, Kernel, Scaled
 from hplus.streaming.budgets import DoublyStochastic, Forgetron
-from hplus.streaming.layout import Rule
-from hplus.streaming.machine import Machine, restore, start, start_fixed
-from hplus.streaming.nodes import nowhere
+from hplus.streaming.engine.layout import Rule
+from hplus.streaming.engine.learner import Learner, restore, start, start_fixed
+from hplus.streaming.engine.nodes import nowhere
+from hplus.streaming.engine.states import SAVED
 from hplus.streaming.settings import budget_part, rule, step_part
-from hplus.streaming.states import SAVED
 from hplus.streaming.steps import FixedStep, as_step
 
 ONE = np.ones(1)
 """The gap before a single event."""
 
-MADE_AGAIN = ("_machines", "_seen", "_known", "_solution", "_box")
+MADE_AGAIN = ("_learners", "_seen", "_known", "_solution", "_box")
 """What follows from parameters and `state_`."""
 
 FREE = ("step", "decay", "forget")
@@ -31,16 +31,16 @@ FREE = ("step", "decay", "forget")
 
 
 class StreamingEstimator(Estimator):
-    """Holds `state_`, the arrays of one machine or of several."""
+    """Holds `state_`, the arrays of one learner or of several."""
 
-    _machines: list[Machine] | None
+    _learners: list[Learner] | None
     state_: tuple[dict[str, Any], ...]
     made_with_: dict[str, str]
 
-    def _live(self, build: Callable[[], Machine]) -> list[Machine]:
-        """The machines at work, made from the saved arrays if there are none yet."""
-        machines = self.__dict__.get("_machines")
-        if machines is None:
+    def _live(self, build: Callable[[], Learner]) -> list[Learner]:
+        """The learners at work, made from the saved arrays if there are none yet."""
+        learners = self.__dict__.get("_learners")
+        if learners is None:
             self._require_learned()
             most = len(getattr(self, "classes_", (None,)))
             if len(self.state_) > most:
@@ -48,19 +48,19 @@ class StreamingEstimator(Estimator):
                     f"state_ must hold at most {most} states, got {len(self.state_)}: load the "
                     "model again."
                 )
-            machines = self._machines = [restore(build(), kept) for kept in self.state_]
-        return machines
+            learners = self._learners = [restore(build(), kept) for kept in self.state_]
+        return learners
 
-    def _keep(self, machines: list[Machine]) -> None:
+    def _keep(self, learners: list[Learner]) -> None:
         kept = [part["rows"] for part in self.__dict__.get("state_", ())]
-        if kept and all(old is m.state.rows for old, m in zip(kept, machines, strict=True)):
+        if kept and all(old is m.state.rows for old, m in zip(kept, learners, strict=True)):
             return  # the same arrays, which have what was learned
-        self._machines = machines
-        self.state_ = tuple({name: getattr(m.state, name) for name in SAVED} for m in machines)
+        self._learners = learners
+        self.state_ = tuple({name: getattr(m.state, name) for name in SAVED} for m in learners)
 
-    def _begin(self, machines: list[Machine]) -> None:
+    def _begin(self, learners: list[Learner]) -> None:
         """The first state, and the parameters that it belongs to."""
-        self._keep(machines)
+        self._keep(learners)
         params = self.get_params(deep=False)
         self.made_with_ = {name: repr(p) for name, p in params.items() if name not in FREE}
         self._require_learned()
@@ -119,8 +119,8 @@ def supervised_rule(parts: dict[str, Any], step: Any, decay: Any, budget: Any) -
     return rule(parts, step_part(step, decay), budget_part(budget))
 
 
-def build(rule: Rule, kernel: Kernel, dimension: int, budget: Any) -> Machine:
-    """A machine that has learned nothing."""
+def build(rule: Rule, kernel: Kernel, dimension: int, budget: Any) -> Learner:
+    """A learner that has learned nothing."""
     if isinstance(budget, RandomFourier):
         features = budget(kernel, np.zeros((1, dimension)))
         params, centers = np.array([features.amplitude]), np.array(features.frequencies, order="C")

@@ -133,7 +133,7 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         sides = _sides(y, known)
         if fresh:
             self.classes_ = known
-            self._begin([self._machine() for _ in sides])
+            self._begin([self._new_learner() for _ in sides])
         return np.stack(self._learn_rows(X, sides), axis=1)
 
     def _labels(self, f: Floats) -> Any:

@@ -10,22 +10,21 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
 from hplus.estimators.base import check_kernel
-from hplus.estimators.intensity import warn_of_degrees
-from hplus.estimators.over_windows import check_window, over_regions, rate_unit
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
+from hplus.rates.by_region import check_window, over_regions, rate_unit, warn_of_degrees
 from hplus.space import Function
 from hplus.storage import storable
-from hplus.streaming.atoms import CURRENT
 from hplus.streaming.base import ONE, StreamingEstimator
 from hplus.streaming.budgets import AUTO, KOMP, as_budget
-from hplus.streaming.layout import EVENTS, EXPOSURE, SEEN
-from hplus.streaming.machine import Machine, StreamStatus, start, start_grid
+from hplus.streaming.engine.atoms import CURRENT
+from hplus.streaming.engine.layout import EVENTS, EXPOSURE, SEEN
+from hplus.streaming.engine.learner import Learner, StreamStatus, start, start_grid
+from hplus.streaming.engine.nodes import grid_for, nodes_within
+from hplus.streaming.engine.rules import RECIPROCAL
 from hplus.streaming.methods import PMD, Refit, as_method
-from hplus.streaming.nodes import grid_for, nodes_within
 from hplus.streaming.refit import refitted, snapshot
-from hplus.streaming.rules import RECIPROCAL
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window
 
@@ -116,16 +115,16 @@ class StreamingIntensity(StreamingEstimator):
         gaps = self._gaps(len(X), exposure)
         if fresh:
             self.exposed_, self.n_features_in_ = exposure is not None, self.window.dimension
-            self._begin([self._machine()])
+            self._begin([self._new_learner()])
         elif self.exposed_ != (exposure is not None):
             raise ValueError(
                 "exposure must be given at every call or at none, got "
                 f"{shown(exposure)} after calls {'with' if self.exposed_ else 'without'} it."
             )
-        (machine,) = self._live(self._machine)
+        (learner,) = self._live(self._new_learner)
         if len(X) == 0:
-            machine.pass_by(float(np.sum(as_floats("exposure", exposure))))
-        self._learn(machine, X, gaps)
+            learner.pass_by(float(np.sum(as_floats("exposure", exposure))))
+        self._learn(learner, X, gaps)
         return self
 
     def learn_one(self, x: Any, *, exposure: Any = None) -> None:
@@ -136,7 +135,7 @@ class StreamingIntensity(StreamingEstimator):
         row = np.array(as_floats("x", x), ndmin=2)
         if not self._inside(row):
             row = np.array(self.window.require("x", np.reshape(row, (1, -1))))
-        self._learn(self._live(self._machine)[0], row, ONE)
+        self._learn(self._live(self._new_learner)[0], row, ONE)
 
     def predict(self, X: Any) -> Floats:
         """The rate at each point of the window, shape (n,), never below 0."""
@@ -164,7 +163,7 @@ class StreamingIntensity(StreamingEstimator):
     @property
     def rate_(self) -> GridFunction:
         """The rate now: e^z at the nodes of a fine grid, linear between them."""
-        density, numbers = self._density(), self._live(self._machine)[0].state.numbers
+        density, numbers = self._density(), self._live(self._new_learner)[0].state.numbers
         return density * float(numbers[SEEN] / (numbers[EXPOSURE] if self.exposed_ else 1.0))
 
     @property
@@ -181,7 +180,7 @@ class StreamingIntensity(StreamingEstimator):
     def dictionary_(self) -> Floats:
         """The atoms, shape (n_atoms_, d)."""
         self._require_learned()
-        return self._live(self._machine)[0].dictionary
+        return self._live(self._new_learner)[0].dictionary
 
     @property
     def function_(self) -> Function:
@@ -189,74 +188,74 @@ class StreamingIntensity(StreamingEstimator):
         self._require_learned()
         if isinstance(as_method(self.method), PMD):
             raise AttributeError("function_ is on a grid here, not on atoms: use rate_.")
-        (machine,) = self._live(self._machine)
-        return Function(machine.kernel, *self._expansion(machine))
+        (learner,) = self._live(self._new_learner)
+        return Function(learner.kernel, *self._expansion(learner))
 
     @property
     def status_(self) -> StreamStatus:
         """Counts of what the stream has been through."""
         self._require_learned()
-        return self._live(self._machine)[0].status
+        return self._live(self._new_learner)[0].status
 
-    def _learn(self, machine: Machine, X: Floats, gaps: Floats) -> None:
+    def _learn(self, learner: Learner, X: Floats, gaps: Floats) -> None:
         try:
-            self._pass_on(machine, X, gaps)
+            self._pass_on(learner, X, gaps)
         finally:  # arrays may have grown before something went wrong
-            self._keep([machine])
+            self._keep([learner])
 
-    def _pass_on(self, machine: Machine, X: Floats, gaps: Floats) -> None:
-        if not machine.rule.fading:
-            machine.learn(X, np.zeros(len(X)), gaps)
+    def _pass_on(self, learner: Learner, X: Floats, gaps: Floats) -> None:
+        if not learner.rule.fading:
+            learner.learn(X, np.zeros(len(X)), gaps)
             return
         at, never, every = 0, np.full(len(X), np.inf), as_method(self.method).every
         while at < len(X):
             # when a snapshot is due depends on nothing but the number of events
             last = int(self.snapshot_["events"]) if "snapshot_" in self.__dict__ else 0
             due = last + min(every, 1 + last // STALE)
-            part = slice(at, min(at + due - int(machine.state.counts[EVENTS]), len(X)))
-            machine.learn(X[part], never[part], gaps[part])
+            part = slice(at, min(at + due - int(learner.state.counts[EVENTS]), len(X)))
+            learner.learn(X[part], never[part], gaps[part])
             at = part.stop
-            if machine.state.counts[EVENTS] == due:
-                self.snapshot_ = snapshot(machine)
+            if learner.state.counts[EVENTS] == due:
+                self.snapshot_ = snapshot(learner)
 
-    def _expansion(self, machine: Machine) -> tuple[Floats, Floats]:
+    def _expansion(self, learner: Learner) -> tuple[Floats, Floats]:
         """Centers and weights of z."""
         method = as_method(self.method)
         if not isinstance(method, Refit):
-            return machine.function(machine.rule.averaging >= 0.0)
+            return learner.function(learner.rule.averaging >= 0.0)
         if "snapshot_" not in self.__dict__:
-            return machine.function()
+            return learner.function()
         cached = self.__dict__.get("_solution")
         if cached is None or cached[0] is not self.snapshot_:
             inside = nodes_within(self._solved(), self.window)
-            solution = refitted(machine, self.snapshot_, inside, method.penalty)
+            solution = refitted(learner, self.snapshot_, inside, method.penalty)
             cached = self._solution = (self.snapshot_, solution)
         return cached[1]
 
     def _density(self) -> GridFunction:
         """The rate divided by its integral, computed anew when events have come."""
         self._require_learned()
-        (machine,) = self._live(self._machine)
-        at, cached = int(machine.state.counts[EVENTS]), self.__dict__.get("_known")
+        (learner,) = self._live(self._new_learner)
+        at, cached = int(learner.state.counts[EVENTS]), self.__dict__.get("_known")
         if cached is None or cached[0] != at:
-            cached = self._known = (at, self._compute_density(machine))
+            cached = self._known = (at, self._compute_density(learner))
         return cached[1]
 
-    def _compute_density(self, machine: Machine) -> GridFunction:
-        method, rule = as_method(self.method), machine.rule
+    def _compute_density(self, learner: Learner) -> GridFunction:
+        method, rule = as_method(self.method), learner.rule
         if isinstance(method, PMD):
             grid = self._grid(method)
-            z = machine.state.rows[CURRENT, : grid.size]
+            z = learner.state.rows[CURRENT, : grid.size]
         else:
             grid = self._fine()
-            z = machine.kernel.dot(grid.nodes(), *self._expansion(machine))
+            z = learner.kernel.dot(grid.nodes(), *self._expansion(learner))
         if rule.link == RECIPROCAL:
             z = -np.log(np.clip(1.0 - z, np.exp(-rule.cap), np.exp(rule.cap)))
         z = np.clip(z, -rule.cap, rule.cap)  # documented with the methods
         f = GridFunction(self.window, grid, np.exp(z - z.max()).reshape(grid.shape))
         return f * (1.0 / f.integral())
 
-    def _machine(self) -> Machine:
+    def _new_learner(self) -> Learner:
         method, window, kernel = as_method(self.method), self.window, self._kernel()
         half_life = np.inf if self.forget is None else check_positive("forget", self.forget)
         parts = {**method_part(method), "half_life": half_life}

@@ -16,10 +16,10 @@ from scipy.special import logsumexp
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
-from hplus.streaming.atoms import TOTAL
-from hplus.streaming.layout import EVENTS, SEEN
-from hplus.streaming.machine import Machine, gram
-from hplus.streaming.nodes import Inside
+from hplus.streaming.engine.atoms import TOTAL
+from hplus.streaming.engine.layout import EVENTS, SEEN
+from hplus.streaming.engine.learner import Learner, gram
+from hplus.streaming.engine.nodes import Inside
 
 PENALTIES = np.geomspace(1e3, 1e-4, 15)
 """Tried one after the other, each from the solution of the one before."""
@@ -31,7 +31,7 @@ STEPS, DECREMENT = 60, 1e-12
 """Newton steps at most, and the decrement at which they stop."""
 
 
-class Problem(NamedTuple):
+class RefitProblem(NamedTuple):
     """In whitened coordinates u, z = Σ_j (L⁻ᵀu)_j k_j: slopes of ⟨μ, z⟩/n, z at nodes, shares."""
 
     target: Floats
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
     events: float
 
 
-class Mode(NamedTuple):
+class RefitMode(NamedTuple):
     """Where the objective is smallest: u, the objective, and the curvature of its first part."""
 
     u: Floats
@@ -48,29 +48,29 @@ class Mode(NamedTuple):
     curvature: Floats
 
 
-def snapshot(machine: Machine) -> dict[str, Any]:
-    """What is needed of a machine: its atoms, and the events counted on its grid."""
-    state = machine.state
+def snapshot(learner: Learner) -> dict[str, Any]:
+    """What is needed of a learner: its atoms, and the events counted on its grid."""
+    state = learner.state
     return {
-        "centers": machine.dictionary,
-        "counts": state.rows[TOTAL, : int(np.prod(machine.around.grid[2]))].copy(),
+        "centers": learner.dictionary,
+        "counts": state.rows[TOTAL, : int(np.prod(learner.constants.grid[2]))].copy(),
         "seen": float(state.numbers[SEEN]),
         "events": float(state.counts[EVENTS]),
     }
 
 
 def refitted(
-    machine: Machine, kept: dict[str, Any], inside: Inside, penalty: float | str
+    learner: Learner, kept: dict[str, Any], inside: Inside, penalty: float | str
 ) -> tuple[Floats, Floats]:
     """Centers and weights of z as of a snapshot, solved on the nodes of its grid."""
-    kernel, around, centers = machine.kernel, machine.around, kept["centers"]
-    background = kernel.dot(inside.nodes, around.nodes, around.shares)
+    kernel, constants, centers = learner.kernel, learner.constants, kept["centers"]
+    background = kernel.dot(inside.nodes, constants.nodes, constants.shares)
     at_nodes = np.column_stack([background, kernel(inside.nodes, centers)])
-    K = gram(kernel, centers, around.nodes, around.shares)
+    K = gram(kernel, centers, constants.nodes, constants.shares)
     counts, known = kept["counts"][inside.which], None if isinstance(penalty, str) else penalty
     w = solve(K, at_nodes, inside.shares, counts, kept["seen"], known)
-    points = np.vstack([around.nodes, centers])
-    return points, np.concatenate([w[0] * around.shares, w[1:]])
+    points = np.vstack([constants.nodes, centers])
+    return points, np.concatenate([w[0] * constants.shares, w[1:]])
 
 
 def solve(
@@ -83,7 +83,7 @@ def solve(
     with one_thread_if_small(len(K)):
         L = cholesky(K, lower=True)
         whitened = solve_triangular(L, at_nodes.T, lower=True).T
-        problem = Problem(whitened.T @ counts / n, whitened, np.log(shares), n)
+        problem = RefitProblem(whitened.T @ counts / n, whitened, np.log(shares), n)
         if penalty is None:
             u = _most_evident(problem)
         else:
@@ -91,7 +91,7 @@ def solve(
         return solve_triangular(L.T, u)
 
 
-def _most_evident(problem: Problem) -> Floats:
+def _most_evident(problem: RefitProblem) -> Floats:
     """The mode under the penalty with the largest evidence, from above [math, Eq. 5.8]."""
     u, best = np.zeros_like(problem.target), -np.inf
     for penalty in PENALTIES:
@@ -106,7 +106,7 @@ def _most_evident(problem: Problem) -> Floats:
     return u
 
 
-def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:
+def _mode(problem: RefitProblem, u: Floats, penalty: float) -> RefitMode:
     """Damped Newton steps from u."""
     ridge = penalty / problem.events
     value, p = _objective(problem, u, ridge)
@@ -125,7 +125,7 @@ def _mode(problem: Problem, u: Floats, penalty: float) -> Mode:
         if decrement < DECREMENT or ahead > value:
             break
         u, value, p = u - size * step, ahead, q
-    return Mode(u, value, H)
+    return RefitMode(u, value, H)
 
 
 def _lifted(H: Floats, ridge: float) -> Floats:
@@ -133,7 +133,7 @@ def _lifted(H: Floats, ridge: float) -> Floats:
     return H + (ridge + ROUNDING * max(np.trace(H), 0.0) + 1e-12) * np.eye(len(H))
 
 
-def _objective(problem: Problem, u: Floats, ridge: float) -> tuple[float, Floats]:
+def _objective(problem: RefitProblem, u: Floats, ridge: float) -> tuple[float, Floats]:
     """The objective at u, and the shares of ∫e^z at the nodes."""
     logs = problem.log_shares + problem.at_nodes @ u
     total = logsumexp(logs)

@@ -20,8 +20,8 @@ from hplus.losses import (
     as_loss,
 )
 from hplus.storage import storable
+from hplus.streaming.engine.rules import POISSON
 from hplus.streaming.links import Identity, as_link
-from hplus.streaming.rules import POISSON
 from hplus.streaming.settings import link_part, loss_part
 from hplus.streaming.steps import RootStep
 from hplus.streaming.supervised import Supervised
@@ -108,9 +108,9 @@ class StreamingRegressor(RegressorMixin, Supervised):
         if not hasattr(self, "state_"):
             self.partial_fit(np.reshape(x, (1, -1)), [y])
             return
-        (machine,), row = self._live(self._machine), self._one(x)
+        (learner,), row = self._live(self._new_learner), self._one(x)
         number = y if isinstance(y, float) else check_number("y", y)
-        if not abs(number) <= LARGEST or (machine.rule.loss == POISSON and number < 0.0):
+        if not abs(number) <= LARGEST or (learner.rule.loss == POISSON and number < 0.0):
             number = check_number("y", number)
             self._loss().require(check_targets([number], row, several=False))
         self._learn_rows(row, [np.array([number])])
@@ -124,7 +124,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
         y = np.require(check_targets(y, X, several=False), requirements=("C", "W"))
         self._loss().require(y)
         if not hasattr(self, "state_"):
-            self._begin([self._machine()])
+            self._begin([self._new_learner()])
         return self._learn_rows(X, [y])[0]
 
     def _predictions(self, z: Floats) -> Floats:

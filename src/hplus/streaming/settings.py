@@ -22,8 +22,6 @@ from hplus.losses import (
     Squared,
     SquaredHinge,
 )
-from hplus.streaming import layout as la
-from hplus.streaming import rules as ru
 from hplus.streaming.budgets import (
     KOMP,
     MOST_ATOMS,
@@ -33,8 +31,10 @@ from hplus.streaming.budgets import (
     Smallest,
     Unlimited,
 )
+from hplus.streaming.engine import layout as la
+from hplus.streaming.engine import rules as ru
+from hplus.streaming.engine.learner import JITTER
 from hplus.streaming.links import Identity, Log
-from hplus.streaming.machine import JITTER
 from hplus.streaming.methods import CAP, PMD, SPPPOT, Refit, SecondOrder
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 

@@ -26,8 +26,8 @@ from hplus.streaming.base import (
     supervised_rule,
 )
 from hplus.streaming.budgets import Forgetron, Oldest, Smallest, as_budget
-from hplus.streaming.layout import FOURIER
-from hplus.streaming.machine import Machine, StreamStatus
+from hplus.streaming.engine.layout import FOURIER
+from hplus.streaming.engine.learner import Learner, StreamStatus
 from hplus.streaming.settings import averaging, loss_part
 from hplus.streaming.steps import RootStep
 
@@ -42,8 +42,8 @@ class Supervised(StreamingEstimator):
     budget: Any
     average: Any
 
-    def _machine(self) -> Machine:
-        """A machine by the parameters as they are."""
+    def _new_learner(self) -> Learner:
+        """A learner by the parameters as they are."""
         budget, d = as_budget(self.budget), self.n_features_in_
         if check_flag("average", self.average) and isinstance(
             budget, Oldest | Smallest | Forgetron
@@ -93,15 +93,15 @@ class Supervised(StreamingEstimator):
         return row
 
     def _values(self, X: Any) -> Floats:
-        """z(X[i]) of every machine, shape (n, machines)."""
+        """z(X[i]) of every learner, shape (n, learners)."""
         self._require_learned()
         X = check_points(self, X, reset=False)
-        return np.stack([m.values(X, self.average) for m in self._live(self._machine)], axis=1)
+        return np.stack([m.values(X, self.average) for m in self._live(self._new_learner)], axis=1)
 
     @property
     def n_atoms_(self) -> int:
         """Atoms, or weights where their number is fixed; of all classes together."""
-        return sum(m.status.atoms for m in self._live(self._machine))
+        return sum(m.status.atoms for m in self._live(self._new_learner))
 
     @property
     def dictionary_(self) -> Floats:
@@ -111,28 +111,28 @@ class Supervised(StreamingEstimator):
     @property
     def function_(self) -> Any:
         """z as an element of the kernel's space; a list of them for several classes."""
-        machines = self._on_atoms("function_")
-        functions = [Function(m.kernel, *m.function(self.average)) for m in machines]
+        learners = self._on_atoms("function_")
+        functions = [Function(m.kernel, *m.function(self.average)) for m in learners]
         return functions[0] if len(functions) == 1 else functions
 
-    def _on_atoms(self, name: str) -> list[Machine]:
-        machines = self._live(self._machine)
-        if machines[0].rule.budget >= FOURIER:
+    def _on_atoms(self, name: str) -> list[Learner]:
+        learners = self._live(self._new_learner)
+        if learners[0].rule.budget >= FOURIER:
             raise AttributeError(f"{name} is on features here, not on atoms: use predict.")
-        return machines
+        return learners
 
     def _learn_rows(self, X: Floats, targets: list[Floats]) -> list[Floats]:
-        """Every machine learns from the rows with its targets; z of each row before it did."""
-        machines, gaps = self._live(self._machine), ONE if len(X) == 1 else np.ones(len(X))
+        """Every learner learns from the rows with its targets; z of each row before it did."""
+        learners, gaps = self._live(self._new_learner), ONE if len(X) == 1 else np.ones(len(X))
         try:
-            return [m.learn(X, y, gaps) for m, y in zip(machines, targets, strict=True)]
+            return [m.learn(X, y, gaps) for m, y in zip(learners, targets, strict=True)]
         finally:  # arrays may have grown before something went wrong
-            self._keep(machines)
+            self._keep(learners)
 
     @property
     def status_(self) -> StreamStatus:
         """Counts of what the stream has been through."""
-        each = [m.status for m in self._live(self._machine)]
+        each = [m.status for m in self._live(self._new_learner)]
         first = each[0]
         return first._replace(
             atoms=sum(s.atoms for s in each),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, check_count
+from hplus._checks import Floats, check_count, check_random_state
 from hplus.studies.expect import time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
 from hplus.studies.study import EventStudy

@@ -10,7 +10,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.statistic import Statistic
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.spans import SECONDS, moment

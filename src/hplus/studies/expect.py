@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
-from hplus.solvers.grid_rate import mixed_poisson_quantile
+from hplus.rates.fitted import mixed_poisson_quantile
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
 from hplus.studies.study import EventStudy

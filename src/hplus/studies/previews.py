@@ -6,9 +6,9 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.grids import TensorGrid
+from hplus.streaming.engine.nodes import nodes_within
 from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import PMD, Refit, as_method
-from hplus.streaming.nodes import nodes_within
 
 SHAPES = {1: (121,), 2: (31, 31), 3: (13, 13, 13)}
 """Nodes on each axis: closer together than the kernel of a stream is wide."""

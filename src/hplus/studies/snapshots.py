@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from hplus.storage import load, save
+from hplus.storage.files import sync_folder
 from hplus.studies.streams import StreamStudy
 
 SLOTS = ("stream-a.hplus", "stream-b.hplus")
@@ -29,7 +30,7 @@ class Snapshots:
         self.folder = Path(folder).resolve()
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
-            _sync_folder(self.folder.parent)
+            sync_folder(self.folder.parent)
         self._lock = _locked(self.folder)
         self._next = SLOTS[0]
         for left in self.folder.glob(".hplus-*.tmp"):  # by a process that was killed
@@ -100,11 +101,3 @@ def _locked(folder: Path) -> int:
             "that one, or name another folder."
         ) from None
     return lock
-
-
-def _sync_folder(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

@@ -12,8 +12,8 @@ from hplus._checks import Bools, Floats
 from hplus.estimators.base import Estimator
 from hplus.storage import storable
 from hplus.streaming.budgets import AUTO
+from hplus.streaming.engine.layout import EXPOSURE, SEEN
 from hplus.streaming.intensity import AUTO_REFIT, StreamingIntensity
-from hplus.streaming.layout import EXPOSURE, SEEN
 from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount

@@ -17,7 +17,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
-from hplus.statistic import Statistic
+from hplus.rates.statistic import Statistic
 from hplus.storage import storable
 from hplus.studies.events import Events, Reading, read_events
 from hplus.studies.frames import Frame

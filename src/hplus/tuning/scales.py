@@ -16,12 +16,12 @@ from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
 from hplus.losses import Loss
 from hplus.positivity import Cone, Diagonal, Full, Paper
-from hplus.solvers.gram import cholesky
-from hplus.solvers.psd import Problem, solve
-from hplus.solvers.representer import Points, train
-from hplus.solvers.risk import Risk
-from hplus.solvers.rowwise import OneOutput, RowLoss
-from hplus.solvers.squares import level_of, regression
+from hplus.solvers.machines.gram import cholesky
+from hplus.solvers.machines.representer import AllPoints, train
+from hplus.solvers.machines.risk import Risk
+from hplus.solvers.sos.learning import level_of, regression
+from hplus.solvers.sos.psd import Problem, solve
+from hplus.solvers.sos.rowwise import OneOutput, RowLoss
 
 ROWS = 1000
 """Scales are learned from at most this many points."""
@@ -118,7 +118,7 @@ def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         trainable = len(inside) and (not risk.bias or len(np.unique(risk.y[inside])) == 2)
         if trainable and len(outside):
-            basis = Points(kernel, X[inside])
+            basis = AllPoints(kernel, X[inside])
             trained = train(basis, _restricted(risk, inside), solver)
             f = basis.function(trained.coefficients)(X[outside]) + trained.bias
             total += float(risk.shares[outside] @ risk.loss.value(risk.y[outside], f))

@@ -1,0 +1,84 @@
+"""Hat functions integrated over the intervals and polygons whose product a region is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hplus._checks import Floats, shown
+from hplus.grids.clipping import clamped_rings, inside_interval, inside_rings
+from hplus.grids.hats import Lattice
+from hplus.windows import Interval, Planar, Product, Window
+from hplus.windows.geometry import Rings
+
+Factor = Interval | Planar
+
+Part = tuple[float, float] | Rings
+"""The ends of an interval, empty if they are in the wrong order, or the rings of a region."""
+
+
+def common_parts(region: Window, window: Window) -> list[Part]:
+    """The parts whose product is the intersection of a region and a window."""
+    return _overlap(_factors_of(region), _factors_of(window))
+
+
+def _factors_of(window: Window) -> list[Factor]:
+    """The intervals and polygons whose product a window is."""
+    if isinstance(window, Product):
+        return [*_factors_of(window.left), *_factors_of(window.right)]
+    if isinstance(window, Planar):
+        return [window]
+    return [Interval(low, high) for low, high in zip(*window.bounds(), strict=True)]
+
+
+def _overlap(left: list[Factor], right: list[Factor]) -> list[Part]:
+    """The parts whose product is the intersection of two products."""
+    match left, right:
+        case [], []:
+            return []
+        case [Interval() as a, *rest], [Interval() as b, *other]:
+            part: Part = max(a.low, b.low), min(a.high, b.high)
+        case [Planar() as a, *rest], [Planar() as b, *other]:
+            part = a.common_rings(b)
+        case ([Planar() as a, *rest], [Interval() as x, Interval() as y, *other]) | (
+            [Interval() as x, Interval() as y, *rest],
+            [Planar() as a, *other],
+        ):
+            part = clamped_rings(a.rings(), (x.low, y.low), (x.high, y.high))
+        case _:
+            raise ValueError(
+                f"region and window must have their polygons on the same axes, got "
+                f"{shown(left[0])} and {shown(right[0])}: split the region like the window."
+            )
+    return [part, *_overlap(rest, other)]
+
+
+def hat_integrals(
+    lattice: Lattice, parts: list[Part], blocks: tuple[int, ...]
+) -> Iterator[tuple[tuple[slice, ...], Floats]]:
+    """For each part, the nodes around it on its axes, and ∫ of their hat functions over it."""
+    axes = iter(zip(lattice.low, lattice.step, lattice.shape, blocks, strict=True))
+    for part in parts:
+        low, step, count, block = next(axes)
+        # in units of cells, node i is the point i
+        if isinstance(part, tuple):
+            a, b = (part[0] - low) / step, (part[1] - low) / step
+            at = _span(a, b, count - 1, block)
+            yield (at,), step * inside_interval(a - at.start, b - at.start, at.stop - at.start)
+        else:
+            low_y, step_y, count_y, block_y = next(axes)
+            rings = [((ring - (low, low_y)) / (step, step_y), role) for ring, role in part]
+            ends = np.concatenate([ring for ring, _ in rings] or [np.zeros((1, 2))])
+            (a, a_y), (b, b_y) = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
+            at, at_y = _span(a, b, count - 1, block), _span(a_y, b_y, count_y - 1, block_y)
+            near = [(ring - (at.start, at_y.start), role) for ring, role in rings]
+            shape = at.stop - at.start, at_y.stop - at_y.start
+            yield (at, at_y), step * step_y * inside_rings(near, shape)
+
+
+def _span(low: float, high: float, cells: int, block: int) -> slice:
+    """The nodes of the blocks of cells, at least one, that cover the range from low to high."""
+    first = min(max(int(low // block), 0), cells // block - 1)
+    last = min(max(int(-(-high // block)), first + 1), cells // block)
+    return slice(block * first, block * last + 1)

@@ -1,0 +1,81 @@
+"""The posterior of log rates around their mode, by Laplace's approximation: evidence, draws, means.
+
+W = ν e^z are the expected counts at the mode and R = √W; see `modes` for the problem.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Reals
+from hplus.rates.systems import System, broadcast, means, sums
+from hplus.rates.torus import Covariance
+
+LANCZOS_PROBES, LANCZOS_STEPS = 8, 30
+
+DRAW_ACCURACY, MEAN_ACCURACY = 0.05, 1e-2
+"""How exactly the systems of draws and of means are solved, relative."""
+
+
+def log_determinant(
+    covariance: Covariance,
+    W: Reals,
+    rng: np.random.RandomState,
+    probes: int = LANCZOS_PROBES,
+    steps: int = LANCZOS_STEPS,
+) -> float:
+    """log det(I + QRKRQ) by stochastic Lanczos quadrature, W of shape (1, *grid).
+
+    Equal `rng` states give equal probes, which makes differences between priors far more exact.
+    """
+    system = System(covariance, np.broadcast_to(W, (probes, *W.shape[1:])))
+    v = system.project(rng.choice([-1.0, 1.0], size=system.W.shape).astype(W.dtype))
+    lengths = sums(v * v)
+    q, before, beta = v / broadcast(np.sqrt(lengths), v), np.zeros_like(v), np.zeros(probes)
+    T = np.zeros((probes, steps, steps))
+    for j in range(steps):
+        w = system.apply(q) - broadcast(beta, v).astype(W.dtype) * before
+        alpha = sums(w * q)
+        w -= broadcast(alpha, q) * q
+        beta = np.sqrt(sums(w * w))
+        T[:, j, j] = alpha
+        if j + 1 < steps:
+            T[:, j, j + 1] = T[:, j + 1, j] = beta
+        before, q = q, w / broadcast(np.maximum(beta, 1e-30), w)
+    nodes, vectors = np.linalg.eigh(T)
+    estimates = np.sum(vectors[:, 0] ** 2 * np.log(np.maximum(nodes, 1.0)), axis=1)
+    return float(np.mean(lengths * estimates))
+
+
+def deviations(
+    covariance: Covariance,
+    W: Reals,
+    k: int,
+    rng: np.random.RandomState,
+    accuracy: float = DRAW_ACCURACY,
+) -> Reals:
+    """k draws of the log rate around its mode, N(0, (K⁻¹ + RQR)⁻¹), shape (k, *grid).
+
+    A draw y of the prior and noise e: y - KRQ B⁻¹ Q(Ry + e) [math, Eq. 4.6]; its mean under W is
+    a draw of the constant, of variance 1/n.
+    """
+    y = covariance.draw(k, rng).reshape((k, *W.shape[1:]))
+    system = System(covariance, np.broadcast_to(W, y.shape))
+    e = np.asarray(rng.standard_normal(y.shape), dtype=y.dtype)
+    x = system.solve(system.project(system.R * y + e), 0.0 * e, accuracy)
+    y = y - covariance.apply(system.R * system.project(x))
+    n = float(np.sum(W))
+    noise = rng.standard_normal(k).astype(y.dtype) / np.sqrt(n)
+    return y - means(system.W, y) + broadcast(noise, y)
+
+
+def shifted_means(covariance: Covariance, W: Reals, variances: Reals) -> Reals:
+    """How far the mean of log rates lies from their mode, -½ (K⁻¹ + RQR)⁻¹(W∘v), (1, *grid).
+
+    Counts pull less on the low side of a log rate than on the high side [math, Eq. 4.9].
+    """
+    system = System(covariance, W)
+    rhs = system.project(0.5 * system.R * variances)
+    x = system.solve(rhs, 0.0 * rhs, MEAN_ACCURACY)
+    y = -covariance.apply(system.R * system.project(x))
+    return y - means(W, y + 0.5 * variances)

@@ -1,0 +1,132 @@
+"""Which priors to average: those that are given, or the best of a search on a coarse grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Reals
+from hplus._progress import each
+from hplus.kernels import Kernel
+from hplus.rates.judging import Criterion, Scored, judge_of
+from hplus.rates.levels import Level, descend
+from hplus.rates.prior import KernelPrior, LogRates, Mixture, Weighted, circulant
+from hplus.rates.search import finalists, search, weighted
+
+PLENTY_OF_EVENTS = 100_000
+"""Events from which on the prior hardly matters."""
+
+MIN_SCALE = 0.005
+"""The smallest scale that is tried, as a share of the longest side."""
+
+PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
+"""Penalties that are compared for a kernel: its log rates vary with 1/√penalty."""
+
+MAX_MATRIX_NODES = {1: 1025, 2: 2500, 3: 2500}
+"""Nodes of a grid on which a covariance may be a matrix, by dimension."""
+
+DENSE_LEVELS = 3
+"""The coarsest grids on a line, on which priors are compared with dense matrices instead."""
+
+
+@dataclass(frozen=True)
+class LearnFields:
+    """Learn a sum of Matérn fields."""
+
+    criterion: Criterion
+
+
+@dataclass(frozen=True)
+class LearnPenalty:
+    """Learn what a user's kernel is divided by."""
+
+    kernel: Kernel
+    criterion: Criterion
+
+
+Wanted = Mixture | LearnPenalty | LearnFields
+"""Priors that are given with their weights, or what is to be learned of them."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a fit spends: how many priors are tried and whether they are compared again on a finer
+    grid; how many priors and draws are kept; how many of the finest grids are skipped in the plane.
+    """
+
+    trials: int
+    again: bool
+    kept: int
+    draws: int
+    skipped: int
+
+
+USUAL_EFFORT = Effort(trials=26, again=True, kept=4, draws=64, skipped=0)
+LIGHT_EFFORT = Effort(trials=6, again=False, kept=1, draws=16, skipped=1)
+
+
+def effort_for(finest: Level) -> Effort:
+    """What to spend: little on many events, for which the prior hardly matters."""
+    return LIGHT_EFFORT if finest.total >= PLENTY_OF_EVENTS else USUAL_EFFORT
+
+
+def learn_mixture(finest: Level, criterion: Criterion) -> Mixture:
+    """Priors that suit binned events, with their weights, and not the rate under them."""
+    effort, wanted = effort_for(finest), LearnFields(criterion)
+    levels = working_levels(descend(finest), wanted, effort)
+    return tuple((w, found.prior) for w, found in select_priors(levels, wanted, effort))
+
+
+def working_levels(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Level]:
+    """The levels to work on, down to the one on which priors are compared."""
+    d = levels[0].grid.dimension
+    if any(circulant(k, level.grid) is None for k in _kernels(wanted) for level in levels):
+        return [levels[0].on_about(MAX_MATRIX_NODES[d])]
+    return levels[effort.skipped * (d == 2) : len(levels) - DENSE_LEVELS * (d == 1)]
+
+
+def _kernels(wanted: Wanted) -> list[Kernel]:
+    """The kernels of a user, which may need matrices."""
+    match wanted:
+        case LearnFields():
+            return []
+        case LearnPenalty(kernel, _):
+            return [kernel]
+        case mixture:
+            return [prior.kernel for _, prior in mixture if isinstance(prior, KernelPrior)]
+
+
+def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Weighted]:
+    """Priors with weights and log rates to start from: those given, or the best that were tried."""
+    level = levels[-1]
+    start = level.start().astype(np.float32)
+    match wanted:
+        case LearnFields(criterion):
+            tried = _searched(level, start, criterion, effort)
+            if effort.again and len(levels) > 1:
+                tried = _judged_again(levels[-2], tried, criterion)
+        case LearnPenalty(kernel, criterion):
+            judge, penalties = judge_of(level, criterion), each("learning penalties", PENALTIES)
+            tried = [judge(KernelPrior(kernel, float(penalty)), start) for penalty in penalties]
+        case mixture:
+            return [(weight, LogRates(prior, start)) for weight, prior in mixture]
+    return weighted(tried, effort.kept)
+
+
+def _searched(level: Level, start: Reals, criterion: Criterion, effort: Effort) -> list[Scored]:
+    """The priors that a search tried, with their scores."""
+    sides = level.window.longest_sides()
+    smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
+    return search(judge_of(level, criterion), sides, start, smallest, effort.trials)
+
+
+def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:
+    """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
+    judge = judge_of(level, criterion)
+    again = []
+    for _, found in each("comparing priors again", finalists(tried)):
+        z = np.stack([level.grid.prolong(part.astype(float)) for part in found.z])
+        score, _ = judge(found.prior, z.astype(np.float32))
+        again.append((score, found))
+    return again

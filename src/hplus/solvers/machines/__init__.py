@@ -1,0 +1,1 @@
+"""Kernel machines: the penalised mean loss, its solvers and its certificate."""

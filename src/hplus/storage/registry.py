@@ -1,0 +1,163 @@
+"""The classes that a model file may name: as text, so that loading imports only what a file needs.
+
+Nothing else is ever imported or built. To move a class, change its line in MODULES; to rename a
+class or a field, add the old name to FORMER_NAMES or FORMER_FIELDS: old files are still read, and
+new ones are written with the new name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar
+
+FAMILIES = {
+    "kernels": "hplus.kernels:KERNELS",
+    "windows": "hplus.windows:WINDOWS",
+    "losses": "hplus.losses:LOSS_CLASSES",
+    "features": "hplus.features:FEATURES",
+    "cones": "hplus.positivity:CONES",
+}
+"""Where the list of each family of values is.
+
+A file calls them kernels.Product and windows.Product: a class name may occur in several families.
+"""
+
+MODULES = {
+    "hplus.estimators.density": ("Density",),
+    "hplus.estimators.intensity": ("Intensity",),
+    "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
+    "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
+    "hplus.estimators.regression": ("SoSRegressor",),
+    "hplus.estimators.separable": ("SeparableIntensity",),
+    "hplus.evaluation.goodness": ("Check",),
+    "hplus.evaluation.residuals": ("Calibration", "Quadrats", "Rescaling", "Thinned"),
+    "hplus.grids.tensor": ("TensorGrid",),
+    "hplus.positivity.exp": ("GridFunction",),
+    "hplus.positivity.sos": ("SumOfSquares",),
+    "hplus.rates.factor_posterior": ("FactorPosterior",),
+    "hplus.rates.grid_rate": ("GridRate",),
+    "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
+    "hplus.rates.separable": ("SeparableRate",),
+    "hplus.rates.squares_rate": ("SquaresRate",),
+    "hplus.rates.statistic": ("Statistic",),
+    "hplus.solvers.result": ("SolverResult", "Status"),
+    "hplus.space": ("Function",),
+    "hplus.streaming.budgets": (
+        "DoublyStochastic", "Forgetron", "KOMP", "Oldest", "Smallest", "Unlimited",
+    ),
+    "hplus.streaming.classification": ("StreamingClassifier",),
+    "hplus.streaming.intensity": ("StreamingIntensity",),
+    "hplus.streaming.links": ("Identity", "Log"),
+    "hplus.streaming.methods": ("PMD", "Refit", "SPPPOT", "SecondOrder"),
+    "hplus.streaming.regression": ("StreamingRegressor",),
+    "hplus.streaming.steps": ("FixedStep", "InverseStep", "RootStep"),
+    "hplus.studies.columns": ("Column",),
+    "hplus.studies.events": ("Reading",),
+    "hplus.studies.frames": ("Frame",),
+    "hplus.studies.quantities": ("QuantityStudy",),
+    "hplus.studies.ratios": ("Ratios",),
+    "hplus.studies.spans": ("Amount", "Clock"),
+    "hplus.studies.streams": ("StreamStudy",),
+    "hplus.studies.study": ("EventStudy", "Holdout"),
+    "hplus.tables.places": ("EqualArea",),
+}  # fmt: skip
+"""The classes of other models and values, by the module that defines them."""
+
+FORMER_NAMES = {"Given": "KernelPrior", "Texture": "SumOfFields"}
+"""What files of earlier versions call a class, and what it is called now."""
+
+FORMER_FIELDS: dict[str, dict[str, str]] = {}
+"""By the present name of a class: what files of earlier versions call a field, and its name now.
+
+Fields are those of a value, and the parameters and fitted attributes of an estimator.
+"""
+
+MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
+
+OWN: dict[str, type] = {}
+"""Classes that were registered with `storable`, by name."""
+
+T = TypeVar("T")
+
+
+def storable(cls: type[T]) -> type[T]:
+    """Register a class of your own, so that models with such objects can be saved and loaded.
+
+    It must be an estimator, a frozen dataclass or an Enum.
+    """
+    if not _can_be_stored(cls):
+        raise TypeError(f"cls must be an estimator, a frozen dataclass or an Enum, got {cls!r}.")
+    name, place = cls.__name__, _place(cls)
+    known = f"{MODULE_OF[name]}.{name}" if name in MODULE_OF else _place(OWN.get(name, cls))
+    if place != known:  # equal if a module is loaded again and defines its classes again
+        raise ValueError(f"cls must have a name of its own, got {place} beside {known}.")
+    if name not in MODULE_OF:
+        OWN[name] = cls
+    return cls
+
+
+def _can_be_stored(cls: type) -> bool:
+    params = getattr(cls, "__dataclass_params__", None)
+    if (params and params.frozen) or issubclass(cls, Enum):
+        return True
+    from sklearn.base import BaseEstimator
+
+    return issubclass(cls, BaseEstimator)
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def find_class(name: str) -> Any:
+    """The class that a file calls `name`, imported if need be; a KeyError if there is none."""
+    name = present_name(name)
+    if name in OWN:
+        return OWN[name]
+    family, dot, member = name.partition(".")
+    if dot:
+        return _family(family)[member]
+    return getattr(import_module(MODULE_OF[name]), name)
+
+
+def present_name(name: str) -> str:
+    """The present name of the class that a file calls `name`."""
+    return FORMER_NAMES.get(name, name)
+
+
+def present_fields(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the class that a file calls `name`, by their present names."""
+    former = FORMER_FIELDS.get(present_name(name), {})
+    return {former.get(field, field): part for field, part in fields.items()}
+
+
+def registered_name(cls: type) -> str | None:
+    """What a file calls a class; None if it cannot be stored."""
+    return next((name for name in _candidates(cls) if find_class(name) is cls), None)
+
+
+def _candidates(cls: type) -> Iterator[str]:
+    name = cls.__name__
+    if name in OWN or name in MODULE_OF:
+        yield name
+    for family, place in FAMILIES.items():
+        module, _, _ = place.partition(":")
+        if f"{cls.__module__}.".startswith(f"{module}.") and name in _family(family):
+            yield f"{family}.{name}"
+
+
+def stored_names() -> list[str]:
+    """Every name that a new file may hold."""
+    values = [f"{family}.{name}" for family in FAMILIES for name in _family(family)]
+    return [*OWN, *MODULE_OF, *values]
+
+
+@cache
+def _family(name: str) -> dict[str, type]:
+    module, _, attribute = FAMILIES[name].partition(":")
+    listed = getattr(import_module(module), attribute)
+    classes = listed.values() if isinstance(listed, Mapping) else listed
+    return {cls.__name__: cls for cls in classes}

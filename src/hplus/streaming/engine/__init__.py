@@ -1,0 +1,1 @@
+"""The compiled engine of every stream: loss × link × budget on plain arrays."""

@@ -1,0 +1,137 @@
+"""Kernel orthogonal matching pursuit: a point comes, and atoms go while the tolerance allows it;
+compiled."""
+
+from __future__ import annotations
+
+import math
+
+from hplus.kernels.compiled import inner, spliced
+from hplus.streaming.engine.atoms import (
+    BESIDE,
+    CORRECTION,
+    CURRENT,
+    DIAGONAL,
+    DIRECTION,
+    DRIFT,
+    INVERSE,
+    KERNEL,
+    LATE,
+    PROJECTION,
+    SCATTER,
+    SCRATCH,
+    add_multiple,
+    append,
+    delete,
+    dot,
+    extend_inverse,
+    multiply,
+    project_out,
+    same_point,
+)
+from hplus.streaming.engine.layout import (
+    ATOMS,
+    CAPPED,
+    CHANGES,
+    EVENTS,
+    EXCESS,
+    PROJECTED,
+    SEEN,
+    SPENT,
+    SUBSPACE,
+    WORST,
+)
+
+
+@spliced
+def project(rule, state, x, kxx, eta, beta):
+    """z + β k(x, ·) with a new atom or without; then atoms go while the tolerance allows it."""
+    rows, matrices, counts = state.rows, state.matrices, state.counts
+    n, w, k, a = counts[ATOMS], rows[CURRENT], rows[KERNEL], rows[PROJECTION]
+    tolerance = rule.tolerance * (abs(beta) * math.sqrt(kxx) if rule.relative else 1.0)
+    first, spent = rule.background, 0.0
+    at = same_point(state.centers, first, n, x, k, kxx)
+    if at < 0 or rule.damping > 0.0:
+        multiply(matrices[INVERSE], n, k, a)
+    if rule.damping > 0.0:
+        held = _correct(rows, matrices, n, eta, 1.0 / state.numbers[SEEN])
+        counts[CAPPED] += held
+    if at >= 0:
+        w[at] += beta
+    elif beta != 0.0 and kxx > 0.0:
+        s = max(kxx * (1.0 + rule.jitter) - dot(k, a, n), kxx * rule.jitter)
+        cost = beta * beta * s
+        if rule.budget == SUBSPACE:
+            absorbed = n - first >= rule.size or s <= tolerance * kxx
+        else:
+            absorbed = cost <= tolerance * tolerance and _is_cheapest(rows, first, n, s, cost)
+        if absorbed:
+            add_multiple(w, beta, a, n)
+            spent = cost
+        else:
+            append(state.centers, rows, matrices, n, x, beta, counts[EVENTS])
+            extend_inverse(matrices[INVERSE], rows[DIAGONAL], n, a, s)
+            counts[ATOMS] += 1
+            counts[CHANGES] += 1
+            rows[LATE, n] = dot(a, rows[LATE], n)
+            for q in range(state.at_nodes.shape[1]):
+                state.at_nodes[n, q] = rows[BESIDE, q]
+    if rule.budget == PROJECTED:
+        spent = _prune(state, first, rule.size, spent, tolerance * tolerance)
+    state.numbers[SPENT] += math.sqrt(spent)
+    state.numbers[WORST] = max(state.numbers[WORST], math.sqrt(spent))
+
+
+@inner
+def _is_cheapest(rows, first, n, s, cost):
+    """Would every other atom cost more than the new one?"""
+    w, diagonal, a, cheaper = rows[CURRENT], rows[DIAGONAL], rows[PROJECTION], 0
+    factor = 1.0 / s
+    for i in range(first, n):
+        cheaper += w[i] * w[i] < cost * (diagonal[i] + a[i] * a[i] * factor)
+    return cheaper == 0
+
+
+@spliced
+def _prune(state, first, size, spent, most):
+    """Leave out the cheapest atoms while all that is left out, the result, stays within `most`."""
+    counts, w, diagonal = state.counts, state.rows[CURRENT], state.rows[DIAGONAL]
+    while True:
+        n, cheap = counts[ATOMS], 0
+        for i in range(first, n):
+            cheap += w[i] * w[i] <= (most - spent) * diagonal[i]
+        if cheap == 0 and n - first <= size:
+            break
+        j = first
+        for i in range(first, n):
+            if w[i] * w[i] * diagonal[j] < w[j] * w[j] * diagonal[i]:
+                j = i
+        spent += w[j] * w[j] / diagonal[j]
+        counts[EXCESS] += cheap == 0
+        project_out(state.rows, state.matrices, n, j)
+        delete(state.centers, state.rows, state.matrices, state.at_nodes, n, j)
+        counts[ATOMS] -= 1
+        counts[CHANGES] += 1
+    return spent
+
+
+@inner
+def _correct(rows, matrices, n, eta, share):
+    """From the step of first order to that of second order, on the atoms that are there.
+
+    γ = a - drift are the weights of -g. Their mean outer product G is kept, and η (C - I) γ added,
+    C = P (G + δP)⁻¹ as of the last refresh; held down where it would change f(x) more than e-fold,
+    which is returned.
+    """
+    gamma, out, G = rows[DIRECTION], rows[SCRATCH], matrices[SCATTER]
+    for i in range(n):
+        gamma[i] = rows[PROJECTION, i] - rows[DRIFT, i]
+    for i in range(n):
+        row, factor = G[i], share * gamma[i]
+        for j in range(n):
+            row[j] += factor * gamma[j] - share * row[j]
+    multiply(matrices[CORRECTION], n, gamma, out)
+    for i in range(n):
+        out[i] -= gamma[i]
+    change = eta * abs(dot(rows[KERNEL], out, n))
+    add_multiple(rows[CURRENT], eta / max(change, 1.0), out, n)
+    return change > 1.0

@@ -1,0 +1,122 @@
+"""Polygons in the plane, alone or several together; they need shapely."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from hplus._checks import Bools, Floats, Seed, as_points, check_count, check_random_state, shown
+from hplus._values import value
+from hplus.windows import geometry
+from hplus.windows.base import Bounds, Window
+
+
+@value
+class Planar(Window):
+    """What `Polygon` and `Polygons` share: everything follows from polygons that do not overlap."""
+
+    @abstractmethod
+    def polygons(self) -> tuple[Polygon, ...]:
+        """The polygons that W consists of."""
+
+    def rings(self) -> geometry.Rings:
+        """The rings around W, shape (n, 2), each with 1 for a border or -1 for a hole."""
+        borders = [(polygon.outer, 1) for polygon in self.polygons()]
+        return borders + [(hole, -1) for polygon in self.polygons() for hole in polygon.holes]
+
+    def common_rings(self, other: Planar) -> geometry.Rings:
+        """The rings around what lies in both windows."""
+        mine, others = ([part._shape for part in w.polygons()] for w in (self, other))
+        return self.rings() if self == other else geometry.common_rings(mine, others)
+
+    @property
+    def axis_units(self) -> tuple[str, ...]:
+        return (self.unit, self.unit)
+
+    @property
+    def volume(self) -> float:
+        return float(self._shape.area)
+
+    def bounds(self) -> Bounds:
+        outer = np.concatenate([polygon.outer for polygon in self.polygons()])
+        return outer.min(axis=0), outer.max(axis=0)
+
+    def box_bounds(self) -> None:
+        return None
+
+    def contains(self, X: Any) -> Bools:
+        return geometry.covers(self._shape, as_points("X", X, 2))
+
+    def quadrature(self, order: int) -> geometry.Rule:
+        return geometry.triangle_rule(self._triangles, check_count("order", order))
+
+    def sample(self, n: int, random_state: Seed = None) -> Floats:
+        rng = check_random_state(random_state)
+        return geometry.triangle_sample(self._triangles, check_count("n", n, least=0), rng)
+
+    @cached_property
+    def _shape(self) -> Any:
+        return geometry.build_shape([(part.outer, part.holes) for part in self.polygons()])
+
+    @cached_property
+    def _triangles(self) -> Floats:
+        return geometry.triangulate(self._shape)
+
+
+@final
+@value
+class Polygon(Planar):
+    """The region inside the ring `outer` and outside the rings `holes`; needs shapely.
+
+    A ring is an array of vertices, shape (n, 2), in either direction, closed or not.
+    """
+
+    outer: Floats
+    holes: tuple[Floats, ...] = ()
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        outer, holes = geometry.check_ring("outer", self.outer), geometry.check_holes(self.holes)
+        self._set(outer=outer, holes=holes)
+        self._check()
+
+    def polygons(self) -> tuple[Polygon, ...]:
+        return (self,)
+
+
+@final
+@value
+class Polygons(Planar):
+    """Several polygons that may touch but not overlap, for example a city with islands.
+
+    The unit is that of the parts, which must agree; `unit` is for parts that have none.
+
+    >>> island = Polygon([[6, 0], [7, 0], [7, 1]], unit="km")
+    >>> Polygons((Polygon([[0, 0], [5, 0], [5, 4], [0, 4]], unit="km"), island)).volume
+    20.5
+    """
+
+    parts: tuple[Polygon, ...]
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        if not isinstance(parts, tuple | list) or not all(isinstance(p, Polygon) for p in parts):
+            raise TypeError(f"parts must be a tuple of Polygons, got {shown(parts)}.")
+        if not parts:
+            raise ValueError("parts must contain at least one Polygon, got none.")
+        units = {str(unit) for unit in (self.unit, *(part.unit for part in parts)) if unit}
+        if len(units) > 1:
+            raise ValueError(
+                f"parts must share one unit, got {sorted(units)}: convert them to one."
+            )
+        unit = next((part.unit for part in parts if part.unit), self.unit)
+        self._set(parts=tuple(part.replace(unit=unit) for part in parts), unit=unit)
+        geometry.check_apart([part._shape for part in self.parts])
+        self._check()
+
+    def polygons(self) -> tuple[Polygon, ...]:
+        return self.parts
