@@ -171,6 +171,7 @@ SAME_THING_IN_ANOTHER_ROOM = {
     "base": "what the members of a room share",
     "intensity": "Intensity and StreamingIntensity",
     "regression": "regressors, fitted and streaming",
+    "separable": "SeparableIntensity, and the rate that it learns",
     "stream": "the command, and the study that it learns",
 }
 """Stems of files that may occur twice, and why."""

@@ -16,6 +16,7 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
+from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
 from hplus.studies.events import Reading, SplitEvents, read_events
@@ -236,7 +237,7 @@ def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
         return [tasks[0](), *(other.result() for other in others)]
 
 
-def _log_shapes(rate: Any, X: Floats) -> Floats:
+def _log_shapes(rate: Rate, X: Floats) -> Floats:
     """log(λ(x)|W|/∫λ) at each event, shape (n,)."""
     with np.errstate(divide="ignore"):
         logs = np.log(rate.predict(X))
