@@ -45,7 +45,7 @@ from hplus import (
 )
 from hplus.cli.commands import hplus
 from hplus.studies.frames import Frame
-from hplus.studies.quantities import QuantityStudy
+from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.spans import Clock
 from hplus.studies.streams import StreamStudy
 from hplus.studies.study import EventStudy

@@ -22,7 +22,8 @@ from _measure import finish, header, parser, row
 from lightgbm import LGBMRegressor
 from threadpoolctl import threadpool_limits
 
-from hplus.studies.quantities import QuantityStudy, poisson_deviance
+from hplus.studies.quantity_study import QuantityStudy
+from hplus.studies.validation import poisson_deviance
 
 BIKES = "season yr mnth hr holiday weekday workingday weathersit temp atemp hum windspeed"
 SPLITS = 60

@@ -8,8 +8,8 @@ from docutils import nodes
 from sphinx.util import logging
 
 import hplus
+import hplus.display
 import hplus.evaluation
-import hplus.plotting
 
 logger = logging.getLogger(__name__)
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -98,7 +98,7 @@ html_sidebars = {page: [] for page in WIDE}
 def check_api_page(app):
     """Warn of a public name that api.md does not list."""
     listed = set(re.findall(r"^   (\w+)$", Path(app.srcdir, "api.md").read_text(), re.MULTILINE))
-    for module in (hplus, hplus.evaluation, hplus.plotting):
+    for module in (hplus, hplus.evaluation, hplus.display):
         for name in sorted(set(module.__all__) - listed):
             logger.warning("%s.%s is public but not listed in api.md", module.__name__, name)
 

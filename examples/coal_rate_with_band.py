@@ -10,7 +10,7 @@ probability 90 %.
 import matplotlib.pyplot as plt
 
 from hplus import Intensity, Interval, datasets
-from hplus.plotting import IntensityCurveDisplay
+from hplus.display import IntensityCurveDisplay
 
 coal = datasets.coal()
 model = Intensity(coal.window).fit(coal.X)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hplus import Box, Intensity, Matern32, datasets
-from hplus.plotting import IntensityMapDisplay
+from hplus.display import IntensityMapDisplay
 
 shots = datasets.curry(season=2015)
 model = Intensity(shots.window, Matern32(8.0), penalty=0.5).fit(shots.X, exposure=79.0)

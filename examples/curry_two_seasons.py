@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hplus import Intensity, Interval, datasets
-from hplus.plotting import RateRatioDisplay
+from hplus.display import RateRatioDisplay
 
 
 def rate(season, games):

@@ -9,7 +9,7 @@ constant rate; the band shows how much the data leave open.
 import matplotlib.pyplot as plt
 
 from hplus import Intensity, Interval, datasets
-from hplus.plotting import IntensityCurveDisplay
+from hplus.display import IntensityCurveDisplay
 
 quakes = datasets.earthquakes()
 great = quakes.X[quakes.y >= 7.0]

@@ -9,8 +9,8 @@ a random half of the spikes and tested on the other half.
 import matplotlib.pyplot as plt
 
 from hplus import Intensity, datasets
+from hplus.display import IntensityCurveDisplay, ResidualDisplay
 from hplus.evaluation import check, thin
-from hplus.plotting import IntensityCurveDisplay, ResidualDisplay
 
 spikes = datasets.spikes()
 train, test = thin(spikes.X, 0.5, random_state=0)

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from hplus import Intensity, Matern32, Polygon, datasets
-from hplus.plotting import IntensityMapDisplay
+from hplus.display import IntensityMapDisplay
 
 
 def kilometres(lonlat):

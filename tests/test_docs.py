@@ -63,6 +63,13 @@ def test_relative_links_point_to_files_and_headings_that_exist(page):
     assert [link for link in relative if not leads_somewhere(page, link)] == []
 
 
+def test_the_files_that_contributing_names_exist():
+    named = re.findall(r"`([\w/]+\.py)`", (ROOT / "CONTRIBUTING.md").read_text())
+    folders = (ROOT / "src" / "hplus", ROOT, ROOT / "tests" / "kernels")
+    assert named
+    assert [name for name in named if not any((f / name).exists() for f in folders)] == []
+
+
 def test_a_link_to_a_missing_file_or_heading_is_found():
     page = ROOT / "README.md"
     assert leads_somewhere(page, "docs/guide.md#densities")

@@ -18,7 +18,7 @@ import importlib.abc, sys
 
 class Missing(importlib.abc.MetaPathFinder):
     names = {"click", "rich", "pyarrow", "matplotlib", "shapely", "river", "cvxpy", "pandas",
-             "polars", "lightgbm", "dask", "fastapi"}
+             "polars", "lightgbm", "dask", "fastapi", "jinja2"}
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:
@@ -32,10 +32,11 @@ import json
 import numpy as np
 import hplus
 from hplus import Gaussian, Intensity, Interval, KernelRegressor, Polygon, SoSRegressor, datasets
-from hplus.plotting import IntensityCurveDisplay
+from hplus.display import IntensityCurveDisplay
+from hplus.display.page import page_template
 from hplus.studies.frames import Frame
 from hplus.studies.streams import StreamStudy
-from hplus.tables.source import open_table
+from hplus.files.tables import open_table
 
 X = np.random.default_rng(0).random((40, 1))
 said = {}
@@ -58,6 +59,7 @@ for name in datasets.files() | datasets.OUTLINES:
 refused("shapely", lambda: Polygon([[0, 0], [1, 0], [1, 1]]))
 refused("matplotlib", lambda: IntensityCurveDisplay.from_estimator(rate))
 refused("pyarrow", lambda: open_table(sys.argv[2]))
+refused("jinja2", page_template)
 refused("pyarrow ", lambda: StreamStudy(Frame(("x",), Interval(0, 1))).take(b"x\\n0.5\\n"))
 refused("cvxpy", lambda: SoSRegressor(Gaussian(0.3), cone="paper").fit(X, X[:, 0]))
 
@@ -75,6 +77,7 @@ EXTRAS = {
     "shapely": "geo",
     "matplotlib": "plot",
     "pyarrow": "cli",
+    "jinja2": "cli",
     "pyarrow ": "cli",
     "cvxpy": "sdp",
     "river": "river",
@@ -118,5 +121,5 @@ def test_data_and_the_parts_of_a_report_lie_inside_the_package():
     folder = Path(hplus.__file__).parent
     for name in ("data/coal.csv", "data/thefts.csv.gz", "data/nyc_boroughs.geojson"):
         assert (folder / name).stat().st_size > 0
-    for name in ("report/style.css", "report/script.js", "py.typed"):
+    for name in ("display/page.html.j2", "display/style.css", "display/script.js", "py.typed"):
         assert (folder / name).exists()

@@ -25,7 +25,7 @@ from hplus import (
     StreamingIntensity,
     datasets,
 )
-from hplus.plotting import IntensityCurveDisplay
+from hplus.display import IntensityCurveDisplay
 from hplus.studies.plans import plan
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import numpy as np
 from _pictures import BLUE, GREEN, GREY, ORANGE, RED, OnCourt, draw_on_court
 from experiments import LEVEL, Bands, Goodness, Shots, Simulated
 
-from hplus.plotting import IntensityCurveDisplay, ResidualDisplay
+from hplus.display import IntensityCurveDisplay, ResidualDisplay
 
 COLOURS = {"exp": BLUE, "square": ORANGE, "sos": GREEN, "KDE": GREY, "K2IE": RED}
 """One colour for each model, in every figure."""

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from hplus.streaming.steps import FixedStep as FixedStep
     from hplus.streaming.steps import InverseStep as InverseStep
     from hplus.streaming.steps import RootStep as RootStep
-    from hplus.studies.quantities import QuantityStudy as QuantityStudy
+    from hplus.studies.quantity_study import QuantityStudy as QuantityStudy
     from hplus.studies.streams import StreamStudy as StreamStudy
     from hplus.studies.study import EventStudy as EventStudy
     from hplus.windows import Box as Box
@@ -115,7 +115,7 @@ _MODULES = {
     "Polynomial": "hplus.kernels",
     "Quantile": "hplus.losses",
     "QuantilesRegressor": "hplus.estimators.intervals",
-    "QuantityStudy": "hplus.studies.quantities",
+    "QuantityStudy": "hplus.studies.quantity_study",
     "RandomFourier": "hplus.features",
     "RateRatio": "hplus.rates.ratio",
     "RationalQuadratic": "hplus.kernels",

@@ -188,7 +188,7 @@ def memory_limit() -> float:
     return 0.9 * min(limits)
 
 
-def check_random_state(seed: Any) -> np.random.RandomState:
+def check_random_state(seed: Seed) -> np.random.RandomState:
     """`seed` as a RandomState, as scikit-learn reads it: None, a whole number or a RandomState."""
     # here, since windows and kernels can do without scikit-learn, which takes a second to import
     from sklearn.utils import check_random_state as as_random_state

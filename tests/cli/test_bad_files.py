@@ -59,10 +59,10 @@ FILES = {
     "half of a gzip file": (gzip.compress(GOOD.encode() * 50)[:-40], PLANE, 3, "cannot be read"),
     "gzip in name only": (b"\x1f\x8bnonsense", PLANE, 3, "cannot be read"),
     "a header of 10 MB": ("x" * 10_000_000, PLANE, 3, "longer than"),
-    "nothing but a line of 10 MB": ("x,y\n" + "1" * 10_000_000, PLANE, 3, "broken line"),
+    "nothing but a line of 10 MB": ("x,y\n" + "1" * 10_000_000, PLANE, 3, "longer than 1 MB"),
     "Parquet that is torn": (b"PAR1" + bytes(30), PLANE, 3, "cannot be read"),
-    "a JSON array": ("[1, 2]", PLANE, 3, "one JSON object a line"),
-    "JSON lines that are none": ('{"x": 1,\n"y": 2}', PLANE, 3, "one JSON object a line"),
+    "a JSON array": ("[1, 2]", PLANE, 3, "one JSON object per line"),
+    "JSON lines that are none": ('{"x": 1,\n"y": 2}', PLANE, 3, "one JSON object per line"),
     "JSON lines without the column": ('{"a": 1}\n', PLANE, 3, "'x' is not in"),
     "JSON lines of lists": ('{"x": [1], "y": 2}\n', PLANE, 3, "x is not a number"),
     "latitudes and longitudes swapped": (
@@ -73,9 +73,9 @@ FILES = {
         rows("583960,4507523", header="lon,lat"), CITY, 3, "not a longitude and a latitude"),
     "no times": (times("soon", "later"), TIME, 3, "when is not a time"),
     "American dates": (times("01/13/2026"), TIME, 3, "--time-format"),
-    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "got both"),
+    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "no offset,"),
     "small numbers as times": (times("3", "4"), TIME, 3, "--columns"),
-    "times of another year": (times("2020-01-01", "2020-02-01"), TIME, 3, "outside the time"),
+    "times of another year": (times("2020-01-01", "2020-02-01"), TIME, 3, "outside the obs"),
     "impossible dates": (times("2026-02-30", "2026-13-01"), TIME, 3, "when is not a time"),
 }  # fmt: skip
 
@@ -84,7 +84,14 @@ WORDS = {
     "a file that is not there": ("fit nowhere.csv --columns x,y", 3, "does not exist"),
     "a folder": ("fit . --columns x,y", 3, "is a folder"),
     "no column at all": ("fit good.csv", 2, "--columns"),
-    "no window": ("fit good.csv --columns x,y", 3, "--window 0,0,0.9,0.95"),
+    "no window": ("fit good.csv --columns x,y", 2, "--window 0,0,0.9,0.95"),
+    "no observation period": (
+        "fit stamps.csv --time when", 2, "Missing --from and --to: when events could have occurred "
+        "is never inferred. Your data span --from 2026-01-03T10:00:00 --to 2026-01-04T11:00:01"),
+    "neither a window nor a period": (
+        "fit calls.csv --columns x --time when --from 2026-01-01", 2, "Missing --window, --from "
+        "and --to: where and when events could have occurred is never inferred. Your data span "
+        "--window=-2,7 --from 2026-01-03 --to 2026-01-09"),
     "half a window": ("fit good.csv --columns x,y --window 0,1", 2, "4 numbers"),
     "a window of text": ("fit good.csv --columns x,y --window a,b", 2, "numbers"),
     "a window upside down": ("fit good.csv --columns x,y --window 1,1,0,0", 2, "low"),
@@ -96,11 +103,11 @@ WORDS = {
     "a cycle without times": ("fit good.csv --columns x --window 0,1 --cycle day", 2, "--time"),
     "an unknown cycle": ("fit good.csv --time x --cycle month", 2, "month"),
     "an exposure of nothing": ("fit good.csv --columns x --window 0,1 --exposure 0", 2, "positive"),
-    "an exposure of words": ("fit good.csv --columns x --window 0,1 --exposure long", 2, "such as"),
+    "an exposure of words": ("fit good.csv --columns x --window 0,1 --exposure long", 2, "like"),
     "an unknown zone": (
         "fit stamps.csv --time when --from 2026-01-01 --to 2026-02-01 --timezone Mars", 2, "Mars"),
     "time that ends before it begins": (
-        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "after it begins"),
+        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "must be later than"),
     "a date that is none": ("fit stamps.csv --time when --from soon --to 2026-01-01", 2, "--from"),
     "a share above one": ("fit good.csv --columns x,y --window 0,0,1,1 --holdout 3", 2, "holdout"),
     "no folder for the model": (
@@ -155,6 +162,7 @@ def bad(folder, kept):
         shutil.copy(file, folder)
     (folder / "good.csv").write_text(GOOD)
     (folder / "far.csv").write_text("x,y\n7,7\n8,8\n")
+    (folder / "calls.csv").write_text("when,x\n2026-01-03 10:00,-2\n2026-01-08 11:00,7\n")
     (folder / "stamps.csv").write_text("when\n2026-01-03 10:00\n2026-01-04 11:00\n")
     whole = (folder / "plane.hplus").read_bytes()
     (folder / "torn.hplus").write_bytes(whole[: len(whole) // 2])
@@ -235,7 +243,7 @@ def test_files_in_any_dress_give_the_same_events(name, folder, run, coarsely):
         )
     said = json.loads(found.stdout)
     assert said["events"] == 60
-    assert said["dropped"] == ({"broken line": 1} if "10 MB" in name else {})
+    assert said["dropped"] == ({"line longer than 1 MB": 1} if "10 MB" in name else {})
 
 
 def test_one_bad_cell_costs_one_row_and_is_said(folder, run):
@@ -253,8 +261,8 @@ def test_a_file_without_permission_is_refused(bad, run, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)
-    monkeypatch.setattr("hplus.tables.source.open", refuse, raising=False)
-    one_sentence(run(*PLANE.replace("bad", "good").split(), code=3), "no permission")
+    monkeypatch.setattr("hplus.files.feeds.open", refuse, raising=False)
+    one_sentence(run(*PLANE.replace("bad", "good").split(), code=3), "permission denied")
 
 
 @pytest.mark.parametrize("failing", ["_write", "_sync", "_rename"])

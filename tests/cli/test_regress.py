@@ -20,8 +20,8 @@ def sales(folder):
 def test_more_than_a_fifth_of_the_rows_dropped_is_refused_unless_it_is_allowed(sales, run):
     words = ["regress", "sales.csv", "--target", "sold", "-o", "sales.hplus"]
     said = " ".join(run(*words, code=3).stderr.split())
-    assert "30 of 100 rows of sales.csv cannot be used (30 no price), which is more than" in said
-    assert "--most-dropped 0.2: mend the file, name other --features" in said
+    assert "30 of 100 rows of sales.csv cannot be used (no price: 30), which is more than" in said
+    assert "--most-dropped 0.2: fix the file, choose other --features" in said
     assert not (sales / "sales.hplus").exists()
     assert "30 of 100 rows dropped: no price." in run(*words, "--most-dropped", 0.3).stderr
     assert "dropped" not in run(*words, "--features", "shop,code").stderr
@@ -31,7 +31,7 @@ def test_categories_and_codes_that_were_never_seen_are_said(sales, run):
     run("regress", "sales.csv", "--target", "sold", "--features", "shop,code", "-o", "m.hplus")
     (sales / "next.csv").write_text("shop,code\nnorth,3\nsouth,99\neast,5\neast,8\n")
     said = " ".join(run("predict", "m.hplus", "next.csv").stderr.split())
-    assert "2 of 4 rows have a shop unlike any that was learned from, such as 'east':" in said
-    assert "1 of 4 rows have a code unlike any that was learned from, such as 99.0:" in said
+    assert "2 of 4 rows have a shop unlike any in the fit, for example 'east':" in said
+    assert "1 of 4 rows have a code unlike any in the fit, for example 99.0:" in said
     (sales / "next.csv").write_text("shop,code\nnorth,3\nwest,6\n")
     assert run("predict", "m.hplus", "next.csv").stderr == ""

@@ -18,6 +18,8 @@ from hplus import Box, Interval, load
 from hplus.cli.commands import hplus
 from hplus.cli.live import BARS, SHADES, Picture, bars, picture
 from hplus.cli.stream import NO_END
+from hplus.files import feeds, lines
+from hplus.files.feeds import TableError
 from hplus.storage import files
 from hplus.storage.documents import pack
 from hplus.studies.frames import Frame
@@ -26,8 +28,6 @@ from hplus.studies.previews import Preview
 from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
-from hplus.tables import feeds, lines
-from hplus.tables.source import TableError
 
 LINE = Frame(("x",), Interval(0, 1))
 PLANE = Frame(("x", "y"), Box((0, 0), (1, 1)))
@@ -43,8 +43,9 @@ ODD = (
 REASONS = {
     "broken line": 3,
     "empty line": 1,
+    "not UTF-8 text": 1,
     "no x": 1,
-    "x is not a number": 2,
+    "x is not a number": 1,
     "outside the window": 1,
 }
 
@@ -125,6 +126,12 @@ def test_json_lines_are_the_same_events_as_csv():
     assert study.dropped_ == {"broken line": 2, "no x": 2, "x is not a number": 2}
 
 
+def test_numbers_with_two_readings_are_dropped_because_lines_are_read_alone():
+    study = StreamStudy(LINE).take(b"x;b\n0,5;2,25\n0,500;x\n1,234;1\n1;\n0.25;1,234\n")
+    assert study.events_ == 4
+    assert study.dropped_ == {"a number such as 1,234 can be read in two ways": 1}
+
+
 def test_times_mean_the_same_whatever_stands_beside_them():
     cells = ["2014-07-01 10:00", "never", "1404208800", "1404208800000", "20140702", ""]
     cells += ["03.07.2014 12:00", "2014-07-04T00:00:00+02:00", "7/5/2014", "2014-07-05T01"]
@@ -135,7 +142,7 @@ def test_times_mean_the_same_whatever_stands_beside_them():
     assert study.dropped_ == {
         "at is not a time": 2,
         "no at": 1,
-        "at is not without an offset, as the first": 3,
+        "at has an offset, unlike the first": 3,
     }
     last = 1404522000.0  # 2014-07-05T01
     assert study.latest_ == last
@@ -144,7 +151,7 @@ def test_times_mean_the_same_whatever_stands_beside_them():
 
 
 def test_a_line_that_is_too_long_is_dropped_and_not_held(monkeypatch):
-    monkeypatch.setattr(lines, "LONGEST", 40)
+    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 40)
     data = b"x\n0.5\n" + b"0" * 38 + b".1\n" + b"0" * 500 + b"\n0.25\n" + b"0" * 41
     study = one_byte_at_a_time(StreamStudy(LINE), data)
     assert study.dropped_ == {"line longer than 1 MB": 1}
@@ -208,7 +215,7 @@ def test_a_damaged_snapshot_falls_back_to_the_one_before(tmp_path, damage):
     flipped = good[:-100] + bytes([good[-100] ^ 1]) + good[-99:]
     newest.write_bytes({"torn": good[:-1], "flipped": flipped, "empty": b""}[damage])
     with Snapshots(tmp_path) as snapshots:
-        with pytest.warns(UserWarning, match=f"at byte {offset}, takes its place"):
+        with pytest.warns(UserWarning, match=f"at byte {offset}, is used instead"):
             kept = snapshots.newest()
         assert content(kept) == before
         snapshots.save(kept.take(data[offset:]))
@@ -236,10 +243,10 @@ def test_a_stream_goes_on_as_if_it_had_never_stopped(tmp_path, packed):
     told, said = run(path, "--state", state, "--every", "100")
     assert [line["events"] for line in told][:2] == [100, 200]
     assert told[-1]["offset"] == data[:5001].rindex(b"\n") + 1
-    assert "without an end" in said
+    assert "incomplete line" in said
     write(data)
     told, said = run(path, "--state", state, "--every", "100", "-o", tmp_path / "model.hplus")
-    assert "Going on" in said
+    assert "Resuming after" in said
     assert told[-1]["offset"] == len(data)
     with Snapshots(state) as snapshots:
         assert content(snapshots.newest()) == content(StreamStudy(PLANE, budget=20).take(data))
@@ -254,7 +261,7 @@ def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):
     assert "method spppot, not pmd" in _flat(run(path, "--state", state, "--method", "pmd", code=2))
     assert "forget none, not 5" in _flat(run(path, "--state", state, "--forget", "5", code=2))
     path.write_bytes(data[:500])
-    assert "bytes that were taken" in _flat(run(path, "--state", state, code=3))
+    assert "bytes that were read before" in _flat(run(path, "--state", state, code=3))
     path.write_bytes(b"y,x" + data[3:])
     assert "must begin with the header 'x,y'" in _flat(run(path, "--state", state, code=3))
     with Snapshots(state):
@@ -262,7 +269,7 @@ def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):
     for slot in SLOTS:
         (state / slot).write_bytes(b"nothing")
     assert "can be read" in _flat(run(path, "--state", state, code=4))
-    assert "Nothing is kept" in _flat(run(path))
+    assert "No snapshots are saved" in _flat(run(path))
 
 
 def _flat(found):
@@ -364,10 +371,10 @@ def test_the_loss_is_that_of_the_model_as_it_was_before_the_events(frame, method
     study = StreamStudy(frame, method).take(events(300))
     X = np.random.RandomState(1).rand(99, frame.window.dimension)
     preview = Preview(study.model_)
-    preview.hear(X)
+    preview.score_events(X)
     assert abs(preview.loss()) < 1e-12  # a constant rate, before the first look
-    preview.look()
-    preview.hear(X)
+    preview.update()
+    preview.score_events(X)
     np.testing.assert_allclose(preview.loss(), -study.model_.score(X), atol=0.03)
     assert np.isnan(preview.loss())
 
@@ -375,7 +382,7 @@ def test_the_loss_is_that_of_the_model_as_it_was_before_the_events(frame, method
 def test_a_terminal_shows_figures_and_a_map(capsys):
     study = StreamStudy(PLANE, budget=20).take(events(300))
     preview = Preview(study.model_)
-    preview.look()
+    preview.update()
     with Picture(safe=True) as view:
         view.tick(study)
         view.show(study, preview, -0.25)

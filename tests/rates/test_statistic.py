@@ -75,10 +75,10 @@ REFUSED = [
     (lambda: Statistic.of(Interval(0, 1), [[0.5]], [1.0, 2.0]), "1 events, got shape"),
     (lambda: Statistic.of(Interval(0, 1), [[0.5], [2.0]]), "got 1 of 2 points outside"),
     (lambda: Statistic.of(Interval(1e9, 1e9 + 1e-6), [[1e9]]), "window must be wide enough"),
-    (lambda: ONE + Statistic.of(Interval(0, 2), [[0.5]]), "must be of one window to be added"),
+    (lambda: ONE + Statistic.of(Interval(0, 2), [[0.5]]), "must share one window to be added"),
     (lambda: Statistic(Interval(0, 1), np.ones((5, 3)), 1), "counts must be at least 0"),
     (lambda: Statistic(Interval(0, 1), -ONE.counts, 1), "counts must be at least 0"),
-    (lambda: Intensity(Interval(0, 2)).fit(ONE), "of the same window"),
+    (lambda: Intensity(Interval(0, 2)).fit(ONE), "have the same window"),
 ]
 
 

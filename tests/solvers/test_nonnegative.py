@@ -242,7 +242,7 @@ def test_targets_below_zero_give_the_function_zero(loss, rng):
 
 def test_counts_out_of_reach_of_every_centre_are_refused(rng):
     risk = Risk(Poisson(), np.array([1.0, 2.0]), np.full(2, 0.5), 1e-3)
-    with pytest.raises(ValueError, match=r"got 0 at row 1: use more landmarks"):
+    with pytest.raises(ValueError, match=r"got 0 in row 1: use more landmarks"):
         solve_nonnegative(risk, np.array([[1.0], [0.0]]), np.ones((1, 1)))
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from hplus import EventStudy, Intensity, SeparableIntensity
 from hplus.evaluation import EdgeCorrectedKDE
-from hplus.studies.events import Events, read_events
+from hplus.files.tables import open_table
+from hplus.studies.events import SplitEvents, read_events
 from hplus.studies.plans import plan
-from hplus.tables.source import open_table
 
 MONDAY, TWICE = np.datetime64("2026-01-05T00:00:00", "ms"), 84.0
 """Of 10.5 days from a Monday on, the first 84 hours of the week are watched twice."""
@@ -59,8 +59,8 @@ def partly(request, tmp_path_factory):
 
 def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly):
     study, path = partly
-    window, held, events = study.frame.window, study.holdout_, Events(study.frame, 0.2, 0)
-    read_events(open_table(path), study.frame, events)
+    window, held, events = study.frame.window, study.holdout_, SplitEvents(study.frame, 0.2, 0)
+    read_events(open_table(path), study.frame, events.add)
     X, nodes, parts = events.unseen.X, midpoints(window), events.learned.parts
     if len(parts) == 1:
         rate = Intensity(window, random_state=0).fit(*parts, exposure=often)

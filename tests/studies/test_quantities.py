@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hplus import load, progress, save
-from hplus.studies import quantities
-from hplus.studies.columns import Part, learned_column
+from hplus.studies import validation
+from hplus.studies.encoding import ColumnPart, learned_column
 from hplus.studies.leaks import leaks
-from hplus.studies.quantities import QuantityStudy, poisson_deviance
-from hplus.studies.ratios import learned_ratios
-from hplus.studies.scales import evidence, learned_scales
+from hplus.studies.quantity_study import QuantityStudy
+from hplus.studies.ratio_intervals import learned_ratios
+from hplus.studies.relevance import evidence, learned_scales
+from hplus.studies.validation import poisson_deviance
 
 ANY_NUMBER = st.floats(-1e308, 1e308)
 ANY_DATE = st.integers(-(10**10), 10**11).map(lambda seconds: np.datetime64(seconds, "s"))
@@ -167,7 +168,7 @@ def test_ratios_of_few_rows_cover_as_often_as_they_say_on_average(rows):
 def test_the_gradient_of_the_evidence_is_that_of_its_values():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(20, 2)), rng.integers(0, 3, 20)])
-    parts = (Part(), Part(3.0), Part(labels=2))
+    parts = (ColumnPart(), ColumnPart(3.0), ColumnPart(labels=2))
     D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
     z, variances, theta = rng.normal(size=20), rng.gamma(3.0, size=20), 0.3 * rng.normal(size=8)
     gradient = evidence(theta, D, z, variances)[1]
@@ -176,7 +177,7 @@ def test_the_gradient_of_the_evidence_is_that_of_its_values():
         assert (up - down) / 2e-5 == pytest.approx(gradient[j], rel=1e-5, abs=1e-7)
 
 
-@pytest.mark.parametrize("part", [Part(), Part(2.5), Part(labels=3)])
+@pytest.mark.parametrize("part", [ColumnPart(), ColumnPart(2.5), ColumnPart(labels=3)])
 def test_kernels_of_parts_are_those_that_scales_are_learned_for(part):
     x = np.array([0.0, 1.0, 2.0, 3.0, 1.0])
     K = np.exp(-part.squared_distances(x) / (2.0 * 0.7**2))
@@ -191,7 +192,7 @@ def test_hours_go_round_and_a_trend_does_not():
     )
     unit = x[:, 0].std()
     periods = np.full(2, 24.0 / unit)
-    learned = learned_scales((Part(), Part()), periods, x / unit, rate, np.ones(150))
+    learned = learned_scales((ColumnPart(), ColumnPart()), periods, x / unit, rate, np.ones(150))
     assert [bool(part.period) for part in learned.parts] == [True, False]
 
 
@@ -212,7 +213,7 @@ def test_columns_that_tell_the_target_are_named():
     a, b, c = rng.gamma(2.0, 3.0, (3, 200))
     assert "'b' alone" in leaks(["a", "b"], np.column_stack([a, np.log(b)]), b)[0]
     (together,) = leaks(["a", "c", "b"], np.column_stack([a, c, b]), a + b)
-    assert "'a' and 'b' add up" in together
+    assert "'a' and 'b' together explain" in together
     assert leaks(["a", "b"], np.column_stack([a, b]), a + b + c) == []
 
 
@@ -224,7 +225,7 @@ def test_constant_columns_and_leaks_are_told_in_words():
             {"hour": columns["hour"], "same": np.ones(30), "copy": 2.0 * y}, y
         )
     assert [str(warning.message) for warning in told] == study.summary_["notes"]
-    assert "'same' is constant" in study.summary_["notes"][0]
+    assert "'same' is not used: it is constant" in study.summary_["notes"][0]
     assert "'copy' alone explains over 99.9 %" in study.summary_["notes"][1]
 
 
@@ -233,11 +234,11 @@ def test_constant_columns_and_leaks_are_told_in_words():
     [
         (
             {"y": -1.0},
-            "y must hold numbers that are of at least 0, got 2 that are not, the first -1",
+            "y must be at least 0 in every row, got 2 rows where it is not, the first -1",
         ),
         (
             {"y": np.nan},
-            "y must hold numbers that are finite, got 2 that are not, the first nan in",
+            "y must be finite in every row, got 2 rows where it is not, the first nan in",
         ),
         ({"hour": np.inf}, "column 'hour' must hold finite values, got 2 missing or infinite, the"),
         ({"exposure": 0.0}, "exposure must be above 0 in every row, got 0 in row 4"),
@@ -257,7 +258,7 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
     few = {name: column[:12] for name, column in columns.items()}
     with pytest.raises(ValueError, match="at least 20 rows, so that some can be held out, got 12"):
         QuantityStudy().fit(few, mean[:12])
-    with pytest.raises(ValueError, match="columns must hold one that is not constant"):
+    with pytest.raises(ValueError, match="columns must hold at least one that varies"):
         QuantityStudy().fit({"one": np.ones(30)}, mean)
     with pytest.raises(ValueError, match="above 0 in at least 2 rows, got 0"):
         QuantityStudy().fit(columns, np.zeros(30))
@@ -272,7 +273,7 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
 
 
 def test_a_fifth_with_all_that_is_above_zero_is_not_the_one_held_out(monkeypatch):
-    monkeypatch.setattr(quantities, "HELD_OUT", 10)  # a single fifth
+    monkeypatch.setattr(validation, "MIN_HELD_OUT", 10)  # a single fifth
     y = np.zeros(50)
     y[np.random.RandomState(3).permutation(50)[:2]] = 1.0
     study = QuantityStudy(random_state=3).fit({"x": np.arange(50.0)}, y)
@@ -304,7 +305,7 @@ def test_a_hook_hears_the_stages_and_can_stop_the_fit():
     with progress(lambda stage, done, total: stages.update({stage: done / total})):
         study.fit(columns, mean)
     assert list(stages) == [
-        "checking on rows held out", "shuffling columns", "learning from all rows",
+        "checking on held-out rows", "shuffling columns", "learning from all rows",
     ]  # fmt: skip
     assert set(stages.values()) == {1.0}
     before = study.predict(columns)

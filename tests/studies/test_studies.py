@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from hplus import EventStudy, Interval, load, save
-from hplus.studies.events import Sample, window_option
+from hplus.files import tables
+from hplus.files.feeds import TableError
+from hplus.studies.events import Sample
 from hplus.studies.expect import expect, grid_regions, time_asked, whole
 from hplus.studies.plans import plan
+from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
-from hplus.tables import source
-from hplus.tables.source import TableError
 from hplus.windows import Cycle, Polygons
 
 
@@ -68,7 +69,7 @@ def test_a_sample_is_bounded_and_fair():
 
 def test_the_window_that_is_proposed_holds_the_data():
     low, high = np.array([-74.2491, 40.4989]), np.array([-73.7004, 40.9129])
-    numbers = [float(part) for part in window_option(low, high).split()[1].split(",")]
+    numbers = window_around(low, high)
     assert (numbers[:2] <= low).all()
     assert (numbers[2:] >= high).all()
     assert np.subtract(numbers[2:], numbers[:2]) == pytest.approx(high - low, rel=0.1)
@@ -128,7 +129,7 @@ def test_two_jobs_give_the_same_as_one(study, calls, frame):
 
 
 def test_chunks_of_any_size_give_the_same_study(study, calls, frame, monkeypatch):
-    monkeypatch.setattr(source, "BLOCK", 2000)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 2000)
     again = EventStudy(frame).fit(str(calls))
     X = frame.window.sample(20, 0)
     np.testing.assert_allclose(again.model_.predict(X), study.model_.predict(X), rtol=1e-6)
@@ -167,20 +168,20 @@ def test_a_window_may_be_an_array(tmp_path):
     "words", [{"zone": "Nowhere/Land"}, {"form": "%Y"}, {"cycle": "day"}, {"end": "2026-01-01"}]
 )
 def test_words_about_times_need_a_column_of_times(calls, words):
-    with pytest.raises(ValueError, match="--timezone and --time-format need a column of times"):
+    with pytest.raises(ValueError, match="zone= and form= need a column of times"):
         plan(str(calls), ("x",), window=(0, 1), **words)
 
 
-def test_events_outside_the_time_watched_are_told_with_the_time_that_holds_them(calls):
+def test_events_outside_the_observation_period_are_told_with_the_time_that_holds_them(calls):
     late = plan(str(calls), time="when", start="2027-01-01", end="2027-02-01")
-    with pytest.raises(TableError, match="range is --from 2026-01-01 --to 2026-01-31"):
+    with pytest.raises(TableError, match="data span start='2026-01-01', end='2026-01-31'"):
         EventStudy(late).fit(str(calls))
 
 
 @pytest.mark.parametrize(
     ("exposure", "expected", "words"),
     [
-        (None, 600.0, "the time watched"),
+        (None, 600.0, "the observation period"),
         (Amount.parse("5"), 120.0, "one unit of exposure"),
         (Amount.parse("5 games"), 120.0, "one game"),
     ],
@@ -243,7 +244,7 @@ def test_regular_times_are_not_taken_as_rounded_to_hours(tmp_path):
 
 
 def test_a_cycle_must_be_watched_once():
-    with pytest.raises(ValueError, match="at least once"):
+    with pytest.raises(ValueError, match="must last at least a week"):
         Clock("t", 0.0, 86400.0, "week")
 
 

@@ -1,4 +1,4 @@
-"""Commands that ask a model: predict, expect, sample, check."""
+"""Commands that query a model: predict, expect, sample, check."""
 
 from __future__ import annotations
 
@@ -14,27 +14,41 @@ from hplus.cli.doors import (
 from hplus.cli.doors import (
     check_writable,
     json_option,
+    level_option,
     load_model,
     note,
     note_dropped,
     print_json,
     rows_as_csv,
+    rows_output_option,
+    seed_option,
     write_text,
 )
+from hplus.cli.options import amount_option, shape_option
 from hplus.cli.regress import predicted_quantities
-from hplus.cli.words import (
-    amount_option,
-    count,
-    count_row,
-    shape_option,
-    six_digits,
-)
+from hplus.cli.summary import count_row
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table, open_table
+from hplus.files.times import Zone
 from hplus.studies.spans import moment
-from hplus.tables.source import TableError, open_table
+from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.expect import Expected
+    from hplus.studies.ranges import Extent
     from hplus.studies.study import EventStudy
+
+
+start_option = click.option(
+    "--from", "start", metavar="DATE", help="Start (default: the end of the observation period)."
+)
+lasting_option = click.option(
+    "--for",
+    "lasting",
+    callback=amount_option,
+    metavar="AMOUNT",
+    help='How long, for example 7d or "10 games".',
+)
 
 
 @click.command(
@@ -46,36 +60,41 @@ Example:
 )
 @click.argument("model")
 @click.argument("points")
-@click.option("--level", default=0.9, show_default=True, help="Of the band.")
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@level_option
+@rows_output_option
 @json_option
 def predict(model: str, points: str, level: float, output: str | None, as_json: bool) -> None:
-    """The rate, or the quantity, at each row of POINTS: a CSV with it and with low and high.
+    """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
-    For a model of hplus fit these are bounds of the rate; for one of hplus regress, of the target.
-    Rows that are not in the window, or have bad cells, keep their place without an answer.
+    The result is a CSV with the columns low and high: bounds of the rate for a model of hplus fit,
+    of the target for a model of hplus regress. Rows outside the window or with invalid cells are
+    kept, without a prediction.
     """
     check_writable(output)
     study = load_model(model, "EventStudy", "QuantityStudy")
     answers = _predicted if type(study).__name__ == "EventStudy" else predicted_quantities
     table = open_table(points)
     rows = list(answers(study, table, level))
-    if table.broken:
-        note(f"{count(table.broken)} broken lines are left out.")
+    if table.dropped:
+        note(f"{count(table.dropped.total())} broken lines were skipped.")
     lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
-        raise TableError(f"none of the {len(rows)} rows of {points} is one that the model knows.")
+        raise TableError(
+            f"none of the {len(rows)} rows of {points} lies inside the model's window."
+        )
     if lost:
         note(
-            f"{count(lost)} of {count(len(rows))} rows have no answer: outside the window, or bad."
+            f"{count(lost)} of {count(len(rows))} rows have no prediction: they lie outside the "
+            "window or have invalid cells."
         )
     write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
 
 
-def _predicted(study: EventStudy, table: Any, level: float) -> Iterator[dict[str, Any]]:
-    frame = study.frame.at_any_time()
+def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
+    frame, zone = study.frame.at_any_time(), Zone.NEITHER
     for chunk in table.chunks(frame.needed):
-        found = frame.points(chunk)
+        found = frame.points(chunk, zone)
+        zone = found.zone
         low, high = study.model_.predict_interval(found.X, level)
         rates = iter(zip(study.model_.predict(found.X), low, high, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
@@ -98,32 +117,28 @@ Examples:
 """
 )
 @click.argument("model")
-@click.option("--regions", metavar="FILE", help="GeoJSON file (or CSV of vertices) with polygons.")
-@click.option("--name-field", metavar="PROPERTY", help="Property with the names of the regions.")
-@click.option("--grid", callback=shape_option, metavar="20x20", help="Cells of the window instead.")
+@click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
+@click.option("--name-field", metavar="PROPERTY", help="Property that names the regions.")
 @click.option(
-    "--for",
-    "lasting",
-    callback=amount_option,
-    metavar="AMOUNT",
-    help=('How long, such as 7d or "10 games".'),
+    "--grid", callback=shape_option, metavar="20x20", help="Count in the cells of a grid instead."
 )
-@click.option("--from", "start", metavar="DATE", help="From when (default: when watching ended).")
-@click.option("--to", "end", metavar="DATE", help="Until when, instead of --for.")
-@click.option("--level", default=0.9, show_default=True, help="Chance that a count is within.")
+@lasting_option
+@start_option
+@click.option("--to", "end", metavar="DATE", help="End, instead of --for.")
+@level_option
 @click.option(
     "--format",
     "form",
     type=click.Choice(["csv", "json", "geojson"]),
-    help=("Default: what the output's name ends with, or a table for the terminal."),
+    help=("Output format (default: by the suffix of the output file, else CSV)."),
 )
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@rows_output_option
 @json_option
 def expect(model: str, regions: str | None, grid: Any, output: str | None, **options: Any) -> None:
-    """How many events to expect in regions or cells, with an interval that includes chance.
+    """Expected counts of events in regions or grid cells, with prediction intervals.
 
-    Counts of parts add up to the count of the whole. A model with a cycle looks ahead: --for 7d is
-    the coming week. Otherwise counts are for one unit of exposure, or for what --for says.
+    Counts of parts add up to the count of the whole. A model with a cycle forecasts: --for 7d is
+    the coming week. Otherwise counts are for one unit of exposure, or for the exposure in --for.
     """
     from hplus.studies.expect import expect as expected_counts
     from hplus.studies.expect import grid_regions, named_regions, time_asked, whole
@@ -142,7 +157,7 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if grid:
         found = [part for part in found if part.expected > 0.0]
     form = "json" if options["as_json"] else options["form"] or _form(output)
-    note(f"Counts for {time.words}, in all {sum(part.expected for part in found):.6g} expected.")
+    note(f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}.")
     write_text(output, _counts(found, form, options["level"]))
 
 
@@ -158,7 +173,7 @@ def _counts(found: list[Expected], form: str, level: float) -> str:
     if form == "json":
         return json_text({"level": level, "regions": rows}) + "\n"
     if any(part.region.geometry is None for part in found):
-        raise click.UsageError("GeoJSON needs regions or a grid of two columns.")
+        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
     features = [
         {"type": "Feature", "properties": row, "geometry": part.region.geometry}
         for row, part in zip(rows, found, strict=True)
@@ -175,14 +190,14 @@ Examples:
 """
 )
 @click.argument("model")
-@click.option("--paths", default=1, show_default=True, help="How many patterns.")
-@click.option("--for", "lasting", callback=amount_option, metavar="AMOUNT", help="How long.")
-@click.option("--from", "start", metavar="DATE", help="From when (default: when watching ended).")
-@click.option("--seed", "random_state", type=int, default=0, show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="Where the rows go (default: the terminal).")
+@click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
+@lasting_option
+@start_option
+@seed_option
+@rows_output_option
 @json_option
 def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
-    """Events that could happen: random patterns with the rate of the model, for simulators."""
+    """Simulate events: random patterns with the rate of the model."""
     from hplus.studies.draws import draw
 
     check_writable(output)
@@ -210,14 +225,13 @@ Example:
 @click.argument("events")
 @json_option
 def check(model: str, events: str, as_json: bool) -> None:
-    """Does the model fit the EVENTS of a file? Best asked with events that it has not seen."""
+    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
     from hplus.evaluation import check as check_rate
-    from hplus.studies.events import Events, read_events
+    from hplus.studies.events import sampled
 
     study = load_model(model, "EventStudy")
-    kept = Events(study.frame, 0.0, seed=0)
-    reading = read_events(open_table(events), study.frame.at_any_time(), kept)
-    found = check_rate(study.model_, kept.known.X, exposure=_exposure(study, events))
+    X, reading, extent = sampled(events, study.frame.at_any_time())
+    found = check_rate(study.model_, X, exposure=_exposure(study, extent))
     if as_json:
         print_json({
             "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
@@ -227,26 +241,24 @@ def check(model: str, events: str, as_json: bool) -> None:
         })  # fmt: skip
         return
     note_dropped(reading.dropped, reading.rows)
-    if len(kept.known.X) < reading.kept:
-        note(f"{count(len(kept.known.X))} of them are checked, drawn at random.")
+    if len(X) < reading.kept:
+        note(f"A random sample of {count(len(X))} events is checked.")
     if Path(events).name == Path(study.reading_.file).name:
-        note("These look like the events of the fit, which say little about it.")
+        note("These look like the events that were fitted, which say little about the fit.")
         if study.holdout_ is not None:
-            note(f"On those held out of it: {str(study.holdout_.check).splitlines()[0]}")
+            note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))
 
 
-def _exposure(study: EventStudy, events: str) -> Any:
-    """How often each hour of a cycle was watched: as for the fit, if events are of that time."""
-    from hplus.studies.events import placed
-
+def _exposure(study: EventStudy, extent: Extent) -> Any:
+    """The exposure of each hour of a cycle: as in the fit, if events are of the same period."""
     clock = study.frame.clock
-    if clock is not None and clock.cycle:
-        parts = placed(open_table(events), study.frame)
-        if any(part.dropped["outside the time watched"] for part in parts):
-            note(
-                f"Some events are not from the time of the fit: every hour of the {clock.cycle} is "
-                "taken to have been watched equally often."
-            )
-            return 1.0
-    return study.exposure_over_window
+    if clock is None or not clock.cycle:
+        return study.exposure_over_window
+    if clock.start <= extent.low[-1] and extent.high[-1] < clock.end:
+        return study.exposure_over_window
+    note(
+        f"Some events are not from the period of the fit: every hour of the {clock.cycle} is given "
+        "the same exposure."
+    )
+    return 1.0

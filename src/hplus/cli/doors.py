@@ -1,4 +1,4 @@
-"""What all commands share: errors in one sentence with an exit code, options, output, progress."""
+"""What all commands share: errors as one sentence and an exit code, options, output, progress."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from rich.table import Table as RichTable
 
 from hplus import load
 from hplus._progress import progress
+from hplus.cli.arguments import as_options
+from hplus.files.feeds import TableError
 from hplus.storage.files import replace_file
-from hplus.tables.source import TableError
 
 MAKERS = {
     "EventStudy": "hplus fit",
@@ -30,7 +31,7 @@ MAKERS = {
 """The command that makes a model of each kind."""
 
 talk = Console(stderr=True, highlight=False, soft_wrap=True)
-"""Where people read what goes on; results go to the standard output."""
+"""For messages; results go to the standard output."""
 
 
 class Refusal(click.ClickException):
@@ -46,7 +47,7 @@ class Refusal(click.ClickException):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Errors of the library as refusals."""
+    """Errors of the library as refusals, which name options."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -56,11 +57,11 @@ def refusals() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise click.exceptions.Exit(0) from None
     except KeyboardInterrupt:
-        raise Refusal("interrupted; nothing was written by half.", 130) from None
+        raise Refusal("interrupted; no partial file was left behind.", 130) from None
     except Exception as error:
         if "HPLUS_DEBUG" in os.environ:
             raise
-        raise Refusal(_sentence(error), _code(error)) from error
+        raise Refusal(as_options(_sentence(error)), _code(error)) from error
 
 
 def _code(error: BaseException) -> int:
@@ -79,13 +80,13 @@ def _code(error: BaseException) -> int:
 def _sentence(error: BaseException) -> str:
     said = str(error).strip()
     if isinstance(error, MemoryError) and not said:
-        return "there is not enough memory: read fewer rows or ask for a coarser grid."
+        return "not enough memory: read fewer rows or ask for a coarser grid."
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or 'a file'} cannot be written: {error.strerror.lower()}."
     if _code(error) == 1:
         return (
-            f"this is a fault in hplus ({type(error).__name__}: {said[:200]}): please report it; "
-            "HPLUS_DEBUG=1 shows where it happened."
+            f"this is a bug in hplus ({type(error).__name__}: {said[:200]}): please report it, "
+            "with the output of HPLUS_DEBUG=1."
         )
     return said
 
@@ -93,12 +94,12 @@ def _sentence(error: BaseException) -> str:
 @contextmanager
 def spoken_warnings() -> Iterator[None]:
     """Warnings as one line each, once."""
-    said = set()
+    shown = set()
 
-    def show(message: Any, *_: Any) -> None:
-        if str(message) not in said:
-            said.add(str(message))
-            talk.print(f"[yellow]Note:[/] {_escaped(str(message))}")
+    def show(message: Warning | str, *_: Any) -> None:
+        if str(message) not in shown:
+            shown.add(str(message))
+            talk.print(f"[yellow]Note:[/] {_escaped(as_options(str(message)))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -113,31 +114,45 @@ def _escaped(text: str) -> str:
 
 
 def note(text: str) -> None:
-    """A line for people, beside the results."""
+    """Print a message, apart from the results."""
     talk.print(_escaped(text))
 
 
 def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> None:
-    """How many were of no use, and why."""
+    """Print how many rows were dropped, and why."""
     for reason, lost in dropped.items():
         note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
 
 
+rows_output_option = click.option(
+    "-o", "--output", metavar="FILE", help="File to write (default: the standard output)."
+)
+model_output_option = click.option(
+    "-o", "--output", metavar="FILE", help="Model file to write, for example model.hplus."
+)
+seed_option = click.option(
+    "--seed", "random_state", type=int, default=0, show_default=True, help="Random seed."
+)
+level_option = click.option(
+    "--level", default=0.9, show_default=True, help="Confidence level of intervals."
+)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json`: one JSON document on the standard output instead of words."""
+    """`--json`: one JSON document on the standard output instead of text."""
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document instead of words."
+        "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
     )(command)
 
 
 def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--most-dropped`: how much of a file may be of no use."""
+    """`--most-dropped`: the share of rows that may be dropped."""
     return click.option(
         "--most-dropped",
         type=click.FloatRange(0, 1),
         default=0.2,
         show_default=True,
-        help="Share of the rows that may be unusable.",
+        help="Largest share of rows that may be unusable.",
     )(command)
 
 
@@ -168,7 +183,7 @@ def load_model(path: str, *kinds: str) -> Any:
 
 
 def check_writable(path: str | None) -> None:
-    """Refuse before long work what could not be written after it."""
+    """Fail before a long computation if its result could not be written."""
     if path is None:
         return
     folder = Path(path).resolve().parent
@@ -177,11 +192,11 @@ def check_writable(path: str | None) -> None:
     if not folder.is_dir():
         raise Refusal(f"{path} cannot be written: the folder {folder} does not exist.", 5)
     if not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK)):
-        raise Refusal(f"{path} cannot be written: you have no permission.", 5)
+        raise Refusal(f"{path} cannot be written: permission denied.", 5)
 
 
 def write_text(path: str | None, text: str) -> None:
-    """Text into a file, all of it or nothing, or onto the standard output."""
+    """Write text to a file, all of it or nothing, or to the standard output."""
     if path is None:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -190,7 +205,7 @@ def write_text(path: str | None, text: str) -> None:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
-    """Rows of equal keys as CSV; `names` are its columns if there may be no row."""
+    """Rows with equal keys as CSV; `names` are its columns if there may be no row."""
     out = io.StringIO()
     writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -199,13 +214,13 @@ def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) ->
 
 
 def print_json(document: Any) -> None:
-    """A document on the standard output; what JSON cannot say is null."""
+    """Print a document; what JSON cannot express is null."""
     sys.stdout.write(as_json(document) + "\n")
     sys.stdout.flush()
 
 
 def as_json(document: Any, indent: int | None = 2) -> str:
-    """A document as text of JSON; NaN and infinities are null."""
+    """A document as JSON; NaN and infinities are null."""
     return json.dumps(_plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
 
 
@@ -222,7 +237,7 @@ def _plain(part: Any) -> Any:
 
 
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
-    """A short table of names and what they are, on the standard output."""
+    """Print a short table of names and values."""
     table = RichTable(show_header=False, box=None, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
@@ -236,7 +251,7 @@ def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
 
 @contextmanager
 def progress_bar(quiet: bool = False) -> Iterator[None]:
-    """A bar for each stage of a fit, where somebody is looking."""
+    """A bar for each stage of a fit, on a terminal."""
     if quiet or not talk.is_terminal:
         yield
         return

@@ -12,22 +12,19 @@ from hplus import save
 from hplus.cli.doors import (
     check_writable,
     json_option,
+    model_output_option,
     most_dropped_option,
     note,
     note_dropped,
     print_json,
     print_pairs,
     progress_bar,
+    seed_option,
 )
-from hplus.cli.words import (
-    amount_option,
-    count,
-    facts,
-    made_with,
-    names_option,
-    numbers_option,
-    window_words,
-)
+from hplus.cli.options import amount_option, names_option, numbers_option
+from hplus.cli.summary import facts, fit_table, made_with
+from hplus.files.tables import open_table
+from hplus.wording import count
 
 if TYPE_CHECKING:
     from hplus.studies.study import EventStudy
@@ -43,27 +40,27 @@ Examples:
 
 
 def frame_options(command: Any) -> Any:
-    """The options that say which columns are what, and where events could be seen."""
+    """The options that say which columns to use, and where events could occur."""
     options = [
         click.option("--columns", callback=names_option, default="", metavar="A,B", help=(
-            "Columns with coordinates, one to three; lon and lat become kilometres.")),
+            "One to three columns with coordinates; lon and lat are converted to kilometres.")),
         click.option("--lonlat", callback=names_option, default="", metavar="LON,LAT", help=(
-            "Two columns that are a longitude and a latitude, whatever they are called.")),
-        click.option("--plain", is_flag=True, help="Take lon and lat as plain numbers."),
+            "Two columns with longitude and latitude, whatever their names.")),
+        click.option("--plain", is_flag=True, help="Treat lon and lat as plain numbers."),
         click.option("--window", callback=numbers_option, metavar="LOW,...,HIGH,...", help=(
-            "Where events could be seen: the lowest corner, then the highest.")),
+            "Where events could occur: the lowest corner, then the highest.")),
         click.option("--within", metavar="FILE", help=(
-            "GeoJSON file, or CSV of vertices, with the polygons in which events could be seen.")),
-        click.option("--unit", default="", help="Unit of the columns, such as m."),
-        click.option("--time", metavar="COLUMN", help="Column with dates or times."),
-        click.option("--from", "start", metavar="DATE", help="When watching began."),
-        click.option("--to", "end", metavar="DATE", help="When watching ended."),
+            "GeoJSON file, or CSV of vertices: the polygons in which events could occur.")),
+        click.option("--unit", default="", help="Unit of the columns, for example m."),
+        click.option("--time", metavar="COLUMN", help="Column of dates or times."),
+        click.option("--from", "start", metavar="DATE", help="Start of the observation period."),
+        click.option("--to", "end", metavar="DATE", help="End of the observation period."),
         click.option("--cycle", type=click.Choice(["day", "week"]), help=(
-            "Times are hours of the day or week: the coming ones can then be asked for.")),
+            "Fold times into hours of the day or week, which makes forecasts possible.")),
         click.option("--timezone", "zone", default="UTC", metavar="ZONE", help=(
-            "Clock for times with an offset, such as Europe/Paris. Others stay as they are.")),
+            "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
-            'For times that are not ISO 8601, such as "%m/%d/%Y %H:%M".')),
+            'Format of times that are not ISO 8601, for example "%m/%d/%Y %H:%M".')),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -77,53 +74,55 @@ def frame_options(command: Any) -> Any:
     "--exposure",
     callback=amount_option,
     metavar="AMOUNT",
-    help=('How long or how often the window was watched, such as 365d or "82 games".'),
+    help=('How long or how often events were observed, for example 365d or "82 games".'),
 )
 @click.option(
     "--holdout",
     type=click.FloatRange(0, 0.9),
     default=0.2,
     show_default=True,
-    help=("Share of the events held out to see how well they are predicted; 0 for none."),
+    help=("Share of events held out to measure how well they are predicted; 0 for none."),
 )
 @most_dropped_option
-@click.option("--jobs", type=click.IntRange(-1), default=-1, help="Cores to use; all by default.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of all that is random.")
-@click.option("-o", "--output", metavar="FILE", help="Where the model goes, such as model.hplus.")
+@click.option(
+    "--jobs", "n_jobs", type=click.IntRange(-1), default=-1, help="CPU cores to use (default: all)."
+)
+@seed_option
+@model_output_option
 @json_option
 def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  # fmt: skip
-    """Learn how often events happen and where, from a FILE with one event a row.
+    """Learn how often events happen and where, from a FILE with one event per row.
 
-    CSV (gz too), Parquet and JSON lines are read in chunks, so a file may be larger than memory.
-    The window is never guessed: without one, the command says which one the data would fit in.
+    CSV (also compressed), Parquet and JSON lines are read in chunks, so a file may be larger than
+    memory; - is the standard input. The window is never inferred: without one, the command says
+    what the data span.
     """
     from hplus.studies.plans import plan
     from hplus.studies.study import EventStudy
 
     began = perf_counter()
     check_writable(output)
-    if file == "-":
-        raise click.UsageError("A fit reads its file more than once: for a pipe, use hplus stream.")
-    frame = plan(file, **plan_words(options))
+    table = open_table(file)
+    frame = plan(table, **plan_arguments(options))
     study = EventStudy(
         frame,
         options["exposure"],
         options["holdout"],
         options["most_dropped"],
-        options["seed"],
-        options["jobs"],
+        options["random_state"],
+        options["n_jobs"],
     )
     with progress_bar(as_json):
-        study.fit(file)
-    study.made_with_ = made_with(began, options["seed"])
+        study.fit(table)
+    study.made_with_ = made_with(began, options["random_state"])
     found = facts(study)
     if output:
         save(study, output, summary=found)
-    _tell(study, found, output, as_json)
+    _tell(study, found, file, output, as_json)
 
 
-def plan_words(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `plan` among those of a command."""
+def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of `plan` among the options of a command."""
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")
     lonlat = True if options["lonlat"] else False if options["plain"] else None
@@ -135,14 +134,16 @@ def plan_words(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(study: EventStudy, found: dict[str, Any], output: str | None, as_json: bool) -> None:
+def _tell(
+    study: EventStudy, found: dict[str, Any], file: str, output: str | None, as_json: bool
+) -> None:
     if as_json:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", window_words(found))
+    print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(found))
     if output is None:
-        note("Nothing was saved: name a file with -o model.hplus to ask it later.")
+        note("The model was not saved: give -o model.hplus to use it later.")
     else:
-        words = shlex.join(["hplus", "report", output, study.reading_.file])
-        note(f"Saved {output}. Next: {words}")
+        events = [file] if file != "-" else []
+        note(f"Saved {output}. Next: {shlex.join(['hplus', 'report', output, *events])}")

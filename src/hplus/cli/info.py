@@ -8,8 +8,9 @@ import click
 
 from hplus.cli.doors import json_option, load_model, model_file, print_json, print_pairs
 from hplus.cli.regress import quantity_words
-from hplus.cli.words import count, window_words
+from hplus.cli.summary import fit_table
 from hplus.storage.models import read_record
+from hplus.wording import count
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -40,7 +41,7 @@ def info(model: str, as_json: bool) -> None:
 def _summary(model: BaseEstimator) -> dict[str, Any]:
     """The facts of a model whose file has no summary: saved in Python, or by an older version."""
     from hplus.cli.live import summary
-    from hplus.cli.words import facts
+    from hplus.cli.summary import facts
     from hplus.studies.streams import StreamStudy
     from hplus.studies.study import EventStudy
 
@@ -52,7 +53,7 @@ def _summary(model: BaseEstimator) -> dict[str, Any]:
 def _words(kind: str, found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
     """The facts of a model as a short table for people."""
     if kind == "EventStudy":
-        return window_words(found)
+        return fit_table(found)
     if kind == "QuantityStudy":
         return quantity_words(found, made_with)
     return {name: _said(what) for name, what in found.items()}

@@ -1,4 +1,4 @@
-"""What people and programs see of a stream: JSON, words, or a picture that moves."""
+"""The output of a running stream: JSON, sentences, or a live picture."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from rich.text import Text
 
 from hplus._checks import Floats
 from hplus.cli.doors import as_json as json_text
-from hplus.cli.words import count, place_words, short
 from hplus.studies.previews import Preview
 from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy
+from hplus.wording import count, rounded, window_words
 
 BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
-COLUMNS, ROWS, LONGEST = 30, 10, 60
-"""Characters of a map, and of a line of bars."""
+MAP_COLUMNS, MAP_ROWS, MAX_BARS = 30, 10, 60
+"""Size of a map, and of a line of bars, in characters."""
 
 REFRESH = 0.25
 """Seconds from one picture to the next."""
 
 
 class View(AbstractContextManager["View"]):
-    """Says what a stream has come to: abstract."""
+    """Shows the state of a stream: abstract."""
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
-        """A snapshot was taken."""
+        """A snapshot was saved."""
         raise NotImplementedError
 
     def tick(self, study: StreamStudy) -> None:
@@ -45,14 +45,14 @@ class View(AbstractContextManager["View"]):
 
 
 def view_of(as_json: bool, *, safe: bool) -> View:
-    """JSON if it was asked for, a picture for a terminal, else words; is a snapshot on disk?"""
+    """JSON if asked for, a picture on a terminal, else sentences; `safe` if snapshots are saved."""
     if as_json:
         return Objects()
     return Picture(safe) if sys.stdout.isatty() else Words(safe)
 
 
 def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
-    """What a stream has come to, as plain data."""
+    """The state of a stream, as plain data."""
     return {
         "offset": study.offset_,
         "lines": study.lines_,
@@ -65,7 +65,7 @@ def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
 
 
 def summary(study: StreamStudy) -> dict[str, Any]:
-    """What a study of a stream holds, for the record."""
+    """What a study of a stream holds, as plain data."""
     clock = study.frame.clock
     known = {
         "kind": "StreamStudy",
@@ -73,7 +73,7 @@ def summary(study: StreamStudy) -> dict[str, Any]:
         "lines": study.lines_,
         "offset": study.offset_,
         "dropped": study.dropped_,
-        "window": place_words(study.frame.window),
+        "window": window_words(study.frame.window),
         "watched": str(study.watched) if study.watched.unit else None,
         "since": None if clock is None else moment(clock.start),
         "rate": rate_words(study),
@@ -84,7 +84,7 @@ def summary(study: StreamStudy) -> dict[str, Any]:
 
 
 class Objects(View):
-    """A JSON object a line."""
+    """A JSON object per line."""
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         sys.stdout.write(json_text(facts(study, loss), None) + "\n")
@@ -92,10 +92,10 @@ class Objects(View):
 
 
 class Words(View):
-    """A sentence a line."""
+    """A sentence per line."""
 
     def __init__(self, safe: bool) -> None:
-        self._end = "safe up to byte" if safe else "read up to byte"
+        self._end = "saved up to byte" if safe else "read up to byte"
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         said = [f"{count(study.events_)} events", f"{count(sum(study.dropped_.values()))} dropped",
@@ -107,19 +107,19 @@ class Words(View):
 
 
 def rate_words(study: StreamStudy) -> str:
-    """ "12.5 a week"."""
+    """A rate with its unit, for example "12.5 per week"."""
     unit = study.watched.unit
-    return short(study.rate) + (f" a {unit}" if unit else "")
+    return rounded(study.rate) + (f" per {unit}" if unit else "")
 
 
 class Picture(View):
-    """A panel on the terminal: figures, how they went, and where the rate is high."""
+    """A panel on the terminal: figures, their course, and where the rate is high."""
 
     def __init__(self, safe: bool) -> None:
         self._safe, self._console = safe, Console(highlight=False)
         self._live = Live(console=self._console, auto_refresh=False)
-        self._speeds: deque[float] = deque(maxlen=LONGEST)
-        self._losses: deque[float] = deque(maxlen=LONGEST)
+        self._speeds: deque[float] = deque(maxlen=MAX_BARS)
+        self._losses: deque[float] = deque(maxlen=MAX_BARS)
         self._last, self._map, self._offset = (monotonic(), -1), Text(""), 0
 
     def __enter__(self) -> Self:
@@ -148,18 +148,18 @@ class Picture(View):
         speeds, losses = list(self._speeds), list(self._losses)
         speed = float(np.mean(speeds[-8:])) if speeds else 0.0
         pairs = {
-            "events": f"{count(study.events_)}, {count(speed)} a second",
+            "events": f"{count(study.events_)}, {count(speed)} per second",
             "rate": rate_words(study),
             "atoms": count(study.atoms),
             "loss": f"{losses[-1]:.4f}" if losses else "",
             "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",
-            "safe on disk" if self._safe else "read": f"{count(self._offset)} bytes",
+            "saved" if self._safe else "read": f"{count(self._offset)} bytes",
         }
         table = Grid.grid(padding=(0, 2))
         for name, said in pairs.items():
             table.add_row(Text(name, style="dim"), Text(said))
-        table.add_row(Text("a second", style="dim"), Text(bars(np.array(speeds[-COLUMNS:]))))
-        table.add_row(Text("loss", style="dim"), Text(bars(np.array(losses[-COLUMNS:]))))
+        table.add_row(Text("per second", style="dim"), Text(bars(np.array(speeds[-MAP_COLUMNS:]))))
+        table.add_row(Text("loss", style="dim"), Text(bars(np.array(losses[-MAP_COLUMNS:]))))
         if study.frame.window.dimension == 1:
             inside: Any = Group(table, self._map)
         else:
@@ -172,9 +172,9 @@ class Picture(View):
 def picture(shape: Floats) -> list[str]:
     """A rate at the nodes of a grid in characters: bars on an axis, else shades on a map."""
     if shape.ndim == 1:
-        return [bars(shape[_places(len(shape), LONGEST)])]
+        return [bars(shape[_places(len(shape), MAX_BARS)])]
     plane = shape if shape.ndim == 2 else np.nan_to_num(shape).mean(axis=2)
-    across, up = _places(plane.shape[0], COLUMNS), _places(plane.shape[1], ROWS)
+    across, up = _places(plane.shape[0], MAP_COLUMNS), _places(plane.shape[1], MAP_ROWS)
     cells = np.nan_to_num(plane[np.ix_(across, up[::-1])].T)
     steps = np.sqrt(cells / max(cells.max(), 1e-300)) * (len(SHADES) - 1)
     return ["".join(SHADES[round(step)] for step in row) for row in steps]

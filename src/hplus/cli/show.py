@@ -29,7 +29,7 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     The page needs no network. With EVENTS, for example the file that was fitted, they are drawn on
     the map.
     """
-    from hplus.report import write_report
+    from hplus.display.page import write_report
     from hplus.studies.events import sample_events
 
     check_writable(output)

@@ -1,4 +1,4 @@
-"""hplus stream: learn from lines as they come, keep what was learned, and go on from there."""
+"""hplus stream: learn from lines as they arrive, save what was learned, and resume."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ import click
 
 from hplus import save
 from hplus.cli.doors import Refusal, check_writable, note, note_dropped
-from hplus.cli.fit import frame_options, plan_words
+from hplus.cli.fit import frame_options, plan_arguments
 from hplus.cli.live import View, summary, view_of
-from hplus.cli.words import amount_option, count, made_with
+from hplus.cli.options import amount_option
+from hplus.cli.summary import made_with
+from hplus.files.feeds import Feed
+from hplus.files.lines import Lines
+from hplus.files.tables import Table, open_table, start_table
 from hplus.streaming.methods import METHODS
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import DamagedError, Snapshots, differences
-from hplus.studies.streams import AT_ONCE, StreamStudy
-from hplus.tables.feeds import Feed
-from hplus.tables.lines import Lines, start_table
-from hplus.tables.source import Table, open_table
+from hplus.studies.streams import MAX_LINES, StreamStudy
+from hplus.wording import count
 
 NO_END = "2100-01-01"
-"""Until when times that go round a cycle are watched, if nobody says."""
+"""The end of the observation period of a cycle, by default."""
 
-FEWEST = 20
-"""Lines that are read at once at the least, if so many events are wanted."""
+MIN_LINES = 20
+"""Lines that are read at once, at least, if this many events are wanted."""
 
 EXAMPLE = """
 \b
@@ -39,9 +41,9 @@ Examples:
       --time at --from 2026-01-01 --cycle week --forget 8w --state calls.state --json
 
 \b
-All lines before the offset that was printed last are safe in --state, whatever happens to the
-process or the machine: the same command goes on from there, with the same result bit for bit as if
-it had never stopped. A pipe has to send the same bytes again, unless --live says that they are new.
+All lines before the offset printed last are saved in --state, whatever happens to the process or
+the machine: the same command resumes from there, and the result is the same bit for bit as if it
+had never stopped. A pipe has to send the same bytes again, unless --live says that they are new.
 """
 
 
@@ -49,42 +51,48 @@ it had never stopped. A pipe has to send the same bytes again, unless --live say
 @click.argument("file")
 @frame_options
 @click.option("--method", type=click.Choice(list(METHODS)), default="spppot", show_default=True,
-              help="How it learns; refit is the most accurate.")  # fmt: skip
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="Atoms that are kept at most.")
+              help="Learning method; refit is the most accurate.")  # fmt: skip
+@click.option(
+    "--budget", type=click.IntRange(1), metavar="N", help="Largest number of kernel atoms."
+)
 @click.option("--forget", callback=amount_option, metavar="AMOUNT", help=(
-    "What was seen counts half after so many events or, with --cycle, after a time such as 8w."
+    "Half-life of events: a number of events or, with --cycle, a time such as 8w."
 ))  # fmt: skip
 @click.option("--exposure", callback=amount_option, metavar="AMOUNT", help=(
-    'What all lines together stand for, such as "82 games"; --cycle knows by itself.'
+    'Exposure of all lines together, for example "82 games"; not with --cycle.'
 ))  # fmt: skip
-@click.option("--state", metavar="DIR", help="Folder in which what was learned is kept safe.")
+@click.option(
+    "--state", metavar="DIR", help="Folder for snapshots, from which a stream can resume."
+)
 @click.option("--every", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
-              help="Events from one snapshot to the next.")  # fmt: skip
+              help="Events between snapshots.")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.0, min_open=True), default=5.0,
-              show_default=True, help="Most seconds from a line to its snapshot.")  # fmt: skip
-@click.option("--follow", is_flag=True, help="Wait for what is added to the file, as tail -f does.")
-@click.option("--live", is_flag=True, help="What a pipe sends is new, also after a stop.")
-@click.option("-o", "--output", metavar="FILE", help="Where the model goes in the end.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON object a line, not words.")
+              show_default=True, help="Longest wait for a snapshot, in seconds.")  # fmt: skip
+@click.option("--follow", is_flag=True, help="Wait for lines added to the file, like tail -f.")
+@click.option("--live", is_flag=True, help="The pipe sends only new lines, also after a restart.")
+@click.option("-o", "--output", metavar="FILE", help="Model file to write at the end.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object per line instead of text."
+)
 def stream(file: str, output: str | None, state: str | None, as_json: bool, **options: Any) -> None:
-    """Learn how often events happen from lines of CSV or JSON as they come, in bounded memory.
+    """Learn how often events happen from lines of CSV or JSON as they arrive, in bounded memory.
 
     FILE may be - for a pipe. Lines that cannot be used are counted and never stop the stream; the
-    last line is taken once it has an end.
+    last line is read once it is complete.
     """
     began = perf_counter()
     check_writable(output)
     if options["live"] and file != "-":
-        raise click.UsageError("--live is for a pipe: name - as the file.")
+        raise click.UsageError("--live is for a pipe: give - as the file.")
     with ExitStack() as stack:
         snapshots = stack.enter_context(Snapshots(state)) if state else None
         feed = Feed(file, options["follow"])
         stack.callback(feed.close)
         study = _study(feed, snapshots, options)
         if snapshots is None:
-            note("Nothing is kept: name a folder with --state to be able to go on after a stop.")
+            note("No snapshots are saved: give --state FOLDER to be able to resume.")
         view = stack.enter_context(view_of(as_json, safe=state is not None))
-        run = Run(study, feed, snapshots, view, options["every"], options["seconds"])
+        run = StreamRun(study, feed, snapshots, view, options["every"], options["seconds"])
         with stop_signals() as stopped:
             run.go(stopped)
             interrupted = stopped()
@@ -95,12 +103,12 @@ def stream(file: str, output: str | None, state: str | None, as_json: bool, **op
 
 
 def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> StreamStudy:
-    """The study that is asked for, as far as it has come."""
+    """The study to continue, or a new one."""
     try:
         kept = None if snapshots is None else snapshots.newest()
     except DamagedError as error:
-        raise Refusal(f"{error} Name another --state to begin anew.", 4) from error
-    words = plan_words(options)
+        raise Refusal(f"{error} Give another --state to start again.", 4) from error
+    words = plan_arguments(options)
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
     frame = plan(_table(feed, kept if options["live"] else None), **words)
@@ -108,7 +116,7 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
         frame, options["method"], options["budget"], options["forget"], options["exposure"]
     ).begin()
     if frame.clock is not None and not frame.clock.cycle and options["method"] != "refit":
-        note("Events that come in order of time are best learned with --method refit.")
+        note("For events in order of time, --method refit is the most accurate.")
     if kept is None or snapshots is None:
         return asked
     if differ := differences(kept, asked):
@@ -120,12 +128,12 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     kept.exposure = asked.exposure
     if not options["live"]:
         feed.skip(kept.offset_, kept.header_)
-    note(f"Going on after {count(kept.events_)} events, at byte {kept.offset_}.")
+    note(f"Resuming after {count(kept.events_)} events, at byte {kept.offset_}.")
     return kept
 
 
 def _table(feed: Feed, kept: StreamStudy | None) -> Table:
-    """What is known of the input before it is taken: its columns and, of a file, all of it."""
+    """The input before it is read: its columns and first lines or, of a file, all of it."""
     if not feed.is_pipe:
         return open_table(feed.path)
     if kept is None:
@@ -133,8 +141,8 @@ def _table(feed: Feed, kept: StreamStudy | None) -> Table:
     return kept.table()
 
 
-class Run:
-    """A stream at work: lines are learned, snapshots taken, and then people told."""
+class StreamRun:
+    """A running stream: lines are learned, snapshots saved, and then shown."""
 
     def __init__(
         self,
@@ -148,16 +156,16 @@ class Run:
         self.study, self.feed, self.snapshots, self.view = study, feed, snapshots, view
         self.every, self.seconds = every, seconds
         self.lines, self.preview = Lines(), Preview(study.model_)
-        self.preview.look()
+        self.preview.update()
         self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
 
     def go(self, stopped: Callable[[], bool]) -> None:
-        """Take all that comes, until the end or until somebody wants to stop."""
+        """Read all lines, until the end or until told to stop."""
         while not stopped():
             data = self.feed.read()
             self.lines.add(data or b"")
             while not stopped() and (block := self.lines.next(self._most())) is not None:
-                self.study.learn(block, self.preview.hear)
+                self.study.learn(block, self.preview.score_events)
                 self.view.tick(self.study)
                 self._snapshot_if_due()
             if data == b"":
@@ -167,11 +175,11 @@ class Run:
         self._snapshot()
 
     def _most(self) -> int:
-        """Lines to take at once: up to the next snapshot, but not line by line if some are bad."""
+        """Lines to read at once: up to the next snapshot, but not line by line if some are bad."""
         if not self.study.kind_:
             return 1  # the header
         due = self._events + self.every - self.study.events_
-        return min(max(due, FEWEST), self.every, AT_ONCE)
+        return min(max(due, MIN_LINES), self.every, MAX_LINES)
 
     def _snapshot_if_due(self) -> None:
         if self._offset == self.study.offset_:
@@ -182,21 +190,21 @@ class Run:
             self._snapshot()
 
     def _snapshot(self) -> None:
-        """What was learned goes to disk, and only then are people told so."""
+        """Save what was learned, and only then show it."""
         study = self.study
         if study.offset_ == self._offset:
             return
         if self.snapshots is not None:
             self.snapshots.save(study)
         loss = self.preview.loss()
-        self.preview.look()
+        self.preview.update()
         self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
         self.view.show(study, self.preview, loss)
 
 
 @contextmanager
 def stop_signals() -> Iterator[Callable[[], bool]]:
-    """SIGINT and SIGTERM as a wish to stop, which can be asked for; a second one does not wait."""
+    """SIGINT and SIGTERM as a request to stop, which can be polled; a second one does not wait."""
     asked: list[int] = []
 
     def ask(number: int, _: Any) -> None:
@@ -212,10 +220,12 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _end(study: StreamStudy, run: Run, output: str | None) -> None:
+def _end(study: StreamStudy, run: StreamRun, output: str | None) -> None:
     note_dropped(study.dropped_, study.lines_, "lines")
     if run.lines.waiting:
-        note(f"The last {count(run.lines.waiting)} bytes are a line without an end: not taken.")
+        note(
+            f"The last {count(run.lines.waiting)} bytes are an incomplete line, which was not read."
+        )
     if output is not None:
         save(study, output, summary=summary(study))
         note(f"Saved {output}.")

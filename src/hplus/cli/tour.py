@@ -9,13 +9,14 @@ import numpy as np
 
 from hplus import datasets, save
 from hplus.cli.doors import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
-from hplus.cli.words import count, count_row, facts, made_with
-from hplus.report import write_report
+from hplus.cli.summary import count_row, facts, made_with
+from hplus.display.page import write_report
 from hplus.studies.events import sample_events
 from hplus.studies.expect import Expected, expect, named_regions, time_asked
 from hplus.studies.plans import plan
 from hplus.studies.spans import Amount
 from hplus.studies.study import EventStudy
+from hplus.wording import count
 
 COURT = (-25.0, -5.25, 25.0, 41.75)
 """The offensive half of the court, in feet from the hoop."""

@@ -149,7 +149,7 @@ class Intensity(RateEstimator):
         return learn_mixture(level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
-        """How many times as high this rate is as another one of the same window: a `RateRatio`."""
+        """The ratio of this rate to another one of the same window: a `RateRatio`."""
         if not isinstance(other, Intensity):
             return NotImplemented
         for rate in (self, other):

@@ -32,7 +32,7 @@ class RateEstimator(Estimator):
         return self.rate_.interval(X, check_fraction("level", level))
 
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
-        """E∫λ over the part of a region in the window, or of each of several, in an exposure E."""
+        """E∫λ over the part of a region in the window, or each of several, for an exposure E."""
         E = check_positive("exposure", exposure)
         check_fitted(self)
         return E * over_regions(self.window, regions, self.rate_.integral)
@@ -42,7 +42,7 @@ class RateEstimator(Estimator):
     ) -> tuple[Any, Any]:
         """Bounds (low, high) that hold the count of a region with probability `level`.
 
-        The count that so much more exposure would give: its own chance is included.
+        The count of new events in that exposure: the chance of counts is included.
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
         E = check_positive("exposure", exposure)
@@ -69,7 +69,7 @@ class RateEstimator(Estimator):
         return float(logs.sum() - E * self.rate_.integral())
 
     def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
-        """Patterns of events that the rate gives in one unit of exposure, (n_i, d) each."""
+        """Random patterns of events for one unit of exposure, (n_i, d) each."""
         check_fitted(self)
         rng = check_random_state(random_state)
         total, function = self.rate_.integral(), self.rate_.on_grid

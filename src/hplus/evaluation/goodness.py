@@ -39,6 +39,9 @@ from hplus.windows import Interval, Window
 SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
 
+QuadratCounts = int | Sequence[int] | None
+"""Quadrats on every axis or on each; None for as many as the events allow."""
+
 Exposure = ArrayLike | Callable[[Floats], ArrayLike]
 """A number, an array over the bounding box of the window, or a function of points."""
 
@@ -107,7 +110,7 @@ def check(
     X: Any,
     *,
     exposure: Exposure = 1.0,
-    quadrats: int | Sequence[int] | None = None,
+    quadrats: QuadratCounts = None,
     random_state: Seed = 0,
 ) -> Check:
     """Does a fitted rate fit the events X (n, d)? Four checks on a line, three in space.
@@ -181,7 +184,7 @@ def _exposures(
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
 
 
-def _shape(quadrats: int | Sequence[int] | None, count: float, dimension: int) -> tuple[int, ...]:
+def _shape(quadrats: QuadratCounts, count: float, dimension: int) -> tuple[int, ...]:
     """The number of quadrats on each axis, given or as large as the events allow."""
     if quadrats is None:
         return quadrat_shape(count, dimension)
@@ -205,7 +208,7 @@ def _rates(model: Rate, X: Floats) -> Floats:
 def _thinned(
     tiling: Tiling,
     seen: Predicted,
-    quadrats: int | Sequence[int] | None,
+    quadrats: QuadratCounts,
     rng: np.random.RandomState,
 ) -> Thinned:
     """The events that thinning keeps, in quadrats: fewer for fewer events, unless given."""

@@ -56,7 +56,7 @@ class EdgeCorrectedKDE(Estimator):
         λ at the nodes.
     """
 
-    def __init__(self, window: Window, bandwidth: Any = "auto") -> None:
+    def __init__(self, window: Window, bandwidth: float | Sequence[float] | str = "auto") -> None:
         self.window = window
         self.bandwidth = bandwidth
 
@@ -79,7 +79,7 @@ class EdgeCorrectedKDE(Estimator):
         X = self.window.require("X", check_points(self, X, reset=False))
         return self.grid_.interpolate(self.rates_, X)
 
-    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
+    def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
         """∫λ over each region within the window, shape (r,); a float for a single window."""
         self._check_fitted()
         if isinstance(regions, Window):

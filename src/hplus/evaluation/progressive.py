@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, as_floats, check_finite, shown
+
+RowLoss = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
+"""From targets and predictions to one number per row."""
 
 
 class Progress(NamedTuple):
@@ -28,9 +31,7 @@ class Progress(NamedTuple):
         return np.cumsum(self.losses) / np.arange(1, len(self.losses) + 1)
 
 
-def prequential(
-    model: Any, stream: Iterable[Any], loss: Callable[[Any, Any], Any] | None = None
-) -> Progress:
+def prequential(model: Any, stream: Iterable[Any], loss: RowLoss | None = None) -> Progress:
     """Progressive validation: a model predicts every chunk of a stream before it learns from it.
 
     Regressors and classifiers take pairs (X, y), rates take arrays X of events. Regressors and
@@ -72,7 +73,7 @@ def _rate_losses(model: Any, X: Any) -> Floats:
     return losses
 
 
-def _losses(model: Any, chunk: Any, loss: Callable[[Any, Any], Any] | None) -> Floats:
+def _losses(model: Any, chunk: Any, loss: RowLoss | None) -> Floats:
     X, y = chunk[0], np.asarray(chunk[1])
     if hasattr(model, "predict_then_learn"):
         predicted = model.predict_then_learn(X, y)

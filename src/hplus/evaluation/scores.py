@@ -22,8 +22,8 @@ class Rate(Protocol):
         """λ(X[i]), shape (n,)."""
         ...
 
-    def expected_count(self, regions: Window | Sequence[Window]) -> Any:
-        """∫λ over each region within the window, shape (r,); of a single window a float."""
+    def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
+        """∫λ over each region within the window, shape (r,); a float for a single window."""
         ...
 
     def score(self, X: Any) -> float:

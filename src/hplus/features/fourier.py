@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any, final
 
 import numpy as np
@@ -32,7 +31,6 @@ from hplus.kernels import (
     Scaled,
     Sum,
 )
-from hplus.kernels.leaf import Leaf
 from hplus.kernels.stationary import Stationary
 
 
@@ -100,84 +98,55 @@ class RandomFourier(Value):
         return FourierMap(_amplitude(kernel, X.shape[1]), W)
 
 
-@singledispatch
 def draw_frequencies(kernel: Kernel, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
     """Independent ω, shape (D, d), with k(x, z) = k(0, 0)·E[cos ω·(x - z)]."""
+    match kernel:
+        case Sum(left, right):
+            # a mixture, chosen row by row, so that rows stay independent of each other and of
+            # their position when a product adds the frequencies of two sums
+            W, V = (draw_frequencies(part, shape, rng) for part in (left, right))
+            a, b = (_amplitude(part, shape[1]) for part in (left, right))
+            return np.where(rng.uniform(size=(shape[0], 1)) < a / (a + b), W, V)
+        case Product(left, right):
+            return draw_frequencies(left, shape, rng) + draw_frequencies(right, shape, rng)
+        case Scaled(_, inner):
+            return draw_frequencies(inner, shape, rng)
+        case Constant():
+            return kernel.scatter(0.0, shape)
+        case Periodic():
+            # exp(-a(1 - cos θ)) = Σ_n e^-a I_n(a) cos nθ, a = 1/scale², and e^-a I_n(a) is the law
+            # of the difference of two Poisson variables with mean a/2
+            mean = 0.5 * (1.0 / kernel.scale**2)
+            harmonics = rng.poisson(mean, size=shape) - rng.poisson(mean, size=shape)
+            return harmonics * kernel.scatter(2.0 * np.pi / kernel.period, (shape[1],))
+        case Gaussian() | Laplace() | Matern32() | Matern52() | RationalQuadratic():
+            return _unscaled(kernel, shape, rng) * _rates(kernel, shape[1])
     raise ValueError(
         f"kernel must be continuous and stationary to have random Fourier features, got {kernel}: "
         f"use Nystroem."
     )
 
 
-@draw_frequencies.register
-def _(kernel: Sum, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    # a mixture, chosen row by row, so that rows stay independent of each other and of their
-    # position when a product adds the frequencies of two sums
-    left, right = (draw_frequencies(part, shape, rng) for part in (kernel.left, kernel.right))
-    a, b = (_amplitude(part, shape[1]) for part in (kernel.left, kernel.right))
-    return np.where(rng.uniform(size=(shape[0], 1)) < a / (a + b), left, right)
-
-
-@draw_frequencies.register
-def _(kernel: Product, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return draw_frequencies(kernel.left, shape, rng) + draw_frequencies(kernel.right, shape, rng)
-
-
-@draw_frequencies.register
-def _(kernel: Scaled, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return draw_frequencies(kernel.kernel, shape, rng)
-
-
-@draw_frequencies.register
-def _(kernel: Constant, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return np.zeros(shape) * _at_columns(kernel, shape[1], 1.0)
-
-
-@draw_frequencies.register
-def _(kernel: Gaussian, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return rng.normal(size=shape) * _rates(kernel, shape[1])
-
-
-@draw_frequencies.register
-def _(kernel: Laplace, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    return rng.standard_cauchy(size=shape) * _rates(kernel, shape[1])
-
-
-@draw_frequencies.register
-def _(kernel: Matern32 | Matern52, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    # Student's t with 2ν degrees of freedom: a normal vector over √(χ²/2ν)
-    freedom = 3.0 if isinstance(kernel, Matern32) else 5.0
-    chi2 = rng.chisquare(freedom, size=(shape[0], 1))
-    return rng.normal(size=shape) / np.sqrt(chi2 / freedom) * _rates(kernel, shape[1])
-
-
-@draw_frequencies.register
-def _(kernel: RationalQuadratic, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    # (1 + r²/2a)^-a = E exp(-τr²/2), τ ~ Gamma(a) with mean 1
-    a = kernel.mixture
-    tau = rng.gamma(a, 1.0 / a, size=(shape[0], 1))
-    return np.sqrt(tau) * rng.normal(size=shape) * _rates(kernel, shape[1])
-
-
-@draw_frequencies.register
-def _(kernel: Periodic, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
-    # exp(-a(1 - cos θ)) = Σ_n e^-a I_n(a) cos nθ, a = 1/scale², and e^-a I_n(a) is the law of
-    # the difference of two Poisson variables with mean a/2
-    a = 1.0 / kernel.scale**2
-    harmonics = rng.poisson(0.5 * a, size=shape) - rng.poisson(0.5 * a, size=shape)
-    return harmonics * _at_columns(kernel, shape[1], 2.0 * np.pi / kernel.period)
+def _unscaled(kernel: Stationary, shape: tuple[int, int], rng: np.random.RandomState) -> Floats:
+    """The frequencies of a kernel with scale 1."""
+    match kernel:
+        case Laplace():
+            return rng.standard_cauchy(size=shape)
+        case Matern32() | Matern52():
+            # Student's t with 2ν degrees of freedom: a normal vector over √(χ²/2ν)
+            freedom = 3.0 if isinstance(kernel, Matern32) else 5.0
+            chi2 = rng.chisquare(freedom, size=(shape[0], 1))
+            return rng.normal(size=shape) / np.sqrt(chi2 / freedom)
+        case RationalQuadratic(mixture=a):
+            # (1 + r²/2a)^-a = E exp(-τr²/2), τ ~ Gamma(a) with mean 1
+            tau = rng.gamma(a, 1.0 / a, size=(shape[0], 1))
+            return np.sqrt(tau) * rng.normal(size=shape)
+    return rng.normal(size=shape)
 
 
 def _rates(kernel: Stationary, dimension: int) -> Floats:
     """1/scale on each axis."""
-    return _at_columns(kernel, dimension, np.reciprocal(kernel.scales(len(kernel.axes(dimension)))))
-
-
-def _at_columns(kernel: Leaf, dimension: int, numbers: Floats | float) -> Floats:
-    """The numbers in the columns that the kernel sees, 0 elsewhere, shape (dimension,)."""
-    row = np.zeros(dimension)
-    row[list(kernel.axes(dimension))] = numbers
-    return row
+    return kernel.scatter(np.reciprocal(kernel.scales(len(kernel.axes(dimension)))), (dimension,))
 
 
 def _amplitude(kernel: Kernel, dimension: int) -> float:

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats, as_points, check_count, check_finite, shown
 from hplus._values import Value, value
@@ -90,7 +91,7 @@ class TensorGrid(Value):
         """All nodes, the last axis fastest, shape (G, d)."""
         return product_points(self.axes)
 
-    def bin(self, X: Any, weights: Any) -> Floats:
+    def bin(self, X: Any, weights: ArrayLike) -> Floats:
         """Σ_i weights[i] φ_g(X[i]) at each node g, array of `shape`; the adjoint of interpolate."""
         X, w = self._points(X), check_finite("weights", as_floats("weights", weights))
         if w.shape != (len(X),):
@@ -102,11 +103,11 @@ class TensorGrid(Value):
         hats.bin_weights(X, hats.read_only(w), self._lattice, out)
         return out.reshape(self.shape)
 
-    def interpolate(self, values: Any, X: Any) -> Floats:
+    def interpolate(self, values: ArrayLike, X: Any) -> Floats:
         """Σ_g values[g] φ_g(X[i]), shape (n,)."""
         return hats.interpolate(self._flat(values), self._points(X), self._lattice)
 
-    def slopes(self, values: Any, X: Any) -> Floats:
+    def slopes(self, values: ArrayLike, X: Any) -> Floats:
         """Σ_g values[g] ∇φ_g(X[i]), shape (n, d).
 
         On a line between two cells, those of the cell on the right; at the high end, on the left.
@@ -121,14 +122,14 @@ class TensorGrid(Value):
         """Every second node of each axis with an odd number of nodes above 3; other axes stay."""
         return self.replace(shape=tuple(map(_coarser, self.shape)))
 
-    def restrict(self, values: Any) -> Floats:
+    def restrict(self, values: ArrayLike) -> Floats:
         """Weights binned on this grid, as if binned on `coarser()`: the adjoint of prolong.
 
         A coarse hat is a sum of fine ones: φ_{i-1}/2 + φ_i + φ_{i+1}/2 on each axis.
         """
         return self._along_halved(restricted, self._values(values))
 
-    def prolong(self, values: Any) -> Floats:
+    def prolong(self, values: ArrayLike) -> Floats:
         """Values at the nodes of `coarser()`, interpolated to the nodes of this grid."""
         return self._along_halved(_prolong, self.coarser()._values(values))
 
@@ -153,10 +154,10 @@ class TensorGrid(Value):
             X[X[:, axis] >= self.high[axis], axis] = self.low[axis]
         return hats.read_only(X)
 
-    def _flat(self, values: Any) -> Floats:
+    def _flat(self, values: ArrayLike) -> Floats:
         return hats.read_only(self._values(values).ravel())
 
-    def _values(self, values: Any) -> Floats:
+    def _values(self, values: ArrayLike) -> Floats:
         out = check_finite("values", as_floats("values", values))
         if out.shape != self.shape:
             raise ValueError(

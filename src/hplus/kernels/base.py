@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -138,21 +138,26 @@ class Pair(Kernel):
     left: Kernel
     right: Kernel
 
+    operation: ClassVar[np.ufunc]
+    """What combines entries, and numbers of features."""
+
     def __post_init__(self) -> None:
         check_kernel("left", self.left)
         check_kernel("right", self.right)
 
-    @abstractmethod
-    def join(self, left: Floats, right: Floats) -> Floats:
-        """The combined entries, written over `left`."""
-
     @final
     def gram(self, X: Floats, Z: Floats) -> Floats:
-        return self.join(self.left.gram(X, Z), self.right.gram(X, Z))
+        K = self.left.gram(X, Z)
+        return self.operation(K, self.right.gram(X, Z), out=K)
 
     @final
     def diag(self, X: Floats) -> Floats:
-        return self.join(self.left.diag(X), self.right.diag(X))
+        return self.operation(self.left.diag(X), self.right.diag(X))
+
+    @final
+    def feature_count(self, dimension: int) -> int | None:
+        left, right = self.left.feature_count(dimension), self.right.feature_count(dimension)
+        return None if left is None or right is None else int(self.operation(left, right))
 
 
 @final
@@ -160,8 +165,7 @@ class Pair(Kernel):
 class Sum(Pair):
     """k = left + right; features are concatenated."""
 
-    def join(self, left: Floats, right: Floats) -> Floats:
-        return np.add(left, right, out=left)
+    operation = np.add
 
     def is_nonnegative(self) -> bool:
         return self.left.is_nonnegative() and self.right.is_nonnegative()
@@ -169,10 +173,6 @@ class Sum(Pair):
     def squared(self) -> Kernel:
         # (a + b)² = a² + 2ab + b²
         return self.left.squared() + 2.0 * (self.left * self.right) + self.right.squared()
-
-    def feature_count(self, dimension: int) -> int | None:
-        left, right = self.left.feature_count(dimension), self.right.feature_count(dimension)
-        return None if left is None or right is None else left + right
 
     def features(self, X: Floats) -> Floats:
         return np.hstack([self.left.features(X), self.right.features(X)])
@@ -187,8 +187,7 @@ class Sum(Pair):
 class Product(Pair):
     """k = left · right; features are the outer product."""
 
-    def join(self, left: Floats, right: Floats) -> Floats:
-        return np.multiply(left, right, out=left)
+    operation = np.multiply
 
     def is_nonnegative(self) -> bool:
         both = self.left.is_nonnegative() and self.right.is_nonnegative()
@@ -196,10 +195,6 @@ class Product(Pair):
 
     def squared(self) -> Kernel:
         return self.left.squared() * self.right.squared()
-
-    def feature_count(self, dimension: int) -> int | None:
-        left, right = self.left.feature_count(dimension), self.right.feature_count(dimension)
-        return None if left is None or right is None else left * right
 
     def features(self, X: Floats) -> Floats:
         left, right = self.left.features(X), self.right.features(X)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats, place, shown
 from hplus._values import value
@@ -17,7 +18,7 @@ from hplus.kernels.leaf import Leaf
 class Scalar(Leaf):
     """k = f(x)·f(z) for a real function f; `function` maps points (n, d) to numbers (n,)."""
 
-    function: Callable[[Floats], Any]
+    function: Callable[[Floats], ArrayLike]
 
     def check(self) -> None:
         _check_callable(self.function)
@@ -55,7 +56,7 @@ class Custom(Leaf):
     `nonnegative`, that it is never negative.
     """
 
-    function: Callable[[Floats, Floats], Any]
+    function: Callable[[Floats, Floats], ArrayLike]
     nonnegative: bool = False
 
     def check(self) -> None:

@@ -11,7 +11,7 @@ from numba import njit
 from hplus.kernels.stationary import MAX_EXPONENT
 
 # an instruction pushes a row of numbers, one per atom; changes the top row; or joins two rows
-SQUARED, CITYBLOCK, CHORD, DOT, EQUAL, TABLE, FILL = PUSHES = range(7)
+SQUARED_DIFFERENCE, CITYBLOCK, CHORD, DOT, EQUAL, TABLE, FILL = PUSHES = range(7)
 EXP, MATERN32, MATERN52, LOG1P, POWER, SCALE = range(7, 13)
 ADD, MULTIPLY = JOINS = range(13, 15)
 
@@ -57,7 +57,7 @@ def kernel_row(ops, params, centers, n, x, stack):
 @inner
 def _push(code, params, first, centers, c, x, out):
     """A new row from column c of the centers and the coordinate x of the point in that column."""
-    if code == SQUARED:
+    if code == SQUARED_DIFFERENCE:
         for i in range(len(out)):
             out[i] = ((centers[i, c] - x) * params[first]) ** 2
     elif code == CITYBLOCK:

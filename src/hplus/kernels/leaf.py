@@ -73,3 +73,9 @@ class Leaf(Kernel):
         axes = self.axes(X.shape[1])
         whole = axes == tuple(range(X.shape[1]))
         return X if whole else np.ascontiguousarray(X[:, list(axes)])
+
+    def scatter(self, numbers: Floats | float, shape: tuple[int, ...]) -> Floats:
+        """The numbers in the columns that the kernel sees, 0 elsewhere, array of `shape`."""
+        out = np.zeros(shape)
+        out[..., list(self.axes(shape[-1]))] = numbers
+        return out

@@ -7,13 +7,13 @@ Losses are frozen values, independent of kernels and data. All arguments are arr
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeGuard
 
 from hplus._checks import check_choice, shown
 from hplus.losses.base import Loss, PiecewiseLinear
 from hplus.losses.counts import Poisson, PoissonLog
 from hplus.losses.labels import Hinge, Logistic, Perceptron, SquaredHinge
-from hplus.losses.own import Own
+from hplus.losses.own import ConvexLoss, Own
 from hplus.losses.regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
 
 __all__ = [
@@ -54,7 +54,7 @@ LOSS_CLASSES: tuple[type[Loss], ...] = (*LOSSES.values(), Perceptron)
 """Every loss class."""
 
 
-def as_loss(loss: Any) -> Loss:
+def as_loss(loss: object) -> Loss:
     """A loss from its name, from a loss, or from an object with `value` and `slope`."""
     if isinstance(loss, Loss):
         return loss
@@ -72,5 +72,5 @@ def as_loss(loss: Any) -> Loss:
     )
 
 
-def _is_own(loss: Any) -> bool:
+def _is_own(loss: object) -> TypeGuard[ConvexLoss]:
     return callable(getattr(loss, "value", None)) and callable(getattr(loss, "slope", None))

@@ -30,7 +30,7 @@ MAX_RULE_DIFFERENCE = 1e-3
 MAX_ENVELOPE_VALUES = 2**22
 """Number of values of f that may be computed to build an envelope."""
 
-BOUND_MARGIN = 1.1
+ENVELOPE_MARGIN = 1.1
 """Ratio of the bound of f on a cell to its largest value at the nodes."""
 
 
@@ -114,7 +114,7 @@ def _envelope(values: Values, bounds: Bounds, counts: Ints) -> tuple[Envelope, f
             f"the integral of f over the window must be positive and finite to draw from f, got "
             f"{total:.6g}."
         )
-    envelope = Envelope(product_points(starts), sides, masses, BOUND_MARGIN * f.max(axis=1))
+    envelope = Envelope(product_points(starts), sides, masses, ENVELOPE_MARGIN * f.max(axis=1))
     return envelope, float(np.abs(masses - coarse).sum() / total)
 
 

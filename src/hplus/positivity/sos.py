@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import hplus.positivity.factors as factors
 import hplus.positivity.gaussian as gaussian
@@ -109,11 +111,11 @@ class SumOfSquares(Value):
         """f/α for a number α > 0."""
         return (1.0 / check_positive("the divisor of a sum of squares", number)) * self
 
-    def marginal(self, axes: Any) -> SumOfSquares:
+    def marginal(self, axes: int | Sequence[int]) -> SumOfSquares:
         """f integrated over all columns but `axes`, each over the whole line (Gaussian kernels)."""
         return _of(gaussian.marginal(self._gaussians(), self._axes(axes)))
 
-    def slice(self, axes: Any, values: Any) -> SumOfSquares:
+    def slice(self, axes: int | Sequence[int], values: ArrayLike) -> SumOfSquares:
         """f with the columns `axes` fixed at `values`, as a function of the other columns.
 
         For kernels that are products over columns. Divided by its integral, it is the conditional
@@ -162,7 +164,7 @@ class SumOfSquares(Value):
     def _points(self, X: Any) -> Floats:
         return check_finite("X", as_points("X", X, self.centers.shape[1]))
 
-    def _axes(self, axes: Any) -> tuple[int, ...]:
+    def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
         """Distinct columns of the centers."""
         columns, count = check_columns(axes), self.centers.shape[1]
         if columns is None or max(columns) >= count:

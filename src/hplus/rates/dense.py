@@ -17,7 +17,7 @@ from hplus.rates.modes import normalised
 MAX_DENSE_STEPS, LAST_LOG_STEP = 40, 1e-5
 """Newton steps at most, and the change of a log rate at which they end."""
 
-MAX_LOG_STEP = 2.0
+MAX_DENSE_LOG_STEP = 2.0
 """Largest change of a log rate in one step."""
 
 
@@ -74,7 +74,7 @@ def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
         Ka = K @ a
         dz = Ka + b - z
         largest = np.abs(dz).max()
-        z = z + dz * min(1.0, MAX_LOG_STEP / max(largest, MAX_LOG_STEP))
+        z = z + dz * min(1.0, MAX_DENSE_LOG_STEP / max(largest, MAX_DENSE_LOG_STEP))
         if largest < LAST_LOG_STEP:
             break
     z = normalised(z[None], s[None], nu[None])[0]

@@ -15,7 +15,7 @@ from hplus.rates.prior import Field, LogRates, SumOfFields
 from hplus.rates.search import shares
 from hplus.rates.torus import stacked
 
-SCALES, DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
+LINE_SCALES, LINE_DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
 """The lattice of priors: scales as shares of the line's length, and standard deviations."""
 
 LINE_SMOOTHNESS = (2.5, 4.5)
@@ -54,7 +54,7 @@ def average_on_line(level: Level, seed: int) -> Averaged | None:
         roughness = [field.deviation**2 / field.scales[0] for field in fields]
         weights = shares(found.log_evidence, MIN_DENSE_WEIGHT)
         wide = shares(BAND_TEMPER * found.log_evidence + np.log(roughness), MIN_DENSE_WEIGHT)
-        finest = [field.scales[0] <= 1.01 * SCALES[0] * side for field in fields]
+        finest = [field.scales[0] <= 1.01 * LINE_SCALES[0] * side for field in fields]
         if weights[finest].sum() > MAX_ROUGH_WEIGHT and level.total >= FEW_EVENTS:
             return None
         parts = [
@@ -75,8 +75,8 @@ def _lattice(side: float) -> list[Field]:
     return [
         Field(smoothness, (float(scale * side),), float(deviation))
         for smoothness in LINE_SMOOTHNESS
-        for scale in SCALES
-        for deviation in DEVIATIONS
+        for scale in LINE_SCALES
+        for deviation in LINE_DEVIATIONS
     ]
 
 

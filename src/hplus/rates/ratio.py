@@ -1,4 +1,4 @@
-"""How many times as high one rate is as another, and how sure that is."""
+"""The ratio of two rates of one window, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hplus.windows import Window
 class RateRatio:
     """The ratio λ_a(x)/λ_b(x) of two rates on one window, learned independently: `a / b`.
 
-    Both rates are per unit of their own exposure. Where `b` is 0, which only models by squares can
-    be, the ratio is infinite, or NaN if both are.
+    Both rates are per unit of their own exposure. Where `b` is 0, which happens only with models by
+    squares, the ratio is infinite, or NaN if `a` is 0 too.
 
     >>> import numpy as np
     >>> from hplus import Intensity, Interval
@@ -60,7 +60,7 @@ class RateRatio:
         return (low > 1.0) | (high < 1.0)
 
     def count_ratio(self, regions: Window | Sequence[Window]) -> Any:
-        """The ratio of the counts to expect in a region, or in each of several; NaN for 0/0."""
+        """The ratio of the expected counts of a region, or of each of several; NaN for 0/0."""
         a, b = (over_regions(self.window, regions, r.integral) for r in (self.above, self.below))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.divide(a, b)
@@ -71,7 +71,7 @@ class RateRatio:
     ) -> tuple[Any, Any]:
         """Bounds (low, high) that hold the ratio of expected counts with probability `level`.
 
-        From the ratios of all pairs of draws: of what is expected, without the chance of counts.
+        From the ratios of all pairs of draws of the expected counts, without the chance of counts.
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
 

@@ -20,7 +20,7 @@ PLENTY_OF_EVENTS = 100_000
 MIN_SCALE = 0.005
 """The smallest scale that is tried, as a share of the longest side."""
 
-PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
+KERNEL_PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 """Penalties that are compared for a kernel: its log rates vary with 1/√penalty."""
 
 MAX_MATRIX_NODES = {1: 1025, 2: 2500, 3: 2500}
@@ -107,7 +107,10 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
             if effort.again and len(levels) > 1:
                 tried = _judged_again(levels[-2], tried, criterion)
         case LearnPenalty(kernel, criterion):
-            judge, penalties = judge_of(level, criterion), each("learning penalties", PENALTIES)
+            judge, penalties = (
+                judge_of(level, criterion),
+                each("learning penalties", KERNEL_PENALTIES),
+            )
             tried = [judge(KernelPrior(kernel, float(penalty)), start) for penalty in penalties]
         case mixture:
             return [(weight, LogRates(prior, start)) for weight, prior in mixture]

@@ -54,15 +54,15 @@ MODULES = {
     "hplus.streaming.methods": ("PMD", "Refit", "SPPPOT", "SecondOrder"),
     "hplus.streaming.regression": ("StreamingRegressor",),
     "hplus.streaming.steps": ("FixedStep", "InverseStep", "RootStep"),
-    "hplus.studies.columns": ("Column",),
+    "hplus.studies.encoding": ("Column",),
     "hplus.studies.events": ("Reading",),
     "hplus.studies.frames": ("Frame",),
-    "hplus.studies.quantities": ("QuantityStudy",),
-    "hplus.studies.ratios": ("Ratios",),
+    "hplus.studies.quantity_study": ("QuantityStudy",),
+    "hplus.studies.ratio_intervals": ("Ratios",),
     "hplus.studies.spans": ("Amount", "Clock"),
     "hplus.studies.streams": ("StreamStudy",),
     "hplus.studies.study": ("EventStudy", "Holdout"),
-    "hplus.tables.places": ("EqualArea",),
+    "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
 

@@ -1,4 +1,4 @@
-"""Patterns of events that a study's rate gives, in the user's own columns and times."""
+"""Simulated events of a study, in the user's own columns and times."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hplus.studies.study import EventStudy
 
 
 class Pattern(NamedTuple):
-    """Events as numbers of the columns (n, c), and their times in seconds (n,) or None."""
+    """Simulated events: their columns (n, c), and their times in seconds (n,) or None."""
 
     columns: Floats
     seconds: Floats | None
@@ -26,21 +26,21 @@ def draw(
     start: str | None = None,
     random_state: Any = None,
 ) -> list[Pattern]:
-    """Patterns of one unit of exposure, of the time watched or, for a cycle, of a time to come."""
+    """Patterns for a unit of exposure, the observation period or, with a cycle, a future one."""
     rng, clock = check_random_state(random_state), study.frame.clock
     paths = check_count("paths", paths)
     if clock is not None and clock.cycle:
-        begin = clock.end if start is None else seconds_of("--from", start, clock.zone)
+        begin = clock.end if start is None else seconds_of("start", start, clock.zone)
         seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         return [_coming(study, begin, seconds, rng) for _ in range(paths)]
     if start is not None or (clock is not None and lasting is not None):
-        raise ValueError("a time to draw for needs a model of a cycle: fit with --cycle.")
+        raise ValueError("start= and lasting= need a model with a cycle: fit with cycle=.")
     exposure = 1.0 if clock is not None else time_asked(study, lasting).parts[0][1]
     return [_split(study, _points(study, exposure, rng)) for _ in range(paths)]
 
 
 def _points(study: EventStudy, exposure: float, rng: Any) -> Floats:
-    """Points of the window that an exposure gives."""
+    """Points of the window for some exposure."""
     rate = study.model_.rate_
     return rate.on_grid.sample(int(rng.poisson(exposure * rate.integral())), rng)
 
@@ -49,7 +49,7 @@ def _split(study: EventStudy, X: Floats) -> Pattern:
     frame = study.frame
     columns = frame.own(X)[:, : len(frame.columns)]
     if frame.clock is None:
-        # on a line in order, as simulators want them
+        # in order along a line, as simulators want them
         return Pattern(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
     seconds = frame.clock.start + X[:, -1] * SECONDS[frame.clock.unit]
     order = np.argsort(seconds)
@@ -57,7 +57,7 @@ def _split(study: EventStudy, X: Floats) -> Pattern:
 
 
 def _coming(study: EventStudy, begin: float, seconds: float, rng: Any) -> Pattern:
-    """Events of the cycles that a time touches, cut to it."""
+    """Events of the cycles that overlap a period, cut to it."""
     clock = study.frame.clock
     assert clock is not None
     period = CYCLES[clock.cycle]

@@ -1,32 +1,31 @@
-"""One pass over a file of events: what a fit, a comparison and a picture need of it."""
+"""One pass over the events of a file: binned and split for a fit, or a sample of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any, final
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, final
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table, open_table
+from hplus.files.times import Zone
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
 from hplus.studies.frames import Frame, Placed
-from hplus.studies.spans import SECONDS, moment
-from hplus.tables.cells import Zone
-from hplus.tables.source import Table, TableError, open_table
+from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.windows import Window
 
-MOST_KEPT = 200_000
-"""Events that are kept as they are, of each part; of more, some are drawn."""
+MAX_SAMPLE = 200_000
+"""Events that are kept one by one; of more, a random sample."""
 
 
-@storable
 @final
 @value
 class Reading(Value):
-    """What was read of a file: rows, those kept, and why others were dropped."""
+    """What was read of a file: its rows, those kept, and why others were dropped."""
 
     file: str
     rows: int
@@ -38,25 +37,30 @@ class Reading(Value):
         """Dropped rows, as a share of all."""
         return (self.rows - self.kept) / self.rows if self.rows else 0.0
 
-    def refuse_beyond(self, most: float, advice: str = "mend the file") -> None:
-        """Refuse a file of which more rows than this share were dropped."""
+    def check_dropped(self, most: float, advice: str = "fix the file") -> None:
+        """Refuse a file of which more than this share of the rows was dropped."""
         if self.share_dropped > most:
-            reasons = ", ".join(f"{n} {why}" for why, n in self.dropped.items())
             raise TableError(
                 f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "
-                f"({reasons}), which is more than --most-dropped {most:g}: {advice}, or if only "
-                "this part is wanted, say --most-dropped 1."
+                f"({_reasons(self.dropped)}), which is more than most_dropped={most:g}: {advice}, "
+                "or pass most_dropped=1 if the other rows are enough."
             )
 
 
-class Sample:
-    """A random sample of bounded size of events that come in chunks.
+TIME_ADVICE = (
+    "times must be ISO 8601 or seconds since 1970; others, such as 03/04/2026, need form=, and "
+    "plain numbers belong in columns="
+)
 
-    Events are kept while their random number lies below a threshold, which is halved whenever too
-    many are kept: every event has the same chance, wherever it stands in the file.
+
+class Sample:
+    """A random sample, of bounded size, of events that come in chunks.
+
+    An event is kept while its random number lies below a threshold, which is halved whenever too
+    many are kept: every event has the same chance, wherever it is in the file.
     """
 
-    def __init__(self, dimension: int, most: int = MOST_KEPT) -> None:
+    def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
         self.X, self._u = np.zeros((0, dimension)), np.zeros(0)
         self._most, self._threshold = most, 1.0
 
@@ -71,7 +75,7 @@ class Sample:
 
 
 def factors(frame: Frame) -> tuple[Window, ...]:
-    """The windows that are learned apart: places and times, if a frame has both."""
+    """The windows that are learned separately: places and times, if a frame has both."""
     if frame.region is None or frame.clock is None:
         return (frame.window,)
     return frame.region, frame.clock.window
@@ -89,8 +93,8 @@ class Binned:
         """How many."""
         return self.parts[0].events
 
-    def add(self, X: Floats, rng: Any) -> None:
-        """Count events (n, d) in."""
+    def add(self, X: Floats, rng: np.random.RandomState) -> None:
+        """Bin more events (n, d)."""
         ends = np.cumsum([part.window.dimension for part in self.parts])
         pieces = np.split(X, ends[:-1], axis=1)
         self.parts = tuple(
@@ -103,7 +107,7 @@ class Binned:
         return tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
 
 
-class Events:
+class SplitEvents:
     """Events of a file, split into those to learn from and those held out."""
 
     def __init__(self, frame: Frame, share: float, seed: int) -> None:
@@ -126,100 +130,82 @@ class Events:
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
-    """The rows of a file as points, chunk by chunk; times that were rounded are spread."""
-    zones = set()
+    """The rows of a file as points, chunk by chunk; rounded times are spread out."""
+    zone = Zone.NEITHER
     for chunk in table.chunks(frame.needed):
-        found = frame.points(chunk)
+        found = frame.points(chunk, zone)
+        zone = found.zone
         if frame.clock is not None:
             rows = chunk.first + np.flatnonzero(found.rows)
             found.X[:, -1] = frame.clock.spread_out(found.X[:, -1], rows)
-        zones |= {found.zone} - {Zone.NEITHER}
-        if len(zones) > 1:
-            raise TableError(
-                f"times in {table.path} must all have an offset such as +02:00, or none, got both: "
-                "convert them to one zone first."
-            )
         yield found
 
 
-def read_events(table: Table, frame: Frame, events: Any) -> Reading:
-    """Add all events of a file to `events`, and say what was read."""
+def read_events(
+    table: Table, frame: Frame, add: Callable[[Floats], None]
+) -> tuple[Reading, Extent]:
+    """Pass the events (n, d) of a file to `add`, chunk by chunk; what was read, and its range."""
     rows = kept = 0
     dropped: Counter[str] = Counter()
-    low, high = np.array(np.inf), np.array(-np.inf)
+    extent = NO_EXTENT
     for part in placed(table, frame):
-        events.add(part.X)
-        rows += len(part.X) + part.dropped.total()
+        add(part.X)
+        rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
-        low, high = np.minimum(low, part.low), np.maximum(high, part.high)
-    if table.broken:
-        rows, dropped = rows + table.broken, dropped + Counter({"broken line": table.broken})
+        extent = extent.joined(part.low, part.high)
+    rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
-        raise TableError(_nothing(table, frame, rows, dropped, low, high))
-    return Reading(table.path, rows, kept, dict(dropped))
+        raise TableError(_nothing(table, frame, rows, dropped, extent))
+    return Reading(table.path, rows, kept, dict(dropped)), extent
 
 
-def _nothing(
-    table: Table, frame: Frame, rows: int, dropped: Counter[str], low: Any, high: Any
-) -> str:
-    """Why no row could be used, and what to do."""
-    if rows == 0:
-        return f"{table.path} has a header but no rows: there is nothing to learn from."
-    reasons = ", ".join(f"{count} {reason}" for reason, count in dropped.most_common(3))
-    advice = "check the names of the columns"
-    if "outside the window" in dropped or "outside the time watched" in dropped:
-        advice = f"the data's range is {range_option(frame, low, high)}"
-    if "outside the window" in dropped and _swapped(frame, low, high):
-        a, b = frame.columns
-        advice = f"longitude and latitude look swapped, try --lonlat {b},{a}"
-    return f"none of the {rows} rows of {table.path} can be used ({reasons}): {advice}."
+class Sampled(NamedTuple):
+    """Events of a file (n, d), what was read, and the range of its columns."""
+
+    X: Floats
+    reading: Reading
+    extent: Extent
 
 
-def _swapped(frame: Frame, low: Floats, high: Floats) -> bool:
-    """Would a longitude and a latitude lie in the window the other way round?"""
-    if frame.place is None or frame.region is None:
-        return False
-    middle = np.array([[low[1] + high[1], low[0] + high[0]]]) / 2.0
-    a, b = frame.region.bounds()
-    X = frame.place.forward(middle)[0]
-    return bool(np.all((a <= X) & (b >= X)))
-
-
-def range_option(frame: Frame, low: Floats, high: Floats) -> str:
-    """The range of the columns as options to paste."""
-    d = len(frame.columns)
-    parts = []
-    if d:
-        parts.append(window_option(low[:d], high[:d]))
-    if frame.clock is not None:
-        parts.append(times_option(float(low[-1]), float(high[-1])))
-    return " ".join(parts)
-
-
-def times_option(low: float, high: float) -> str:
-    """A time around data as options to paste: whole days or, of a short time, whole seconds."""
-    step = SECONDS["day"] if high - low > 2 * SECONDS["day"] else 1.0
-    # what comes at the very end is not in a time
-    first, last = np.floor(low / step) * step, np.ceil((high + 1e-3) / step) * step
-    return f"--from {moment(float(first))} --to {moment(float(last))}"
-
-
-def window_option(low: Floats, high: Floats) -> str:
-    """A box around data as an option to paste, its corners rounded outwards."""
-    corners = []
-    for bound, rounding in ((low, np.floor), (high, np.ceil)):
-        for b, side in zip(bound, high - low, strict=True):
-            step = 10.0 ** np.floor(np.log10(side if side > 0.0 else max(abs(b), 1.0)) - 1.0)
-            edge = float(rounding(np.round(b / step, 9)) * step)
-            if side == 0.0:
-                edge += step if rounding is np.ceil else -step
-            corners.append(f"{edge:.10g}")
-    return f"--window {','.join(corners)}"
+def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
+    """Events of a file in the window of a frame; of very many, a random sample."""
+    sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
+    found = read_events(open_table(path), frame, lambda X: sample.add(X, rng.random_sample(len(X))))
+    return Sampled(sample.X, *found)
 
 
 def sample_events(path: str, frame: Frame, seed: int = 0) -> Floats:
-    """Events of a file in the window of a frame, (n, d); of very many a random sample."""
-    kept = Events(frame, 0.0, seed)
-    read_events(open_table(path), frame, kept)
-    return kept.known.X
+    """Events of a file in the window of a frame, (n, d); of very many, a random sample."""
+    return sampled(path, frame, seed).X
+
+
+def _reasons(dropped: Mapping[str, int]) -> str:
+    return "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
+
+
+def _nothing(table: Table, frame: Frame, rows: int, dropped: Counter[str], extent: Extent) -> str:
+    """Why no row could be used, and what to do."""
+    if rows == 0:
+        return f"{table.path} has a header but no rows: there is nothing to learn from."
+    advice = "check the names of the columns"
+    if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
+        advice = TIME_ADVICE
+    if "outside the window" in dropped or "outside the observation period" in dropped:
+        advice = f"the data span {range_arguments(frame, extent)}"
+    if "outside the window" in dropped and _swapped(frame, extent):
+        advice = (
+            f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"
+        )
+    reasons = _reasons(dict(dropped.most_common(3)))
+    return f"none of the {rows} rows of {table.path} can be used ({reasons}): {advice}."
+
+
+def _swapped(frame: Frame, extent: Extent) -> bool:
+    """Would a longitude and a latitude lie in the window the other way round?"""
+    if frame.place is None or frame.region is None:
+        return False
+    middle = np.array([extent.low[[1, 0]] + extent.high[[1, 0]]]) / 2.0
+    a, b = frame.region.bounds()
+    X = frame.place.forward(middle)[0]
+    return bool(np.all((a <= X) & (b >= X)))

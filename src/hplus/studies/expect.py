@@ -1,4 +1,4 @@
-"""What to expect: counts with intervals, of regions and cells, for a time to come."""
+"""Expected counts with intervals, in regions and grid cells, for a period or an exposure."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
+from hplus.files.outlines import read_outlines
 from hplus.rates.fitted import mixed_poisson_quantile
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
 from hplus.studies.study import EventStudy
-from hplus.tables.outlines import read_outlines
 from hplus.windows import Box, Interval, Window
 
-MOST_CELLS = 100_000
-"""Cells of a grid that may be asked for."""
+MAX_CELLS = 100_000
+"""Cells of a grid, at most."""
 
 
 class Region(NamedTuple):
-    """A part of the window with a name: its edges in the file's own words, and as GeoJSON."""
+    """A named part of the window: its edges in the user's own columns, and as GeoJSON."""
 
     name: str
     window: Window | None
@@ -29,7 +29,7 @@ class Region(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """A region with the count to expect there, and bounds that hold the count."""
+    """A region with its expected count, and the bounds of an interval for the count."""
 
     region: Region
     expected: float
@@ -37,8 +37,8 @@ class Expected(NamedTuple):
     high: float
 
 
-class Time(NamedTuple):
-    """A time as parts of the axis of time, each with how often it comes; in words, too."""
+class Period(NamedTuple):
+    """A period as parts of the axis of time, each with how often it occurs; and in words."""
 
     parts: Sequence[tuple[Interval | None, float]]
     words: str
@@ -48,7 +48,7 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
     """The polygons of a file as regions of a frame."""
     if len(frame.columns) != 2:
         raise ValueError(
-            f"polygons need a model of two columns, got one of {', '.join(frame.needed)}: use a "
+            f"regions need a model of two columns, got one of {', '.join(frame.needed)}: use a "
             "grid."
         )
     regions = []
@@ -63,17 +63,17 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
 
 
 def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
-    """The window's bounding box in cells: one number for each column, or for the axis of time."""
+    """The window's bounding box in cells: a number for each column, or for the axis of time."""
     region = frame.region
     whole = frame.window if region is None else region
     if len(shape) != whole.dimension:
         raise ValueError(
-            f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, such as "
+            f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, like "
             f"{'x'.join(['20'] * whole.dimension)}, got {'x'.join(map(str, shape))}."
         )
     counts = [check_count("every number of a grid", n) for n in shape]
-    if np.prod(counts) > MOST_CELLS:
-        raise ValueError(f"a grid must have at most {MOST_CELLS} cells, got {np.prod(counts)}.")
+    if np.prod(counts) > MAX_CELLS:
+        raise ValueError(f"a grid must have at most {MAX_CELLS} cells, got {np.prod(counts)}.")
     low, high = whole.bounds()
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
     cells = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1)
@@ -101,71 +101,72 @@ def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
 
 def time_asked(
     study: EventStudy, lasting: Amount | None, start: str | None = None, end: str | None = None
-) -> Time:
-    """The time for which counts are asked: of a cycle, of the time watched, or of exposure."""
+) -> Period:
+    """The period of the counts: of a cycle, of the observation period, or an exposure."""
     clock = study.frame.clock
     if clock is None:
         return _of_exposure(study, lasting, start, end)
     if lasting is not None and end is not None:
-        raise ValueError("say how long with --for or until when with --to, not both.")
+        raise ValueError("give lasting= or end=, not both.")
     begins = clock.end if clock.cycle else clock.start
-    a = begins if start is None else seconds_of("--from", start, clock.zone)
+    a = begins if start is None else seconds_of("start", start, clock.zone)
     if clock.cycle:
         if end is not None:
-            seconds = seconds_of("--to", end, clock.zone) - a
+            seconds = seconds_of("end", end, clock.zone) - a
         else:
             seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
         if not seconds > 0.0:
-            raise ValueError("the time that is asked for must end after it begins.")
+            raise ValueError("end must be later than start.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
-        return Time(parts, _span(a, a + seconds))
-    b = clock.end if end is None else seconds_of("--to", end, clock.zone)
+        return Period(parts, _span(a, a + seconds))
+    b = clock.end if end is None else seconds_of("end", end, clock.zone)
     if lasting is not None:
         b = a + lasting.of(Amount(1.0, "s"))
     if not clock.start <= a < b <= clock.end:
         raise ValueError(
-            f"the model knows the rate from {moment(clock.start)} to {moment(clock.end)}, got "
-            f"{moment(a)} to {moment(b)}: to look ahead, fit with --cycle day or --cycle week."
+            f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
+            f"{moment(b)}: to forecast, fit with cycle='day' or cycle='week'."
         )
     scale = SECONDS[clock.unit]
     part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
     once = _one(study.exposure_)
-    return Time([(part, 1.0)], _span(a, b) + (f", in {once}" if once else ""))
+    return Period([(part, 1.0)], _span(a, b) + (f", in {once}" if once else ""))
 
 
 def _one(exposure: Amount) -> str:
-    """One unit of an exposure in words; "" if the exposure is all there is."""
+    """One unit of exposure in words; "" if the exposure is not known."""
     if not exposure.unit and exposure.amount == 1.0:
         return ""
     return f"one {exposure.unit or 'unit of exposure'}"
 
 
 def _span(a: float, b: float) -> str:
-    """A time in words, as short as it can be."""
+    """A period in words, as short as possible."""
     ends = (moment(t).replace("T", " ").removesuffix(":00") for t in (a, b))
     return " to ".join(ends)
 
 
 def _of_exposure(
     study: EventStudy, lasting: Amount | None, start: str | None, end: str | None
-) -> Time:
+) -> Period:
     unit = study.exposure_.unit
     if start or end:
-        raise ValueError("--from and --to need a model with a time: fit with --time and --cycle.")
+        raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
     if lasting is None:
-        return Time([(None, 1.0)], _one(study.exposure_) or "the time watched")
+        return Period([(None, 1.0)], _one(study.exposure_) or "the observation period")
     if not unit and lasting.unit:
         raise ValueError(
-            f"the model does not know how long was watched, got {lasting}: fit it with --exposure, "
-            "such as --exposure 365d."
+            f"the model does not know its exposure, got {lasting}: fit with exposure=, for example "
+            "exposure='365d'."
         )
-    return Time([(None, lasting.of(Amount(1.0, unit)))], str(lasting))
+    words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
+    return Period([(None, lasting.of(Amount(1.0, unit)))], words)
 
 
 def expect(
-    study: EventStudy, regions: Sequence[Region], time: Time, level: float = 0.9
+    study: EventStudy, regions: Sequence[Region], time: Period, level: float = 0.9
 ) -> list[Expected]:
-    """The count to expect in each region during a time, with bounds that hold it."""
+    """The expected count in each region during a period, with a prediction interval."""
     tail = 0.5 * (1.0 - check_fraction("level", level))
     rate = study.model_.rate_
     found = []
@@ -187,7 +188,7 @@ def whole(frame: Frame) -> Region:
 
 
 def _joined(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
-    """A region during a part of the time, as a region of the window; None if it is empty."""
+    """A region during a part of the period, as a region of the window; None if it is empty."""
     if frame.region is None:
         if region is None or part is None:
             return region or part or frame.window

@@ -1,4 +1,4 @@
-"""Frames: how rows of a file become points of a window, and back into the user's own words."""
+"""Frames: rows of a file as points of a window, and points in the user's own columns."""
 
 from __future__ import annotations
 
@@ -10,22 +10,21 @@ import numpy as np
 
 from hplus._checks import Bools, Floats
 from hplus._values import Value, value
-from hplus.storage import storable
+from hplus.files.cells import numbers
+from hplus.files.feeds import TableError
+from hplus.files.outlines import Outline, Rings
+from hplus.files.places import EqualArea
+from hplus.files.rows import Chunk
+from hplus.files.times import MAX_SECONDS, Zone, times
 from hplus.studies.spans import Clock
-from hplus.tables.cells import AGES, Zone, numbers, times
-from hplus.tables.outlines import Outline, Rings
-from hplus.tables.places import EqualArea
-from hplus.tables.source import Chunk, TableError
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
-
-storable(EqualArea)
 
 LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
 
 @final
 @value
-class Axis(Value):
+class FrameAxis(Value):
     """One axis of the window: its name, its unit, and what it is.
 
     `kind` is "number", "east", "north", "time" or "cycle".
@@ -37,20 +36,21 @@ class Axis(Value):
 
 
 class Placed(NamedTuple):
-    """Points (n, d) of the rows that could be placed, which rows those are, and why the others not.
+    """Points (n, d) of the rows that could be placed, which rows those are, and why others not.
 
-    `low` and `high` are the range of the columns as the file has them.
+    `seconds` (n,) are their times. `low` and `high` are the range of the columns, and of the
+    times, as the file has them; `zone` is that of the first time so far.
     """
 
     X: Floats
     rows: Bools
     dropped: Counter[str]
+    seconds: Floats
     low: Floats
     high: Floats
     zone: Zone
 
 
-@storable
 @final
 @value
 class Frame(Value):
@@ -76,60 +76,66 @@ class Frame(Value):
 
     @property
     def window(self) -> Window:
-        """Where events could have been seen."""
+        """Where events could occur."""
         if self.region is None:
             assert self.clock is not None
             return self.clock.window
         return self.region if self.clock is None else self.region * self.clock.window
 
     @property
-    def axes(self) -> tuple[Axis, ...]:
+    def axes(self) -> tuple[FrameAxis, ...]:
         """What each axis of the window is."""
         units = self.window.axis_units
         if self.place is not None:
-            found = [Axis("east", "km", "east"), Axis("north", "km", "north")]
+            found = [FrameAxis("east", "km", "east"), FrameAxis("north", "km", "north")]
         else:
             found = [
-                Axis(name, unit, "number") for name, unit in zip(self.columns, units, strict=False)
+                FrameAxis(name, unit, "number")
+                for name, unit in zip(self.columns, units, strict=False)
             ]
         if self.clock is not None:
             kind = "cycle" if self.clock.cycle else "time"
-            found.append(Axis(self.clock.column, self.clock.unit, kind))
+            found.append(FrameAxis(self.clock.column, self.clock.unit, kind))
         return tuple(found)
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns of a file that it reads."""
+        """The columns that it reads."""
         return self.columns + (() if self.clock is None else (self.clock.column,))
 
     def at_any_time(self) -> Frame:
-        """The same, of a cycle also for events before or after the time that was watched."""
+        """The same frame; with a cycle, also for events outside the observation period."""
         if self.clock is None or not self.clock.cycle:
             return self
-        return self.replace(clock=self.clock.replace(start=-AGES, end=AGES))
+        return self.replace(clock=self.clock.replace(start=-MAX_SECONDS, end=MAX_SECONDS))
 
-    def points(self, chunk: Chunk) -> Placed:
-        """The rows of a chunk as points of the window; the rest is counted by reason."""
+    def points(self, chunk: Chunk, zone: Zone = Zone.NEITHER, *, alone: bool = False) -> Placed:
+        """The rows of a chunk as points of the window; the rest is counted by reason.
+
+        `zone` is that of the rows before, and `alone` says that no row may look at the others.
+        """
         dropped: Counter[str] = Counter()
-        n = len(chunk)
-        good, raw, zone = np.ones(n, dtype=bool), [], Zone.NEITHER
+        good, raw = np.ones(len(chunk), dtype=bool), []
         for name in self.columns:
-            cells = numbers(chunk.columns[name], chunk.comma)
+            cells = numbers(chunk.columns[name])
             good = _drop(dropped, good, cells.missing, f"no {name}")
             good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
             raw.append(cells.values)
         if self.clock is not None:
-            cells, zone = times(
-                chunk.columns[self.clock.column], self.clock.zone, self.clock.form or None
-            )
-            good = _drop(dropped, good, cells.missing, f"no {self.clock.column}")
-            good = _drop(dropped, good, cells.wrong, f"{self.clock.column} is not a time")
-            raw.append(cells.values)
+            name = self.clock.column
+            found = times(chunk.columns[name], self.clock.zone, self.clock.form, alone=alone)
+            zone = found.zone if zone is Zone.NEITHER else zone
+            good = _drop(dropped, good, found.missing, f"no {name}")
+            good = _drop(dropped, good, found.wrong, f"{name} is not a time")
+            other = found.aware != (zone is Zone.AWARE)
+            unlike = "no" if zone is Zone.AWARE else "an"
+            good = _drop(dropped, good, other, f"{name} has {unlike} offset, unlike the first")
+            raw.append(found.seconds)
         rows = np.column_stack(raw)[good]
         low, high = _range(rows)
         X, inside = self._within(rows, dropped)
         good[good] = inside
-        return Placed(X[inside], good, dropped, low, high, zone)
+        return Placed(X[inside], good, dropped, rows[inside, -1], low, high, zone)
 
     def _within(self, rows: Floats, dropped: Counter[str]) -> tuple[Floats, Bools]:
         """Rows in the units of the window, and which of them lie in it."""
@@ -140,7 +146,7 @@ class Frame(Value):
             good = _drop(dropped, good, off, "not a longitude and a latitude")
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
-            good = _drop(dropped, good, outside, "outside the time watched")
+            good = _drop(dropped, good, outside, "outside the observation period")
         if self.region is not None:
             outside = ~self.region.contains(X[:, : self.region.dimension])
             good = _drop(dropped, good, outside, "outside the window")
@@ -162,7 +168,7 @@ class Frame(Value):
         return np.column_stack([self.place.backward(X[:, :2]), X[:, 2:]])
 
     def describe(self, X: Any) -> list[dict[str, Any]]:
-        """Points (n, d) of the window in the user's own columns and words."""
+        """Points (n, d) of the window in the user's own columns."""
         X = np.atleast_2d(np.asarray(X, dtype=float))
         numbers_ = self.own(X)[:, : len(self.columns)]
         form = ".6g" if self.place is None else ".5f"  # a metre, in degrees
@@ -197,7 +203,7 @@ def polygon_window(
 
 
 def is_lonlat(columns: Sequence[str]) -> bool:
-    """Do two columns call themselves longitude and latitude?"""
+    """Are two columns called longitude and latitude?"""
     names = [name.lower() for name in columns]
     return len(names) == 2 and any(
         a in LONGITUDES and b in LATITUDES for a, b in (names, names[::-1])
@@ -212,14 +218,14 @@ def lonlat_map(low: Floats, high: Floats) -> EqualArea:
     ):
         if not -most <= a < b <= most:
             raise TableError(
-                f"the {name} of a window must lie between {-most:g} and {most:g} and go up, got "
-                f"{a:g} to {b:g}: are longitude and latitude swapped?"
+                f"the {name} of a window must increase, between {-most:g} and {most:g}, got {a:g} "
+                f"to {b:g}: are longitude and latitude swapped?"
             )
     return EqualArea(float(low[0]), float(low[1]), float(low[1] + high[1]) / 2.0)
 
 
 def box_region(low: Floats, high: Floats, place: EqualArea | None, unit: str) -> Window:
-    """A box in the file's own coordinates as a window; a map around the world is a ring."""
+    """A box in the file's own coordinates as a window; around the whole world it is a ring."""
     if place is not None:
         (low, high), unit = place.forward(np.array([low, high])), _map_unit(unit)
         if high[0] == place.forward(np.array([[place.west + 360.0, 0.0]]))[0, 0]:
@@ -245,17 +251,17 @@ def outlines_region(
 
 
 def _map_unit(unit: str) -> str:
-    """Kilometres, refused if another unit is asked for."""
+    """Kilometres: no other unit can be asked for."""
     if unit not in ("", "km"):
         raise ValueError(
-            f"unit must be left out with a longitude and a latitude, which are put on a map in km, "
-            f"got {unit!r}."
+            f"unit must be left out for longitude and latitude, which are converted to km, got "
+            f"{unit!r}."
         )
     return "km"
 
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
-    """Rows that are still good, the others counted under a reason once."""
+    """Rows that are still good; each of the others is counted once, under its first reason."""
     lost = int(np.sum(good & bad))
     if lost:
         dropped[reason] += lost

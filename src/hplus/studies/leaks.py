@@ -1,4 +1,4 @@
-"""Columns that tell the target itself, which no forecast would know: in words."""
+"""Leaks: columns that contain the target, which would not be known for a forecast."""
 
 from __future__ import annotations
 
@@ -7,34 +7,35 @@ from scipy.stats import rankdata
 
 from hplus._checks import Floats
 
-TOO_MUCH = 0.999
-"""A share of the target's variance that no honest feature explains."""
+MAX_EXPLAINED = 0.999
+"""More of the target's variance than an honest feature explains."""
 
 
 def leaks(names: list[str], X: Floats, y: Floats) -> list[str]:
     """One sentence for each column of X (n, d) that alone gives y, or for several together."""
-    alone = [name for name, x in zip(names, X.T, strict=True) if explained_alone(x, y) > TOO_MUCH]
+    shares = {name: explained_alone(x, y) for name, x in zip(names, X.T, strict=True)}
+    alone = [name for name, share in shares.items() if share > MAX_EXPLAINED]
     if alone:
         return [
             f"The column {name!r} alone explains over 99.9 % of the target: leave it out if it is "
-            "known only afterwards, or is the target in other words."
+            "known only afterwards, or is the target in another form."
             for name in alone
         ]
     d = X.shape[1]
-    if len(y) < 10 * (d + 1) or _explained(X, y) <= TOO_MUCH:
+    if len(y) < 10 * (d + 1) or _explained(X, y) <= MAX_EXPLAINED:
         return []
-    needed = [names[j] for j in range(d) if _explained(np.delete(X, j, 1), y) <= TOO_MUCH]
+    needed = [names[j] for j in range(d) if _explained(np.delete(X, j, 1), y) <= MAX_EXPLAINED]
     which = " and ".join(repr(name) for name in needed or names)
     return [
-        f"The columns {which} add up to over 99.9 % of the target: leave them out if they are "
-        "known only afterwards, or are its parts."
+        f"The columns {which} together explain over 99.9 % of the target: leave them out if they "
+        "are known only afterwards, or are parts of it."
     ]
 
 
 def explained_alone(x: Floats, y: Floats) -> float:
     """The share of the variance of y that a line in x explains, or of its ranks any function of x.
 
-    What a function of x leaves is half the mean square of the differences of neighbours along x.
+    A function of x leaves half the mean squared difference between neighbours along x.
     """
     if y.min() == y.max() or x.min() == x.max():
         return 0.0

@@ -1,14 +1,19 @@
-"""Plans: from the words of a user to a frame, or to the words that are missing."""
+"""plan: the frame of a file's events from a user's arguments, or which of them are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.studies.events import times_option, window_option
+from hplus.files.cells import numbers
+from hplus.files.feeds import TableError
+from hplus.files.outlines import read_outlines
+from hplus.files.places import EqualArea
+from hplus.files.tables import Table, open_table
+from hplus.files.times import times
+from hplus.studies.events import TIME_ADVICE
 from hplus.studies.frames import (
     LONGITUDES,
     Frame,
@@ -17,21 +22,18 @@ from hplus.studies.frames import (
     lonlat_map,
     outlines_region,
 )
+from hplus.studies.ranges import NO_EXTENT, Extent, times_arguments, window_argument
 from hplus.studies.spans import Clock, seconds_of
-from hplus.tables.cells import numbers, times
-from hplus.tables.outlines import read_outlines
-from hplus.tables.places import EqualArea
-from hplus.tables.source import Table, TableError, open_table
 from hplus.windows import Window
 
 DAY, HOUR = 86_400.0, 3600.0
 """In seconds."""
 
-STEPS = (DAY, HOUR, 1800.0, 900.0, 600.0)
-"""To which times are rounded, in seconds."""
+ROUNDINGS = (DAY, HOUR, 1800.0, 900.0, 600.0)
+"""Seconds to which people round times."""
 
-MOSTLY, HEAPED, FEWEST = 0.9, 0.1, 50
-"""Shares of whole days and of whole hours beyond which times were rounded, and rows to tell by."""
+MAX_ROUND_SHARE, MAX_HOUR_SHARE, MIN_ROWS = 0.9, 0.1, 50
+"""Shares of round times and of whole hours beyond which times were rounded, and rows to tell by."""
 
 
 def plan(
@@ -49,7 +51,10 @@ def plan(
     zone: str = "UTC",
     form: str = "",
 ) -> Frame:
-    """The frame of a file's events.
+    """The frame of a file's events: which columns are the axes of which window.
+
+    Where and when events could have occurred is never inferred: without `window` or `within`, and
+    with `time` without `start` and `end`, the error says what the data span.
 
     Parameters
     ----------
@@ -59,40 +64,36 @@ def plan(
     window : sequence of float
         The lowest corner and then the highest one, in the order of the columns.
     within : str
-        A GeoJSON file, or a CSV of vertices, with the polygons in which events could be seen.
+        A GeoJSON file, or a CSV of vertices, with the polygons in which events could occur.
     lonlat : bool
-        Are the two columns a longitude and a latitude? None tells by their names.
+        Are the two columns a longitude and a latitude? None goes by their names.
     unit : str
-        Of the columns, such as "m".
+        The unit of the columns, for example "m".
     time, start, end : str
-        A column with times, and from when to when events were watched, dates or times.
+        A column of times, and the observation period: two dates or times.
     cycle : str
         "day" or "week": times are hours of it.
     zone, form : str
-        The clock for times with an offset, and a format of strptime for others than ISO 8601.
+        The time zone for times with a UTC offset, and a format of strptime for times that are not
+        ISO 8601.
     """
     table = path if isinstance(path, Table) else open_table(path)
     for name in (*columns, *([time] if time else [])):
         table.require(name)
-    _check_words(columns, window, within, time, start, end, cycle, zone, form)
+    timed = bool(start or end or cycle or form or zone != "UTC")
+    _check_arguments(columns, window, within, time, timed)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
-    missing = []
-    if columns and window is None and within is None:
-        missing.append(_range_of_columns(table, columns, flip))
-    if time and not (start and end):
-        missing.append(_range_of_times(table, time, zone, form))
-    if missing:
-        raise TableError(
-            "where and when events could have been seen must be said, it is never guessed; the "
-            f"data would fit in\n  {' '.join(missing)}"
-        )
+    no_window = columns if window is None and within is None else ()
+    no_times = None if start and end else time
+    if no_window or no_times:
+        raise ValueError(_missing(table, no_window, flip, no_times, zone, form))
     region, place = _place(window, within, geographic, flip, unit)
     clock = None
     if time:
-        span = (seconds_of("--from", str(start), zone), seconds_of("--to", str(end), zone))
+        span = (seconds_of("start", str(start), zone), seconds_of("end", str(end), zone))
         clock = Clock(time, *span, cycle, zone, form)
-        clock = clock.replace(spread=_heaped(table, clock) if cycle else 0.0)
+        clock = clock.replace(spread=_rounding(table, columns, clock) if cycle else 0.0)
     return Frame(tuple(columns), region, place, clock)
 
 
@@ -109,65 +110,62 @@ def _place(
     return box_region(low, high, place, unit), place
 
 
-def _heaped(table: Table, clock: Clock) -> float:
-    """Seconds over which times are to be spread: those that people round to, 0 for none.
+def _rounding(table: Table, columns: Sequence[str], clock: Clock) -> float:
+    """Seconds to which people rounded the times, over which they are to be spread; 0 for none.
 
-    Told by the first rows: nearly all are whole days, hours or some minutes, or far too many are
+    Judged by the first rows: nearly all are whole days, hours or some minutes, or far too many are
     whole hours.
     """
-    for chunk in table.chunks([clock.column]):
-        seconds = times(chunk.columns[clock.column], clock.zone, clock.form or None).cells.values
-        seconds = seconds[np.isfinite(seconds)]
-        if len(seconds) < FEWEST:
-            return 0.0
-        step = next((s for s in STEPS if np.mean(seconds % s == 0.0) > MOSTLY), 0.0)
-        if step == DAY and clock.cycle == "day":
-            raise TableError(
-                f"column {clock.column!r} of {table.path} must have times of the day for "
-                "--cycle day, got dates alone: use --cycle week."
-            )
-        return step or (HOUR if np.mean(seconds % HOUR == 0.0) > HEAPED else 0.0)
-    return 0.0
+    chunk = table.first_rows([*columns, clock.column])
+    if chunk is None:
+        return 0.0
+    seconds = times(chunk.columns[clock.column], clock.zone, clock.form).seconds
+    seconds = seconds[np.isfinite(seconds)]
+    if len(seconds) < MIN_ROWS:
+        return 0.0
+    round_to = (s for s in ROUNDINGS if np.mean(seconds % s == 0.0) > MAX_ROUND_SHARE)
+    step = next(round_to, 0.0)
+    if step == DAY and clock.cycle == "day":
+        raise TableError(
+            f"column {clock.column!r} of {table.path} must have times of day for cycle='day', got "
+            "dates only: use cycle='week'."
+        )
+    return step or (HOUR if np.mean(seconds % HOUR == 0.0) > MAX_HOUR_SHARE else 0.0)
 
 
-def _check_words(
+def _check_arguments(
     columns: Sequence[str],
-    window: Any,
-    within: Any,
+    window: Sequence[float] | None,
+    within: str | None,
     time: str | None,
-    start: str | None,
-    end: str | None,
-    cycle: str,
-    zone: str,
-    form: str,
+    timed: bool,
 ) -> None:
-    """What goes with what."""
+    """Check which arguments go together."""
+    if timed and not time:
+        raise ValueError(
+            "start=, end=, cycle=, zone= and form= need a column of times: give time=."
+        )
     if not columns and not time:
-        raise ValueError("name at least one column with --columns, or one with --time.")
+        raise ValueError("columns must name at least one column, or time= a column of times.")
     if window is not None and within is not None:
-        raise ValueError("give a window or a file of polygons, not both.")
+        raise ValueError("give window= or within=, not both.")
     if columns and window is not None and len(window) != 2 * len(columns):
         raise ValueError(
-            f"a window must have {2 * len(columns)} numbers, the lowest corner and then the "
+            f"window must have {2 * len(columns)} numbers, the lowest corner and then the "
             f"highest, got {len(window)}."
         )
     if (window is not None or within is not None) and not columns:
-        raise ValueError("a window is for --columns: with --time alone, give --from and --to.")
+        raise ValueError("window= and within= need columns=: for times, give start= and end=.")
     if within is not None and len(columns) != 2:
-        raise ValueError(f"polygons need two columns, got {len(columns)}.")
-    if not time and (start or end or cycle or form or zone != "UTC"):
-        raise ValueError(
-            "--from, --to, --cycle, --timezone and --time-format need a column of times: name it "
-            "with --time."
-        )
+        raise ValueError(f"within= needs two columns, got {len(columns)}.")
 
 
 def _ordered(
     columns: Sequence[str], geographic: bool, lonlat: bool | None
 ) -> tuple[Sequence[str], bool]:
-    """Columns with the longitude first, and were they turned round?"""
+    """Columns with the longitude first, and were they swapped?"""
     if geographic and len(columns) != 2:
-        raise ValueError(f"a longitude and a latitude must be two columns, got {len(columns)}.")
+        raise ValueError(f"a longitude and a latitude are two columns, got {len(columns)}.")
     flip = geographic and lonlat is None and columns[0].lower() not in LONGITUDES
     return (list(columns)[::-1], True) if flip else (list(columns), False)
 
@@ -177,27 +175,44 @@ def _corners(window: Sequence[float], flip: bool) -> tuple[Floats, Floats]:
     return (low[::-1], high[::-1]) if flip else (low, high)
 
 
-def _range_of_columns(table: Table, columns: Sequence[str], flip: bool) -> str:
-    low, high = np.full(len(columns), np.inf), np.full(len(columns), -np.inf)
-    for chunk in table.chunks(columns):
-        for j, name in enumerate(columns):
-            values = numbers(chunk.columns[name], chunk.comma).values
-            values = values[np.isfinite(values)]
-            if len(values):
-                low[j], high[j] = min(low[j], values.min()), max(high[j], values.max())
-    for name, bound in zip(columns, low, strict=True):
-        if not np.isfinite(bound):
-            raise TableError(f"column {name!r} of {table.path} holds no number: name another one.")
-    return window_option(*((low[::-1], high[::-1]) if flip else (low, high)))
+def _missing(
+    table: Table,
+    columns: Sequence[str],
+    flip: bool,
+    time: str | None,
+    zone: str,
+    form: str,
+) -> str:
+    """Which arguments are missing, and what the data span."""
+    extent = _extent(table, columns, time, zone, form)
+    for name, low in zip(columns, extent.low, strict=False):
+        if not np.isfinite(low):
+            raise TableError(f"column {name!r} of {table.path} has no numbers: name another one.")
+    if time and not np.isfinite(extent.low[-1]):
+        raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
+    names, where, found = [], [], []
+    if columns:
+        low, high = (bound[: len(columns)][:: -1 if flip else 1] for bound in extent)
+        names, where, found = ["window="], ["where"], [window_argument(low, high)]
+    if time:
+        names, where = [*names, "start=", "end="], [*where, "when"]
+        found.append(times_arguments(float(extent.low[-1]), float(extent.high[-1])))
+    return (
+        f"Missing {' and '.join(names) if len(names) < 3 else 'window=, start= and end='}: "
+        f"{' and '.join(where)} events could have occurred is never inferred. Your data span\n"
+        f"  {', '.join(found)}"
+    )
 
 
-def _range_of_times(table: Table, time: str, zone: str, form: str) -> str:
-    low, high = np.inf, -np.inf
-    for chunk in table.chunks([time]):
-        found = times(chunk.columns[time], zone, form or None).cells.values
-        values = found[np.isfinite(found)]
-        if len(values):
-            low, high = min(low, values.min()), max(high, values.max())
-    if not np.isfinite(low):
-        raise TableError(f"column {time!r} of {table.path} holds no time: name another one.")
-    return times_option(low, high)
+def _extent(table: Table, columns: Sequence[str], time: str | None, zone: str, form: str) -> Extent:
+    """The range of the columns, and of the times last."""
+    extent = NO_EXTENT
+    for chunk in table.chunks([*columns, *([time] if time else [])]):
+        raw = [numbers(chunk.columns[name]).values for name in columns]
+        raw += [times(chunk.columns[time], zone, form).seconds] if time else []
+        rows = np.column_stack(raw)
+        low, high = (np.where(np.isfinite(rows), rows, fill) for fill in (np.inf, -np.inf))
+        extent = extent.joined(low.min(axis=0), high.max(axis=0))
+    if extent.low.ndim == 0:
+        raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
+    return extent

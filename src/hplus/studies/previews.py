@@ -1,4 +1,4 @@
-"""The rate of a stream on a coarse grid: cheap enough to look at all the time."""
+"""The rate of a stream on a coarse grid: cheap enough to update all the time."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import PMD, Refit, as_method
 
 SHAPES = {1: (121,), 2: (31, 31), 3: (13, 13, 13)}
-"""Nodes on each axis: closer together than the kernel of a stream is wide."""
+"""Nodes on each axis: their distance is below the width of a stream's kernel."""
 
 
 class Preview:
-    """The shape of a rate, λ|W|/∫λ, at the nodes of a coarse grid as of the last look.
+    """The shape of a rate, λ|W|/∫λ, at the nodes of a coarse grid, as of the last update.
 
-    It stays what it was between two looks, so events that come after one are predicted by it. What
-    `Refit` has learned takes seconds to see: it is not looked at.
+    It does not change between updates, so that it predicts the events that come after one. The
+    method `Refit` takes seconds to evaluate: its preview is never updated.
     """
 
     def __init__(self, model: StreamingIntensity) -> None:
@@ -30,8 +30,8 @@ class Preview:
         self.shape = np.where(self._inside.which, 1.0, np.nan).reshape(shape)
         self._sum, self._events = 0.0, 0
 
-    def look(self) -> None:
-        """See what has been learned."""
+    def update(self) -> None:
+        """Evaluate what has been learned."""
         model = self._model
         if not hasattr(model, "state_") or isinstance(self._method, Refit):
             return
@@ -44,8 +44,8 @@ class Preview:
             f = np.exp(z - z.max())
         self.shape[which.reshape(self.shape.shape)] = f / (shares @ f)
 
-    def hear(self, X: Floats) -> None:
-        """Events (n, d) that have not been learned yet."""
+    def score_events(self, X: Floats) -> None:
+        """Score events (n, d) that have not been learned yet."""
         if isinstance(self._method, Refit):
             return
         f = self.grid.interpolate(np.nan_to_num(self.shape), X)
@@ -53,7 +53,7 @@ class Preview:
         self._events += len(X)
 
     def loss(self) -> float:
-        """The mean of -log(λ(x)|W|/∫λ) over the events heard since it was asked last, or NaN.
+        """The mean of -log(λ(x)|W|/∫λ) over the events scored since the last call, or NaN.
 
         It is 0 for a constant rate, and lower is better.
         """

@@ -1,4 +1,4 @@
-"""Snapshots of a stream in a folder: the last two, each whole or not there, for one process."""
+"""Snapshots of a stream in a folder: the last two, each complete or absent, for one process."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from hplus.storage.files import sync_folder
 from hplus.studies.streams import StreamStudy
 
 SLOTS = ("stream-a.hplus", "stream-b.hplus")
-"""Two files, written in turn: while one is replaced the other is as it was."""
+"""Two files, written in turn: while one is replaced, the other is intact."""
 
 
 class DamagedError(ValueError):
-    """A folder in which no snapshot can be read, though there are some."""
+    """A folder has snapshots, but none can be read."""
 
 
 class Snapshots:
     """The last two snapshots of a stream in a folder, which is locked while this is open.
 
-    A snapshot holds the model, the bytes taken and all counts. It is on disk, safe from a loss of
-    power, once `save` returns; a process that is killed before leaves the one before.
+    A snapshot holds the model, the number of bytes read and all counts. It is on disk, safe from a
+    loss of power, once `save` returns; a process that is killed earlier leaves the previous one.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -33,7 +33,7 @@ class Snapshots:
             sync_folder(self.folder.parent)
         self._lock = _locked(self.folder)
         self._next = SLOTS[0]
-        for left in self.folder.glob(".hplus-*.tmp"):  # by a process that was killed
+        for left in self.folder.glob(".hplus-*.tmp"):  # of a process that was killed
             left.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class Snapshots:
         os.close(self._lock)
 
     def newest(self) -> StreamStudy | None:
-        """The study to go on with, None if there is none yet; a damaged file is passed over."""
+        """The study to resume, None if there is none yet; a damaged file is skipped."""
         found: dict[str, StreamStudy] = {}
         broken: dict[str, str] = {}
         for slot in SLOTS:
@@ -63,19 +63,19 @@ class Snapshots:
         self._next = SLOTS[1 - SLOTS.index(best)]
         for said in broken.values():
             warnings.warn(
-                f"{said} The snapshot before it, at byte {found[best].offset_}, takes its place.",
+                f"{said} The previous snapshot, at byte {found[best].offset_}, is used instead.",
                 stacklevel=2,
             )
         return found[best]
 
     def save(self, study: StreamStudy) -> None:
-        """Put the study in the place of the older snapshot; it is safe when this returns."""
+        """Replace the older snapshot by the study; it is safe when this returns."""
         save(study, self.folder / self._next)
         self._next = SLOTS[1 - SLOTS.index(self._next)]
 
 
 def differences(kept: StreamStudy, asked: StreamStudy) -> list[str]:
-    """The settings in which two studies of a stream differ, in words."""
+    """The settings in which two studies of a stream differ."""
     before, now = kept.settings(), asked.settings()
     return [f"{name} {before[name]}, not {now[name]}" for name in now if before[name] != now[name]]
 
@@ -88,7 +88,7 @@ def _study(path: Path) -> StreamStudy:
 
 
 def _locked(folder: Path) -> int:
-    """A lock on the folder, which ends with the process, however that ends."""
+    """A lock on the folder, released when the process ends, however it ends."""
     import fcntl
 
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -97,7 +97,7 @@ def _locked(folder: Path) -> int:
     except OSError:
         os.close(lock)
         raise ValueError(
-            f"{folder} must be used by one process at a time, and another one is using it: stop "
-            "that one, or name another folder."
+            f"{folder} can be used by one process at a time, and another one is using it: stop "
+            "that one, or give another folder."
         ) from None
     return lock

@@ -1,4 +1,4 @@
-"""How long: amounts of exposure such as "365d" or "82 games", and times on a clock."""
+"""Amounts of exposure such as "365d" or "82 games", and clocks for columns of times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 
 from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
-from hplus.storage import storable
 from hplus.windows import Cycle, Interval, Window
 
 SECONDS = {
@@ -41,11 +40,10 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-@storable
 @final
 @value
 class Amount(Value):
-    """How long or how often something was watched: 365 days, 82 games; no unit is a plain number.
+    """An amount of exposure: 365 days, 82 games; without a unit it is a plain number.
 
     >>> Amount.parse("365d"), Amount.parse("82 games")
     (Amount(365.0, unit='day'), Amount(82.0, unit='game'))
@@ -62,7 +60,7 @@ class Amount(Value):
         """An amount from text such as "365d", "1.5 h" or "82 games"."""
         found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*([^\W\d_]*)\s*", text)
         if found is None:
-            raise ValueError(f'an amount must be such as "365d" or "82 games", got {text!r}.')
+            raise ValueError(f'an amount must look like "365d" or "82 games", got {text!r}.')
         try:
             number = float(found[1])
         except ValueError:
@@ -72,13 +70,13 @@ class Amount(Value):
         return cls(number, known or _singular(word))
 
     def of(self, other: Amount) -> float:
-        """How many of `other`'s units this is, refused unless one can be turned into the other."""
+        """This amount in units of `other`, which must be convertible."""
         if self.unit == other.unit:
             return self.amount
         if self.unit in SECONDS and other.unit in SECONDS:
             return self.amount * SECONDS[self.unit] / SECONDS[other.unit]
         raise ValueError(
-            f"an amount must be in {other.unit or 'no unit'} or something that can be turned into "
+            f"an amount must be in {other.unit or 'no unit'} or in a unit that can be converted to "
             f"it, got {self}."
         )
 
@@ -89,19 +87,18 @@ class Amount(Value):
 
 
 def _singular(word: str) -> str:
-    """A word without the s of its plural: "game" of "games", but "bus" and "class" as they are."""
+    """A word without the s of its plural: "game" for "games", but "bus" and "class" unchanged."""
     return word if word.endswith(("ss", "us", "is")) else word.removesuffix("s")
 
 
-@storable
 @final
 @value
 class Clock(Value):
-    """The column with times, from when to when events were watched, and the cycle they go round.
+    """The column of times, the observation period, and the cycle into which times are folded.
 
-    `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times say
-    their offset; `form` is a format of strptime. Times that people rounded, to hours or days, are
-    spread over `spread` seconds: around a whole hour, or from midnight to midnight.
+    `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times
+    have a UTC offset; `form` is a format of strptime. Times that people rounded, to hours or days,
+    are spread over `spread` seconds: around a whole hour, or from midnight to midnight.
     """
 
     column: str
@@ -115,22 +112,20 @@ class Clock(Value):
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
         if not start < end:
-            raise ValueError(
-                f"the time watched must end after it begins, got {moment(start)} to {moment(end)}."
-            )
+            raise ValueError(f"end must be later than start, got {moment(start)} to {moment(end)}.")
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         if self.cycle and end - start < CYCLES[self.cycle]:
             raise ValueError(
-                f"a cycle must be watched at least once, got less than a {self.cycle}: "
-                f"{moment(start)} to {moment(end)}."
+                f"the observation period must last at least a {self.cycle} for cycle="
+                f"{self.cycle!r}, got {moment(start)} to {moment(end)}."
             )
         _check_zone(self.zone)
         self._set(start=start, end=end, spread=check_nonnegative("spread", self.spread))
 
     @property
     def unit(self) -> str:
-        """The unit of the axis: hours of a cycle, else what suits the time watched."""
+        """The unit of the axis: hours of a cycle, else what suits the observation period."""
         if self.cycle:
             return "h"
         span = self.end - self.start
@@ -140,33 +135,33 @@ class Clock(Value):
 
     @property
     def window(self) -> Window:
-        """The axis: a cycle, or the time watched from its beginning."""
+        """The axis: a cycle, or the observation period from its start."""
         if self.cycle:
             return Cycle(CYCLES[self.cycle] / 3600.0, unit="h")
         return Interval(0.0, (self.end - self.start) / SECONDS[self.unit], unit=self.unit)
 
     def watched(self) -> Amount:
-        """How many cycles were watched; 1 for a time that does not come again."""
+        """The exposure: how many cycles were observed; 1 without a cycle."""
         if not self.cycle:
             return Amount(1.0)
         return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)
 
     def times_watched(self, at: Floats) -> Floats:
-        """How often each place on a cycle was watched, shape (n,): not all as often as others."""
+        """The exposure of each point of a cycle, (n,): a partial cycle covers some more often."""
         parts = phases(self, self.start, self.end - self.start)
-        at = at % (CYCLES[self.cycle] / 3600.0)  # the end is the beginning
+        at = at % (CYCLES[self.cycle] / 3600.0)  # the end is the start
         return np.sum([n * ((a <= at) & (at < b)) for a, b, n in parts], axis=0)
 
     def axis(self, seconds: Floats) -> Floats:
-        """Where times lie on the axis, shape (n,)."""
+        """Positions of times on the axis, shape (n,)."""
         if self.cycle:
             return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
         return (seconds - self.start) / SECONDS[self.unit]
 
     def spread_out(self, at: Floats, rows: Ints) -> Floats:
-        """Places on the axis of rows with these numbers, spread where times were rounded.
+        """Positions on the axis of rows with these numbers, spread out where times were rounded.
 
-        By a Kronecker sequence of the row's number, so that the same row is moved the same way.
+        By a Kronecker sequence of the row number, so that a row is always moved in the same way.
         """
         if not self.spread or not self.cycle:
             return at
@@ -175,7 +170,7 @@ class Clock(Value):
         return (at + moved) % (CYCLES[self.cycle] / 3600.0)
 
     def words(self, at: Floats) -> list[str]:
-        """Places on the axis as people say them: "Tue 14:00", or dates."""
+        """Positions on the axis in words: "Tue 14:00", or dates."""
         if self.cycle == "day":
             return [_hours(h) for h in at]
         if self.cycle:
@@ -188,7 +183,7 @@ def _check_zone(zone: str) -> None:
         ZoneInfo(zone)
     except (ValueError, LookupError, OSError):
         raise ValueError(
-            f"the time zone must be known here, such as Europe/Paris, got {zone!r}."
+            f"zone must be a known time zone, for example Europe/Paris, got {zone!r}."
         ) from None
 
 
@@ -198,7 +193,7 @@ def _hours(h: float) -> str:
 
 
 def moment(seconds: float) -> str:
-    """A time in ISO 8601, as short as it can be."""
+    """A time in ISO 8601, as short as possible."""
     try:
         text = datetime.fromtimestamp(round(seconds, 3), UTC).replace(tzinfo=None).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -207,19 +202,19 @@ def moment(seconds: float) -> str:
 
 
 def seconds_of(name: str, text: str, zone: str = "UTC") -> float:
-    """Seconds since 1970, on the clock of a zone, of a date or time that a person typed."""
+    """A date or time as typed, in seconds since 1970 on the clock of a zone."""
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError(
-            f'{name} must be a date such as 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
+            f'{name} must look like 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
         ) from None
     wall = found if found.tzinfo is None else found.astimezone(ZoneInfo(zone))
     return wall.replace(tzinfo=UTC).timestamp()
 
 
 def phases(clock: Clock, start: float, seconds: float) -> list[tuple[float, float, float]]:
-    """A span of time as parts of a cycle: from hour, to hour, and how often."""
+    """A span of time as parts of a cycle: from hour, to hour, and how many times."""
     period = CYCLES[clock.cycle]
     whole, rest = divmod(seconds, period)
     parts = [(0.0, period / 3600.0, float(whole))] if whole else []

@@ -1,4 +1,4 @@
-"""StreamStudy: a rate of events learned from lines as they come, and continued where it stopped."""
+"""StreamStudy: a rate of events learned from lines as they arrive, which can be resumed."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from hplus._checks import Bools, Floats
+from hplus._checks import Floats
 from hplus.estimators.base import Estimator
-from hplus.storage import storable
-from hplus.streaming.budgets import AUTO
+from hplus.files.commas import in_doubt, with_points
+from hplus.files.feeds import Feed
+from hplus.files.lines import TOO_LONG, Lines, WholeLines
+from hplus.files.rows import Chunk, Layout, read_rows
+from hplus.files.tables import Table, is_json, layout_of, start_table
+from hplus.files.times import Zone
+from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE, SEEN
-from hplus.streaming.intensity import AUTO_REFIT, StreamingIntensity
+from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import Refit, as_method
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, Amount
-from hplus.tables.cells import Zone
-from hplus.tables.feeds import Feed
-from hplus.tables.lines import Block, Layout, Lines, is_json, layout_of, read_lines
-from hplus.tables.moments import moments
-from hplus.tables.source import Chunk, Table, csv_table
 
-AT_ONCE = 2000
+MAX_LINES = 2000
 """Lines that are read and learned from at a time."""
 
 FIRST_GAP = 1e-9
-"""Cycles watched before the first event, at the least."""
+"""Cycles before the first event, at least."""
 
 
-@storable
 @final
 class StreamStudy(Estimator):
     """How often events happen and where, learned from lines of CSV or JSON in bounded memory.
@@ -41,28 +40,28 @@ class StreamStudy(Estimator):
     Parameters
     ----------
     frame : Frame
-        Which columns are the axes of which window; `plan` makes one. Times are taken as they are,
-        never spread: what is there at the start must not decide.
+        Which columns are the axes of which window; see `plan`. Times are never spread out: that
+        would depend on the lines that are there at the start.
     method : str or method, default="spppot"
-        Of `StreamingIntensity`.
+        The method of `StreamingIntensity`.
     budget : int, optional
-        Atoms that are kept at most.
+        The largest number of atoms.
     forget : Amount, optional
-        What was seen counts half as much after so many events, or with a cycle after so much time.
+        The half-life of events: a number of events or, with a cycle, a time.
     exposure : Amount, optional
-        What all lines so far stand for together, such as 82 games. A cycle knows by itself: from
-        the frame's start to the latest event.
+        The exposure of all lines so far, for example 82 games. With a cycle it is the time from the
+        frame's start to the latest event.
 
     Attributes
     ----------
     model_ : StreamingIntensity
     offset_ : int
-        Bytes taken, up to the end of a line.
+        Bytes read, up to the end of a line.
     lines_ : int
-        Lines taken, without the header.
+        Lines read, without the header.
     events_ : int
     dropped_ : dict
-        Lines that were of no use, by reason.
+        Lines that were dropped, by reason.
     header_ : str
         The first line of CSV; "" for JSON lines.
     """
@@ -82,7 +81,7 @@ class StreamStudy(Estimator):
         self.exposure = exposure
 
     def begin(self) -> Self:
-        """Forget all, and wait for the first line."""
+        """Start again, before the first line."""
         self._check_parameters()
         self.model_ = StreamingIntensity(
             self.frame.window, method=self.method, budget=self._budget(), forget=self._half_life()
@@ -97,7 +96,7 @@ class StreamStudy(Estimator):
         return self
 
     def fit(self, path: str, y: None = None) -> Self:
-        """Forget all, and take the whole lines of a file; "-" is the standard input."""
+        """Start again, and learn from the whole lines of a file; "-" is the standard input."""
         self.begin()
         feed = Feed(path)
         while (data := feed.read()) != b"":
@@ -106,40 +105,37 @@ class StreamStudy(Estimator):
         return self
 
     def take(self, data: bytes) -> Self:
-        """Learn from the lines in `data`; the last one waits for its end."""
+        """Learn from the lines in `data`; an incomplete last line waits for its end."""
         if not hasattr(self, "model_"):
             self.begin()
         if "_lines" not in self.__dict__:
             self._lines = Lines()
         self._lines.add(data)
-        while (block := self._lines.next(AT_ONCE)) is not None:
+        while (block := self._lines.next(MAX_LINES)) is not None:
             self.learn(block)
         return self
 
-    def learn(self, block: Block, heard: Callable[[Floats], None] | None = None) -> int:
-        """Learn from whole lines, and say how many events they held.
+    def learn(self, block: WholeLines, heard: Callable[[Floats], None] | None = None) -> int:
+        """Learn from whole lines, and return how many events they held.
 
         `heard` is called with the events (n, d) before they are learned.
         """
         data = block.data
         if not self.kind_ and data:
-            data = self._first(data)
-        layout = self._read_as()
-        chunk, dropped = read_lines(data, layout, self.frame.needed) if data else (None, Counter())
-        lines = data.count(b"\n") + block.long
-        if block.long:
-            dropped["line longer than 1 MB"] += block.long
-        events = 0 if chunk is None else self._learn_rows(chunk, dropped, heard)
-        for reason, lost in dropped.items():
+            data = self._without_header(data)
+        dropped: Counter[str] = Counter()
+        events = self._learn_lines(data, dropped, heard) if data else 0
+        dropped[TOO_LONG] += block.long
+        for reason, lost in (+dropped).items():
             self.dropped_[reason] = self.dropped_.get(reason, 0) + lost
-        self.lines_ += lines
+        self.lines_ += data.count(b"\n") + block.long
         self.events_ += events
         self.offset_ += block.size
         return events
 
     @property
     def watched(self) -> Amount:
-        """How long or how often the window was watched; 1 of no unit if nobody said."""
+        """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self._cycle
         if cycle and hasattr(self.model_, "state_"):
             return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
@@ -147,25 +143,25 @@ class StreamStudy(Estimator):
 
     @property
     def rate(self) -> float:
-        """Events in the window for one unit of what was watched."""
+        """Events in the window per unit of exposure."""
         if not hasattr(self.model_, "state_"):
             return 0.0
-        # the integral of the rate, which its shape has no part in
+        # the integral of the rate does not depend on its shape
         return float(self.model_.state_[0]["numbers"][SEEN]) / self.watched.amount
 
     @property
     def atoms(self) -> int:
-        """Atoms that are kept."""
+        """The number of atoms."""
         return self.model_.n_atoms_ if hasattr(self.model_, "state_") else 0
 
     def table(self) -> Table:
-        """The columns of its lines, with no rows."""
+        """A table with the columns of the stream and no rows."""
         if self.kind_ == "json":
             return Table("-", list(self.frame.needed), lambda *_: iter(()))
-        return csv_table("-", self.header_.encode() + b"\n")
+        return start_table("-", self.header_.encode() + b"\n")
 
     def settings(self) -> dict[str, str]:
-        """What has to stay the same while a stream goes on, in words."""
+        """The settings that must stay the same when a stream is resumed, as text."""
         frame = self.frame
         clock = None if frame.clock is None else frame.clock.replace(spread=0.0)
         parts = {"columns": frame.columns, "window": frame.region, "map": frame.place,
@@ -173,62 +169,45 @@ class StreamStudy(Estimator):
                  "forget": self.forget}  # fmt: skip
         return {name: "none" if part in (None, ()) else str(part) for name, part in parts.items()}
 
-    def _first(self, data: bytes) -> bytes:
+    def _without_header(self, data: bytes) -> bytes:
         """The lines without the header, which is kept."""
         if is_json(data):
             self.kind_ = "json"
             return data
         header, rest = data.split(b"\n", 1)
-        table = csv_table("the stream", header)
+        table = start_table("the stream", header + b"\n")
         for name in self.frame.needed:
             table.require(name)
         self.header_, self.kind_ = header.decode("utf-8", "replace"), "csv"
         return rest
 
     def _read_as(self) -> Layout:
-        if self.kind_ == "json" or not self.kind_:
+        if self.kind_ == "json":
             return Layout((), is_json=True)
         layout: Layout | None = self.__dict__.get("_layout")
         if layout is None:
             layout = self._layout = layout_of("the stream", self.header_.encode())
         return layout
 
-    def _learn_rows(self, chunk: Chunk, dropped: Counter[str], heard: Any) -> int:
-        seconds = np.zeros(len(chunk))
-        if self.frame.clock is not None:
-            chunk, seconds = self._timed(chunk, dropped)
-        found = self.frame.points(chunk)
-        dropped += found.dropped
+    def _learn_lines(
+        self, data: bytes, dropped: Counter[str], heard: Callable[[Floats], None] | None
+    ) -> int:
+        layout = self._read_as()
+        chunk, lost = read_rows(data, layout, self.frame.needed)
+        if layout.delimiter != "," and b"," in data:
+            chunk = _with_points(chunk, lost)
+        found = self.frame.points(chunk, Zone(self.offsets_ or Zone.NEITHER), alone=True)
+        self.offsets_ = "" if found.zone is Zone.NEITHER else found.zone.value
+        dropped += lost + found.dropped
         if len(found.X) == 0:
             return 0
         if heard is not None:
             heard(found.X)
-        self.model_.partial_fit(found.X, exposure=self._gaps(seconds[found.rows]))
+        self.model_.partial_fit(found.X, exposure=self._gaps(found.seconds))
         return len(found.X)
 
-    def _timed(self, chunk: Chunk, dropped: Counter[str]) -> tuple[Chunk, Floats]:
-        """The rows with their times as times, without those whose times make no sense."""
-        clock = self.frame.clock
-        assert clock is not None
-        found = moments(chunk.columns[clock.column], clock.zone, clock.form)
-        good = ~self._drop(found.wrong, dropped, f"{clock.column} is not a time")
-        known = good & ~np.isnan(found.seconds)
-        if not self.offsets_ and known.any():
-            self.offsets_ = (Zone.AWARE if found.aware[known][0] else Zone.NAIVE).value
-        other = known & (found.aware != (self.offsets_ == Zone.AWARE.value))
-        good &= ~self._drop(other, dropped, f"{clock.column} is not {self.offsets_}, as the first")
-        columns = dict(chunk.columns) | {clock.column: found.stamps()}
-        kept = {name: column.filter(good) for name, column in columns.items()}
-        return Chunk(kept, chunk.first, chunk.comma), found.seconds[good]
-
-    @staticmethod
-    def _drop(bad: Bools, dropped: Counter[str], reason: str) -> Bools:
-        if bad.any():
-            dropped[reason] += int(bad.sum())
-        return bad
-
     def _gaps(self, seconds: Floats) -> Floats | None:
-        """Cycles from the latest event before to each event; None without a cycle."""
+        """Cycles from the latest event so far to each event; None without a cycle."""
         if not self._cycle:
             return None
         latest = np.maximum.accumulate(np.concatenate([[self.latest_], seconds]))
@@ -255,7 +234,7 @@ class StreamStudy(Estimator):
             return self.forget.of(Amount(1.0, self._cycle))
         if self.forget.unit not in ("", "event"):
             raise ValueError(
-                f"forget must be a number of events, got {self.forget}: times need a cycle."
+                f"forget must be a number of events, got {self.forget}: a time needs a cycle."
             )
         return self.forget.amount
 
@@ -264,8 +243,16 @@ class StreamStudy(Estimator):
             raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
         if self.exposure is not None and self._cycle:
             raise ValueError(
-                f"exposure must be left out with a cycle, which knows how many {self._cycle}s were "
-                f"watched, got {self.exposure}."
+                f"exposure must be left out with a cycle, whose exposure is its number of "
+                f"{self._cycle}s, got {self.exposure}."
             )
         if self.exposure is not None and self.forget is not None:
-            raise ValueError("give exposure or forget, not both: what is forgotten was watched.")
+            raise ValueError("give exposure= or forget=, not both.")
+
+
+def _with_points(chunk: Chunk, dropped: Counter[str]) -> Chunk:
+    """Cells with decimal points for commas, without the rows that have a number such as 1,234."""
+    clear = ~np.any([in_doubt(column) for column in chunk.columns.values()], axis=0)
+    dropped["a number such as 1,234 can be read in two ways"] += int(np.sum(~clear))
+    columns = {name: with_points(column).filter(clear) for name, column in chunk.columns.items()}
+    return Chunk(columns)

@@ -1,4 +1,4 @@
-"""EventStudy: a rate of events learned from a file, with all that is needed to use it again."""
+"""EventStudy: a rate of events learned from a file, with all that is needed to use it later."""
 
 from __future__ import annotations
 
@@ -16,26 +16,20 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
-from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
-from hplus.studies.events import Events, Reading, read_events
+from hplus.studies.events import Reading, SplitEvents, read_events
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock, phases
-from hplus.tables.source import open_table
 from hplus.windows import Interval
 
-FEWEST = 30
-"""Events below which none are held out: they would say nothing."""
+MIN_EVENTS = 30
+"""With fewer events none are held out: they would tell nothing."""
 
-MOST_HELD = 0.9
-"""Share of the events that may be held out."""
-
-for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
-    storable(_part)
+MAX_HOLDOUT = 0.9
+"""The largest share of events that may be held out."""
 
 
-@storable
 @final
 @value
 class Holdout(Value):
@@ -43,8 +37,8 @@ class Holdout(Value):
 
     `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
     constant rate.
-    `over_kde` is the mean difference, with its standard error. `check` holds the goodness of fit of
-    the rate learned from the others, on the events held out.
+    `over_kde` is the mean difference, with its standard error. `check` is the goodness of fit of
+    the rate learned from the others, on the held-out events.
     """
 
     events: int
@@ -57,7 +51,6 @@ class Holdout(Value):
     check: Check
 
 
-@storable
 @final
 class EventStudy(Estimator):
     """How often events happen and where, learned from a file.
@@ -65,29 +58,29 @@ class EventStudy(Estimator):
     Parameters
     ----------
     frame : Frame
-        Which columns are the axes of which window; `plan` makes one.
+        Which columns are the axes of which window; see `plan`.
     exposure : Amount, default=None
-        How long or how often the window was watched; None asks the frame's clock.
+        How long or how often events were observed; None goes by the frame's clock.
     holdout : float, default=0.2
-        Share of the events, up to 0.9, that are held out to see how well others are predicted; 0
+        Share of the events, up to 0.9, that are held out to measure how well they are predicted; 0
         for none.
     most_dropped : float, default=0.2
-        Share of the rows that may be unusable.
+        The largest share of rows that may be unusable.
     random_state : int, default=0
     n_jobs : int or None, default=None
-        2 or more, or -1 for all cores: the fit of all events and the one that is held against the
-        events held out run at the same time.
+        2 or more, or -1 for all cores: the fit to all events and the one that is tested on held-out
+        events run at the same time.
 
     Attributes
     ----------
     model_ : Intensity or SeparableIntensity
-        The rate, learned from all events; places and times are learned apart.
+        The rate, learned from all events; places and times are learned separately.
     exposure_ : Amount
     reading_ : Reading
-        What was read and dropped.
+        How many rows were read, and why some were dropped.
     holdout_ : Holdout or None
     made_with_ : dict
-        Command, versions and seconds, for the record.
+        The command, versions and seconds.
     """
 
     def __init__(
@@ -108,24 +101,24 @@ class EventStudy(Estimator):
 
     @property
     def exposure_over_window(self) -> Any:
-        """How long or how often the window was watched: a number or, with a cycle, a function.
+        """The exposure: a number or, with a cycle, a function of points (n, d).
 
-        Of points (n, d), as `Intensity.fit` and `hplus.evaluation.check` take it: of a week that
-        was watched in part, some days count more often.
+        As `Intensity.fit` and `hplus.evaluation.check` take it: in a number of weeks that is not
+        whole, some days were observed more often.
         """
         clock = self.frame.clock
         if clock is not None and clock.cycle:
             return partial(_watched, clock)
         return self.exposure_.amount
 
-    def fit(self, path: str, y: None = None) -> Self:
+    def fit(self, path: str | Table, y: None = None) -> Self:
         """Read the events of a file in one pass and learn their rate."""
         with whole_or_not(self):
             self._check_parameters()
             events = self._read(path)
             self.exposure_ = self._watched()
             learned, everything = events.learned.parts, events.learned.joined(events.held)
-            enough = events.learned.events >= FEWEST and events.held.events >= 2
+            enough = events.learned.events >= MIN_EVENTS and events.held.events >= 2
             kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
             tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
             if enough:
@@ -139,19 +132,19 @@ class EventStudy(Estimator):
     def _check_parameters(self) -> None:
         if not isinstance(self.frame, Frame):
             raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
-        if not 0.0 <= check_number("holdout", self.holdout) <= MOST_HELD:
+        if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
-                f"holdout must be a share from 0 to {MOST_HELD}, got {self.holdout}: the rest is "
-                "learned from."
+                f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
+                "needs the others."
             )
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
 
-    def _read(self, path: str) -> Events:
-        table = open_table(path)
-        events = Events(self.frame, float(self.holdout), self.random_state)
-        self.reading_: Reading = read_events(table, self.frame, events)
-        self.reading_.refuse_beyond(self.most_dropped)
+    def _read(self, path: str | Table) -> SplitEvents:
+        table = path if isinstance(path, Table) else open_table(path)
+        events = SplitEvents(self.frame, float(self.holdout), self.random_state)
+        self.reading_: Reading = read_events(table, self.frame, events.add)[0]
+        self.reading_.check_dropped(self.most_dropped)
         return events
 
     def _watched(self) -> Amount:
@@ -160,19 +153,19 @@ class EventStudy(Estimator):
             return Amount(1.0) if clock is None else clock.watched()
         if clock is not None and clock.cycle:
             raise ValueError(
-                f"exposure must be left out with a cycle, which knows how many {clock.cycle}s were "
-                f"watched, got {self.exposure}."
+                f"exposure must be left out with a cycle, whose exposure is its number of "
+                f"{clock.cycle}s, got {self.exposure}."
             )
         return self.exposure
 
     def _smoothness(self, statistic: Statistic) -> Any:
-        """What is to be learned of priors, once for both fits."""
+        """The learned priors, once for both fits."""
         return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
 
     def _learned(
         self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...]
     ) -> Intensity | SeparableIntensity:
-        """The rate of events under priors that are known."""
+        """The rate of events under given priors."""
         window, seed, exposure = self.frame.window, self.random_state, self.exposure_over_window
         if len(statistics) == 1:
             rate = Intensity(window, *kernels, random_state=seed)
@@ -180,11 +173,11 @@ class EventStudy(Estimator):
         both = SeparableIntensity(window, kernels=kernels, random_state=seed)
         return both.fit(statistics, exposure=exposure)
 
-    def _held_out(self, events: Events, kernels: tuple[Any, ...]) -> Holdout:
-        """How well the events that are learned from predict the others."""
+    def _held_out(self, events: SplitEvents, kernels: tuple[Any, ...]) -> Holdout:
+        """How well the rate of the other events predicts the held-out ones."""
         model = self._learned(events.learned.parts, kernels)
         X = events.unseen.X
-        # beside a constant rate, of which more is seen where it was watched more often
+        # compared with a constant rate, which gives more events where the exposure is larger
         ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
         theirs = _kde_log_shapes(events, X) - np.log(self._exposures(X))
         return Holdout(
@@ -197,12 +190,12 @@ class EventStudy(Estimator):
         )
 
     def _exposures(self, X: Floats) -> Any:
-        """E(x)|W|/∫E at each event, (n,): how often it was watched beside the average."""
+        """E(x)|W|/∫E at each event, (n,): the exposure relative to its average."""
         exposure = self.exposure_over_window
         return exposure(X) / self.exposure_.amount if callable(exposure) else 1.0
 
     def _mean_exposure(self, model: Intensity | SeparableIntensity) -> float:
-        """∫λE|W|/(∫λ∫E): the same for the events of a rate, on average."""
+        """∫λE|W|/(∫λ∫E): its average over the events of a rate."""
         frame, clock = self.frame, self.frame.clock
         if clock is None or not clock.cycle:
             return 1.0
@@ -213,28 +206,28 @@ class EventStudy(Estimator):
         return float(seen / self.exposure_.amount)
 
 
-def _kde_log_shapes(events: Events, X: Floats) -> Floats:
-    """Of a kernel density estimate, or the product of two if places and times are learned apart."""
+def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
+    """Those of a kernel density estimate, or of the product of two for places and times."""
     logs = np.zeros(len(X))
     start = 0
     for part in events.learned.parts:
         columns = slice(start, start + part.window.dimension)
         kde = EdgeCorrectedKDE(part.window).fit(events.known.X[:, columns])
-        # it may be 0 where an event is: it is then as bad as can be told
+        # it may be 0 at an event
         logs += np.maximum(_log_shapes(kde, X[:, columns]), np.log(np.finfo(float).tiny))
         start = columns.stop
     return logs
 
 
 def _watched(clock: Clock, X: Floats) -> Floats:
-    """How often the hour of each point was watched, shape (n,)."""
+    """The exposure of the hour of each point, shape (n,)."""
     return clock.times_watched(X[:, -1])
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
-    """What tasks return, the first being done by this thread, which may show its progress.
+    """What tasks return; the first runs in this thread, which may show its progress.
 
-    Threads will do: most of the time goes into FFTs, which let others run.
+    Threads suffice: most of the time is spent in FFTs, which release the GIL.
     """
     if n_jobs in (None, 1):
         return [task() for task in tasks]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from hplus._checks import Bools, Floats, as_floats, check_memory, frozen_array
 
 Rule = tuple[Floats, Floats]
 """Nodes (q, d) and weights (q,) of a quadrature: Σ_q weights[q] f(nodes[q]) stands for ∫_W f."""
+
+Shape = Any
+"""A shapely geometry: shapely has no type stubs."""
 
 Rings = list[tuple[Floats, int]]
 """Rings of vertices (n, 2) in either direction, each with 1 for a border or -1 for a hole."""
@@ -23,7 +27,7 @@ MAX_OVERLAP = 1e-6
 """Polygons that share at most this fraction of their area only touch: borders are rounded."""
 
 
-def check_edges(low: Any, high: Any, axes: int) -> tuple[Floats, Floats]:
+def check_edges(low: object, high: object, axes: int) -> tuple[Floats, Floats]:
     """`low` and `high` as arrays with `axes` dimensions; an error unless finite and in order."""
     a, b = as_floats("low", low), as_floats("high", high)
     rule = "one finite number for each axis" if axes else "a finite number"
@@ -111,7 +115,7 @@ def areas(triangles: Floats) -> Floats:
     return 0.5 * np.abs(p[:, 0] * q[:, 1] - p[:, 1] * q[:, 0])
 
 
-def triangulate(shape: Any) -> Floats:
+def triangulate(shape: Shape) -> Floats:
     """Triangles that tile a shapely polygon, shape (m, 3, 2)."""
     shapely = load_shapely()
     parts = shapely.get_parts(shapely.constrained_delaunay_triangles(shape))
@@ -122,7 +126,7 @@ def triangulate(shape: Any) -> Floats:
     return triangles[areas(triangles) > rounding]
 
 
-def check_ring(name: str, vertices: Any) -> Floats:
+def check_ring(name: str, vertices: object) -> Floats:
     """A read-only array of vertices, shape (n, 2), the first not repeated at the end."""
     ring = frozen_array(name, vertices)
     if ring.ndim != 2 or ring.shape[1] != 2:
@@ -136,14 +140,14 @@ def check_ring(name: str, vertices: Any) -> Floats:
     return ring
 
 
-def check_holes(holes: Any) -> tuple[Floats, ...]:
+def check_holes(holes: object) -> tuple[Floats, ...]:
     """Every hole as a ring."""
     if not isinstance(holes, Iterable):
         raise TypeError(f"holes must be a sequence of rings, got {holes!r}.")
     return tuple(check_ring(f"hole {i}", hole) for i, hole in enumerate(holes))
 
 
-def build_shape(polygons: list[tuple[Floats, tuple[Floats, ...]]]) -> Any:
+def build_shape(polygons: list[tuple[Floats, tuple[Floats, ...]]]) -> Shape:
     """The shapely shape of outer rings with their holes, prepared for many point queries.
 
     An error if rings of one polygon cross.
@@ -158,7 +162,7 @@ def build_shape(polygons: list[tuple[Floats, tuple[Floats, ...]]]) -> Any:
     return shape
 
 
-def _check_valid(shape: Any) -> None:
+def _check_valid(shape: Shape) -> None:
     shapely = load_shapely()
     if not shapely.is_valid(shape):
         reason, _, place = shapely.is_valid_reason(shape).lower().rstrip("]").partition("[")
@@ -169,7 +173,7 @@ def _check_valid(shape: Any) -> None:
         )
 
 
-def check_apart(shapes: list[Any]) -> None:
+def check_apart(shapes: list[Shape]) -> None:
     """An error if two of these shapely polygons have more than a border in common."""
     shapely = load_shapely()
     tree = shapely.STRtree(shapes)
@@ -183,7 +187,7 @@ def check_apart(shapes: list[Any]) -> None:
                 )
 
 
-def common_rings(left: list[Any], right: list[Any]) -> Rings:
+def common_rings(left: list[Shape], right: list[Shape]) -> Rings:
     """The rings around what two lists of shapely polygons have in common."""
     shapely = load_shapely()
     pairs = shapely.STRtree(right).query(left, predicate="intersects")
@@ -195,13 +199,13 @@ def common_rings(left: list[Any], right: list[Any]) -> Rings:
     return [(shapely.get_coordinates(ring)[:-1], role) for ring, role in rings]
 
 
-def covers(shape: Any, X: Floats) -> Bools:
+def covers(shape: Shape, X: Floats) -> Bools:
     """Does X[i] lie in the shapely polygon or on its boundary? Shape (n, 2) to (n,)."""
     inside: Bools = load_shapely().intersects_xy(shape, X)
     return inside
 
 
-def load_shapely() -> Any:
+def load_shapely() -> ModuleType:
     """The shapely module, from the extra `geo`."""
     try:
         import shapely

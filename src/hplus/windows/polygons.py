@@ -58,7 +58,7 @@ class Planar(Window):
         return geometry.triangle_sample(self._triangles, check_count("n", n, least=0), rng)
 
     @cached_property
-    def _shape(self) -> Any:
+    def _shape(self) -> geometry.Shape:
         return geometry.build_shape([(part.outer, part.holes) for part in self.polygons()])
 
     @cached_property

@@ -1,0 +1,1 @@
+"""What figures show, computed once and drawn by matplotlib and by the report."""

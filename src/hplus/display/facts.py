@@ -1,0 +1,219 @@
+"""All that a report shows, as numbers and words: computed from a study, and not yet drawn."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus._values import Value, value
+from hplus.display.data.check_data import calibration_data, residual_data
+from hplus.display.data.framing import same_unit
+from hplus.display.data.margins import Concentration, Margins, concentration, margins
+from hplus.display.findings import Finding, Fit, busiest, concentrated, covered, prediction
+from hplus.display.page_figures import (
+    PageCurve,
+    PageMap,
+    PartMap,
+    SpotTable,
+    observed_for,
+    page_curve,
+    page_map,
+    period_unit,
+    quarters,
+    spot_table,
+)
+from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
+from hplus.evaluation.goodness import check
+from hplus.studies.study import EventStudy, Holdout
+from hplus.windows import Window
+from hplus.wording import (
+    count,
+    day_words,
+    number,
+    place_words,
+    quantity,
+    rounded,
+    sides_words,
+)
+
+TITLES = {
+    (True, True): "Where and when events happen",
+    (True, False): "Where events happen",
+    (False, True): "When events happen",
+    (False, False): "How often events happen",
+}
+"""By whether there are places, and whether there are times."""
+
+
+@final
+@value
+class Facts(Value):
+    """Everything on the page."""
+
+    title: str
+    source: str
+    about: str
+    findings: tuple[Finding, ...]
+    tiles: tuple[Fact, ...]
+    place: PageMap | None
+    parts: tuple[PartMap, ...]
+    curve: PageCurve | None
+    table: SpotTable
+    concentration: Concentration
+    extent: str
+    fit: Fit | None
+    holdout: Holdout | None
+    fitted: tuple[Fact, ...]
+    origin: tuple[Fact, ...]
+    command: str
+
+
+def gather(study: EventStudy, events: Floats | None, title: str | None) -> Facts:
+    """The facts of a fitted study; with events (n, d) of its window also where they were seen."""
+    sums = margins(study.model_)
+    table = spot_table(study, sums, events)
+    place, curve = page_map(study, sums, events), page_curve(study, sums, events)
+    dense, of_what = concentration(sums.main), extent(study, sums)
+    return Facts(
+        title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
+        source=file_name(study),
+        about=about(study),
+        findings=findings(study, table, dense, of_what, curve),
+        tiles=tiles(study, sums, place, curve),
+        place=place,
+        parts=quarters(study),
+        curve=curve,
+        table=table,
+        concentration=dense,
+        extent=of_what,
+        fit=fit(study, events),
+        holdout=study.holdout_,
+        fitted=how_fitted(study),
+        origin=how_to_reproduce(study),
+        command=str(study.made_with_.get("command", "")),
+    )
+
+
+def about(study: EventStudy) -> str:
+    """What the report is about, in two sentences."""
+    clock, period = study.frame.clock, observed_for(study)
+    parts = [f"{count(study.reading_.kept)} events{_extent_words(study)}"]
+    if clock is not None:
+        parts.append(f"from {day_words(clock.start)} to {day_words(clock.end)}")
+    elif period:
+        parts.append(f"over {period}")
+    where = " and where" if study.model_.window.dimension > 1 else ""
+    asked = f"how many to expect{where}, and how certain that is"
+    return f"{', '.join(parts)}. This page shows {asked}."
+
+
+def extent(study: EventStudy, sums: Margins) -> str:
+    """What a share of the window is a share of: the area, the week, the time, the range."""
+    if sums.place is not None:
+        return "area" if same_unit(sums.place.window) else "window"
+    clock = study.frame.clock
+    return "range" if clock is None else str(clock.cycle) or "time"
+
+
+def _extent_words(study: EventStudy) -> str:
+    """The extent of the window without its time."""
+    axes = [axis for axis in study.frame.axes if axis.kind not in ("time", "cycle")]
+    if not axes:
+        return ""
+    low, high = (end[: len(axes)] for end in study.model_.window.bounds())
+    if len(axes) == 1:
+        return f" with {axes[0].name} from {number(float(low[0]))} to {number(float(high[0]))}"
+    return f" in {sides_words((high - low).tolist(), [axis.unit for axis in axes])}"
+
+
+def tiles(
+    study: EventStudy, sums: Margins, place: PageMap | None, curve: PageCurve | None
+) -> tuple[Fact, ...]:
+    """The key numbers: events, window, exposure, expected count, highest rate."""
+    model, reading = study.model_, study.reading_
+    found = [Fact("Events", count(reading.kept), f"of {count(reading.rows)} rows in the file")]
+    if place is not None:
+        found.append(_window_tile(sums.main.window))
+    elif study.frame.clock is None:
+        low, high = (float(end[0]) for end in model.window.bounds())
+        ends = f"{number(low)} to {number(high)}"
+        found.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
+    found += _time_tiles(study)
+    if place is not None:
+        found.append(Fact("Highest rate", rounded(place.highest), place.unit))
+    elif curve is not None:
+        found.append(Fact("Highest rate", rounded(float(curve.data.rate.max())), curve.unit))
+    return tuple(found)
+
+
+def _window_tile(window: Window) -> Fact:
+    """The area of a window with its sides; without a common unit the sides alone."""
+    low, high = window.bounds()
+    sides = sides_words((high - low).tolist(), window.axis_units)
+    if not same_unit(window):
+        return Fact("Window", sides)
+    within = sides if window.box_bounds() is not None else f"within {sides}"
+    return Fact("Window", quantity(window.volume, window.volume_unit), within)
+
+
+def _time_tiles(study: EventStudy) -> list[Fact]:
+    """The exposure, and how many events are expected in one of its units."""
+    model, clock, found = study.model_, study.frame.clock, []
+    remark = "" if clock is None else f"{day_words(clock.start)} to {day_words(clock.end)}"
+    if observed_for(study):
+        label = "Exposure" if clock is None else "Period"
+        found.append(Fact(label, observed_for(study), remark))
+    total = float(model.expected_count(model.window))
+    unit, parts = period_unit(study)
+    axis = study.frame.axes[-1]
+    if not unit and model.window.dimension == 1 and axis.unit:
+        unit, parts = axis.unit, model.window.volume
+    if unit:
+        found.append(Fact("Expected", rounded(total / parts), f"events per {unit}"))
+    return found
+
+
+def findings(
+    study: EventStudy, table: SpotTable, dense: Concentration, of_what: str, curve: PageCurve | None
+) -> tuple[Finding, ...]:
+    """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
+    spots, line = table.spots, table.spots.low.shape[1] == 1
+    first = dict(zip(table.columns, table.places[0], strict=True))
+    if line:
+        when, where = "", f"{study.frame.axes[0].name} {' to '.join(table.places[0])}"
+    else:
+        last = () if spots.peak is None else (first.popitem(),)
+        when = place_words(dict(last)) if last else _busiest_time(study, curve)
+        where = place_words(first)
+    kind = "interval" if line else "spot"
+    held = study.holdout_
+    return (
+        concentrated(dense.holding(0.5), of_what),
+        busiest(float(spots.ratio[0]), kind, where, when),
+        covered(dense.holding(0.9), of_what) if held is None else prediction(held),
+    )
+
+
+def _busiest_time(study: EventStudy, curve: PageCurve | None) -> str:
+    """When the rate is highest, to an hour of a cycle or a day, in the user's words."""
+    if curve is None:
+        return ""
+    X = np.mean(study.frame.window.bounds(), axis=0)
+    X[-1] = np.floor(curve.data.x[curve.data.rate.argmax()])
+    return str(list(study.frame.describe(X[None])[0].values())[-1])
+
+
+def fit(study: EventStudy, events: Floats | None) -> Fit | None:
+    """What checks find: on held-out events if there are some, otherwise on those given."""
+    model, held = study.model_, study.holdout_
+    if held is not None:
+        found = held.check
+    elif events is not None and len(events):
+        found = check(model, events, exposure=study.exposure_over_window)
+    else:
+        return None
+    # in multiples of the average rate, so that the exposure does not matter
+    relative = calibration_data(found).scaled(model.window.volume / found.expected)
+    return Fit(found.count, held is not None, found.faults, relative, residual_data(found))

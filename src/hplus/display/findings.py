@@ -1,0 +1,95 @@
+"""Findings: what a rate says, each as one large number and one plain sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+from hplus._values import Value, value
+from hplus.display.data.check_data import CalibrationData, QuadratResiduals, RescaledTimes
+from hplus.studies.study import Holdout
+from hplus.wording import TIED, count, counted, listed, percent, times
+
+SIGNIFICANT_ERRORS = 2.0
+"""Standard errors from which a difference is reported as one."""
+
+MOST_LOG_RATIO = 20.0
+"""Log of the ratio from which a comparison is only "over 1,000"."""
+
+
+@final
+@value
+class Finding(Value):
+    """A large number, and the sentence that it belongs to."""
+
+    number: str
+    text: str
+
+
+@final
+@value
+class Fit(Value):
+    """Does the rate fit? Which events it was checked on, and what was found."""
+
+    count: int
+    held_out: bool
+    faults: tuple[str, ...]
+    calibration: CalibrationData
+    residuals: QuadratResiduals | RescaledTimes
+
+
+def concentrated(share: float, extent: str) -> Finding:
+    """The smallest share of the window in which half of the events are expected."""
+    apart = ": they are spread out" if share > 0.4 else ""
+    return Finding(percent(share), f"of the {extent} holds half of all expected events{apart}.")
+
+
+def covered(share: float, extent: str) -> Finding:
+    """The smallest share of the window in which nine events of ten are expected."""
+    return Finding(percent(share), f"of the {extent} holds nine out of ten expected events.")
+
+
+def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
+    """How much busier the first hot spot is than the whole window."""
+    peak = f", with a peak at {when}" if when else ""
+    return Finding(
+        f"{times(ratio)}{TIED}×", f"the average rate in the busiest {kind}: {where}{peak}."
+    )
+
+
+def likelihood_ratio(holdout: Holdout) -> str:
+    """How many times as likely a held-out event is as under a constant rate, on average."""
+    return times(math.exp(holdout.gain))
+
+
+def prediction(holdout: Holdout) -> Finding:
+    """How much likelier held-out events are than under a constant rate, and beside a KDE."""
+    odds = f"{likelihood_ratio(holdout)}{TIED}×"
+    measured = "as likely as under a constant rate: each event held out from the fit, on average"
+    if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
+        return Finding(odds, f"{measured}. This may be chance.")
+    return Finding(odds, f"{measured}. {beside_kde(holdout)}")
+
+
+def beside_kde(holdout: Holdout) -> str:
+    """A comparison with a kernel density estimate that is only as bold as its error allows."""
+    if abs(holdout.over_kde) < SIGNIFICANT_ERRORS * holdout.over_kde_error:
+        return "A kernel density estimate does about as well."
+    ratio = math.exp(min(holdout.over_kde, MOST_LOG_RATIO))
+    if ratio >= 2.0:
+        return f"That is {times(ratio)} times as good as a kernel density estimate."
+    side = "better" if ratio > 1.0 else "worse"
+    return f"That is {percent(abs(ratio - 1.0))} {side} than a kernel density estimate."
+
+
+def verdict(fit: Fit) -> str:
+    """A sentence or two on whether the rate fits."""
+    inside = f"{int(fit.calibration.inside.sum())} of {counted(len(fit.calibration.inside), 'bin')}"
+    limits = f"{inside} of the calibration lie within their limits."
+    if fit.held_out:
+        events = f"{count(fit.count)} held-out events"
+    else:
+        events = f"the {count(fit.count)} events it was fitted to, which flatters it"
+    if fit.faults:
+        return f"Not everywhere: on {events}, {listed(fit.faults)} found a misfit; {limits}"
+    return f"Yes: no check on {events} found a misfit, and {limits}"

@@ -1,0 +1,210 @@
+"""Maps: the rate with its colours, small ones to compare, and residuals."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.ndimage import distance_transform_edt
+
+from hplus._checks import Floats
+from hplus.display.canvas import CHART_SIZE, Canvas, Shape, line_path, shape, written
+from hplus.display.chart_axes import ChartAxis, Mark, round_marks
+from hplus.display.colours import Shading, hex_colour, image_uri, text_bytes
+from hplus.display.data.check_data import LARGE_RESIDUAL, QuadratResiduals, middle_within
+from hplus.display.data.framing import outline, same_unit
+from hplus.display.data.hot_spots import HotSpots
+from hplus.display.data.rate_data import MapData
+from hplus.display.page_figures import PageMap, PartMap
+from hplus.windows import Window
+from hplus.wording import residual_words, rounded
+
+MAP_WIDTH, SMALL_WIDTH = 480.0, 200.0
+"""Widths of a map and of a small one, in pixels, scaled with the page."""
+
+LEFT, RIGHT, TOP, BOTTOM = 50.0, 10.0, 26.0, 46.0
+"""Margins of a map."""
+
+READ_PIXELS = 96
+"""Pixels on a side of the map that a script reads the rate from."""
+
+TALLEST, FLATTEST = 1.25, 0.45
+"""Height over width of a map at most and at least."""
+
+BAR_MARK_GAP = 34.0
+"""Pixels between two marks under the colours, at least."""
+
+MOST_WRITTEN_BOXES = 36
+"""Boxes up to which every residual is written, and not only the large ones."""
+
+
+def rate_map(figure: PageMap, spots: HotSpots) -> Shape:
+    """The map of a rate with axes, outline, events as dots, and the ranks of the hot spots."""
+    canvas = _canvas(figure, MAP_WIDTH)
+    dots = None if figure.events is None else _dots(canvas, figure.events)
+    return canvas.svg(
+        *_cut_out(canvas, figure.data.place, "window", _image(canvas, figure), dots),
+        *canvas.axes(5, 5, lines=False),
+        *(_spot(canvas, spots, i) for i in range(len(spots.expected))),
+        _reader(canvas, figure),
+        label=f"Map of the rate, {figure.unit}",
+        class_="chart map",
+    )
+
+
+def _canvas(figure: PageMap, width: float) -> Canvas:
+    """Both axes to one scale if they have one unit and the map is not a strip."""
+    ratio = _proportion(figure.data)
+    to_scale = same_unit(figure.data.place) and FLATTEST / 2.0 <= ratio <= 2.0 * TALLEST
+    ratio = float(np.clip(ratio, FLATTEST, TALLEST)) if to_scale else 0.8
+    height = (width - LEFT - RIGHT) * ratio + TOP + BOTTOM
+    return Canvas(*figure.axes, width, height, LEFT, RIGHT, TOP, BOTTOM)
+
+
+def _proportion(data: MapData) -> float:
+    """Height over width of a map."""
+    return float(np.ptp(data.y) / np.ptp(data.x))
+
+
+def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) -> tuple[Shape, ...]:
+    """Shapes cut along the outline of a window, and the outline; `name` is unique in the page."""
+    rings = [line_path(canvas.pixels(*ring.T)) for ring, _ in outline(place)]
+    d = "".join(f"{ring}Z" for ring in rings)
+    return (
+        shape("clipPath", shape("path", d=d, clip_rule="evenodd"), id=name),
+        shape("g", *inside, clip_path=f"url(#{name})"),
+        shape("path", class_="outline", d=d),
+    )
+
+
+def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
+    """The pixels of a rate, stretched over the data's part of a chart."""
+    shares = figure.shading.shares(figure.data.rate)
+    # pixels across the outline are cut along it: those with their centre outside need a colour too
+    nearest = distance_transform_edt(np.isnan(shares), return_distances=False, return_indices=True)
+    href = image_uri(shares[tuple(nearest)][::-1])
+    return shape("image", href=href, preserveAspectRatio="none", **canvas.inner())
+
+
+def _dots(canvas: Canvas, events: Floats) -> Shape:
+    """Smaller and fainter dots the more there are, each the round end of a line without length."""
+    root = np.sqrt(max(len(events), 1))
+    size, faint = np.clip(45.0 / root, 0.9, 3.0), np.clip(14.0 / root, 0.22, 0.8)
+    points = np.round(canvas.pixels(*events.T), 1).tolist()
+    path = "".join(f"M{x:g} {y:g}h0" for x, y in points)
+    return shape(
+        "path", class_="dots", d=path, stroke_width=float(size), stroke_opacity=float(faint)
+    )
+
+
+def _spot(canvas: Canvas, spots: HotSpots, i: int) -> Shape:
+    """The cell of a hot spot, and its rank beside it, on the side where there is room."""
+    box = _box(canvas, spots.low[i], spots.high[i])
+    room = box["x"] + box["width"] < canvas.width - canvas.right - 20.0
+    at, anchor = (box["x"] + box["width"] + 4.0, "start") if room else (box["x"] - 4.0, "end")
+    rank = written(at, box["y"] + 0.5 * box["height"] + 4.5, str(i + 1), anchor)
+    return shape("g", shape("rect", rx=1.0, **box), rank, class_="spot")
+
+
+def _box(canvas: Canvas, low: Floats, high: Floats) -> dict[str, float]:
+    """A box between two corners, as attributes of a rectangle."""
+    (x, below), (right, y) = canvas.pixels(*np.stack([low, high], axis=1)).tolist()
+    return {"x": x, "y": y, "width": right - x, "height": below - y}
+
+
+def _reader(canvas: Canvas, figure: PageMap) -> Shape:
+    """An empty rectangle over the map with what a script needs to show the rate at a pointer."""
+    colours, rate = figure.shading, figure.data.rate
+    rows, columns = (np.linspace(0, n - 1, min(n, READ_PIXELS)).astype(int) for n in rate.shape)
+    return shape(
+        "rect",
+        class_="reader",
+        fill="none",
+        pointer_events="all",
+        data_shares=text_bytes(colours.shares(rate[np.ix_(rows, columns)])),
+        data_columns=str(len(columns)),
+        data_top=f"{colours.top:.6g}",
+        data_more="over " if colours.peak > colours.top else "",
+        data_power=colours.power,
+        data_unit=figure.unit,
+        **canvas.inner(),
+    )
+
+
+def colour_bar(figure: PageMap) -> Shape:
+    """The colours of a map with the rates they stand for."""
+    colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
+    stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
+    marks: list[Shape] = []
+    last = -BAR_MARK_GAP
+    for at, text in _bar_marks(colours):
+        x = LEFT + inner * (at / colours.top) ** colours.power
+        if x - last > BAR_MARK_GAP:
+            anchor = "end" if x > MAP_WIDTH - RIGHT - 12.0 else "middle"
+            marks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
+            marks.append(written(x, 48.0, text, anchor))
+            last = x
+    return shape(
+        "svg",
+        shape("linearGradient", *stops, id="ramp"),
+        written(LEFT, 10.0, figure.unit, "start", "axis-name"),
+        shape("rect", x=LEFT, y=18.0, width=inner, height=12.0, rx=2.0, fill="url(#ramp)"),
+        *marks,
+        class_="chart map bar",
+        viewBox=f"0 0 {MAP_WIDTH:g} 56",
+        role="img",
+        aria_label=f"Colours from 0 to {rounded(colours.top)} {figure.unit}",
+    )
+
+
+def _bar_marks(colours: Shading) -> list[Mark]:
+    """Round rates under the colours, spread evenly where colours follow a root of the rate."""
+    top, root = colours.top, 1.0 / colours.power
+    if colours.power == 1.0:
+        marks = list(round_marks(0.0, top, 5))
+    else:
+        rates = [float(f"{top * share**root:.1g}") for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
+        marks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
+    if colours.peak > top:
+        below = [mark for mark in marks if mark[0] < 0.85**root * top]
+        marks = [*below, (top, f"over {rounded(top, 2)}")]
+    return marks
+
+
+def small_map(part: PartMap, index: int) -> Shape:
+    """A map without axes, to be compared with its neighbours."""
+    x, y = (ChartAxis("", float(e[0]), float(e[-1])) for e in (part.data.x, part.data.y))
+    ratio = float(np.clip(_proportion(part.data), FLATTEST, TALLEST))
+    canvas = Canvas(x, y, SMALL_WIDTH, SMALL_WIDTH * ratio, 0.0, 0.0, 0.0, 0.0)
+    cut = _cut_out(canvas, part.data.place, f"window-{index}", _image(canvas, part))
+    return canvas.svg(*cut, label=f"Map of the rate, {part.label}")
+
+
+def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:
+    """Boxes with more events than expected in one colour, with fewer in another."""
+    canvas, place = _canvas(figure, CHART_SIZE[0]), figure.data.place
+    every, boxes, numbers = len(data.residuals) <= MOST_WRITTEN_BOXES, [], []
+    for r, low, high in zip(data.residuals.tolist(), data.low, data.high, strict=True):
+        box = _box(canvas, low, high)
+        strength = 0.04 + 0.8 * min(abs(r) / data.colour_reach, 1.0) ** 1.4
+        sign = "more" if r > 0.0 else "fewer"
+        boxes.append(shape("rect", class_=sign, fill_opacity=strength, **box))
+        middle, share = middle_within(place, low, high)
+        if abs(r) > LARGE_RESIDUAL or (every and share > 0.15):
+            size = min(0.34 * box["width"], 0.8 * box["height"], 12.0)
+            numbers.append(_residual(canvas, r, middle, size))
+    cut, inside, edge = _cut_out(canvas, place, "window-residuals", *boxes)
+    return canvas.svg(
+        cut,
+        inside,
+        *numbers,
+        edge,
+        *canvas.axes(5, 5, lines=False),
+        label="Map of residuals",
+    )
+
+
+def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Shape:
+    """A residual in numbers, in the middle of the part of its box in the window."""
+    ((x, y),) = canvas.pixels(*middle).tolist()
+    found = written(x, y + 0.35 * size, residual_words(r), "middle", "value")
+    # as a style: an attribute would yield to the style sheet
+    return found._replace(attributes=found.attributes | {"style": f"font-size:{size:.1f}px"})

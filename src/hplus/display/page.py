@@ -1,0 +1,61 @@
+"""From a study to a page: facts and charts in one HTML file that needs no other."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hplus import wording
+from hplus._checks import shown
+from hplus.display import charts, findings, map_charts
+from hplus.display.facts import gather
+from hplus.files.extras import needed
+from hplus.storage.files import replace_file
+from hplus.studies.study import EventStudy
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def report_html(study: EventStudy, events: Any = None, title: str | None = None) -> str:
+    """The page of a fitted study as text.
+
+    `events` (n, d) in the coordinates of the study's window are drawn as dots; without them the
+    page shows what the study itself knows.
+    """
+    if not isinstance(study, EventStudy) or not hasattr(study, "model_"):
+        raise TypeError(f"study must be a fitted EventStudy, got {shown(study)}.")
+    window = study.model_.window
+    seen = None if events is None else window.require("events", events)
+    return page_template().render(facts=gather(study, seen, title))
+
+
+def write_report(
+    study: EventStudy, path: str | PathLike[str], events: Any = None, title: str | None = None
+) -> None:
+    """Write the page of a fitted study; an existing file is replaced in one step."""
+    replace_file(Path(path), [report_html(study, events, title).encode()])
+
+
+@cache
+def page_template() -> Template:
+    """The page's template, in which everything that is not markup is escaped."""
+    jinja2 = needed("jinja2", "cli", "A report")
+    loader = jinja2.FunctionLoader(_file)
+    environment = jinja2.Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    modules = (charts, findings, map_charts, wording)
+    environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
+    return environment.get_template("page.html.j2")
+
+
+def _file(name: str) -> str:
+    return files("hplus.display").joinpath(name).read_text("utf-8")

@@ -1,0 +1,124 @@
+"""How a rate was fitted and how to fit it again, in lines of a label and a text."""
+
+from __future__ import annotations
+
+import math
+from pathlib import PurePath
+from typing import final
+
+from hplus._values import Value, value
+from hplus.estimators.intensity import Intensity
+from hplus.estimators.separable import SeparableIntensity
+from hplus.rates.prior import SumOfFields
+from hplus.studies.events import Reading
+from hplus.studies.study import EventStudy
+from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
+
+MODELS = {
+    "exp": "The logarithm of the rate is a smooth random function; the fit is its most probable "
+    "value.",
+    "sos": "The rate is a sum of squares of smooth functions.",
+    "square": "The rate is the square of a smooth function.",
+}
+
+
+@final
+@value
+class Fact(Value):
+    """A label, what there is to say, and a remark."""
+
+    label: str
+    text: str
+    remark: str = ""
+
+
+def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
+    """Model, scales, grid, certificate, rows."""
+    model = study.model_
+    kind = getattr(model, "model", "exp")
+    facts = [Fact("Model", MODELS[kind], "The rate cannot be negative.")]
+    if isinstance(model, SeparableIntensity):
+        same = "The pattern over time is the same at every place."
+        facts.append(Fact("Place and time", "fitted separately; the rate is their product", same))
+        parts = {", places": model.place_, ", times": model.time_}
+    else:
+        parts = {"": model}
+    for name, part in parts.items():
+        facts += [*_prior(part, name), _grid(part, name), _certificate(part, name)]
+    facts.append(_rows(study.reading_))
+    seconds = study.made_with_.get("seconds")
+    if seconds is not None:
+        facts.append(Fact("Duration", f"{quantity(float(seconds), 's')} to read and fit"))
+    return tuple(facts)
+
+
+def _prior(model: Intensity, name: str) -> list[Fact]:
+    """The scales over which log rates vary, in the units of the axes."""
+    prior = model.kernel_
+    if not isinstance(prior, SumOfFields):
+        return [Fact(f"Kernel{name}", str(prior), f"Penalty {rounded(float(model.penalty_))}.")]
+    facts = [
+        Fact(
+            "Finer scale" if i else f"Scale{name}",
+            scales_words(field.scales, model.window.axis_units),
+            f"Rates vary by a factor of about {rounded(math.exp(field.deviation), 2)} over such "
+            "distances.",
+        )
+        for i, field in enumerate(prior.fields)
+    ]
+    if len(model.mixture_) > 1:
+        weight = max(weight for weight, _ in model.mixture_)
+        text = f"{len(model.mixture_)} models, the leading one with {percent(weight)} of the weight"
+        facts.append(Fact("Average of", text))
+    return facts
+
+
+def scales(study: EventStudy) -> list[str]:
+    """The scales of the leading priors, the coarsest first; of places, then of times."""
+    model = study.model_
+    parts = [model.place_, model.time_] if isinstance(model, SeparableIntensity) else [model]
+    return [
+        scales_words(field.scales, part.window.axis_units)
+        for part in parts
+        for field in getattr(part.kernel_, "fields", ())
+    ] or [str(part.kernel_) for part in parts]
+
+
+def _grid(model: Intensity, name: str) -> Fact:
+    text = f"{' × '.join(count(n) for n in model.rate_.on_grid.grid.shape)} nodes"
+    error = float(getattr(model, "quadrature_error_", math.nan))
+    moved = f"The last refinement moved {percent(error)} of the expected events."
+    return Fact(f"Grid{name}", text, moved if math.isfinite(error) else "")
+
+
+def _certificate(model: Intensity, name: str) -> Fact:
+    """How far the fit can be from the best, computed by code that is not the solver's."""
+    solution = model.solution_
+    gap = rounded(max(float(solution.relative_gap), 0.0), 1)
+    remark = f"After {counted(solution.iterations, 'iteration')}. {solution.status.value}"
+    return Fact(f"Gap{name}", f"certified to be within {gap} of the best objective", remark)
+
+
+def _rows(reading: Reading) -> Fact:
+    lost = [f"{count(n)} {reason}" for reason, n in reading.dropped.items()]
+    text = f"{count(reading.rows)} read, {count(reading.kept)} used"
+    return Fact("Rows", text, f"Dropped: {listed(lost)}." if lost else "No row was dropped.")
+
+
+def how_to_reproduce(study: EventStudy) -> tuple[Fact, ...]:
+    """File, versions and random seed: what is needed to fit the same model again."""
+    made = study.made_with_
+    versions = [f"{name} {made[name]}" for name in ("hplus", "numpy", "python") if name in made]
+    fitted = str(made.get("made", "")).replace("T", " ").replace("+00:00", " UTC")
+    facts = {
+        "Data": file_name(study),
+        "Versions": listed(versions) if versions else "",
+        "Random seed": str(made.get("seed", "")),
+        "Fitted": fitted,
+    }
+    return tuple(Fact(label, text) for label, text in facts.items() if text)
+
+
+def file_name(study: EventStudy) -> str:
+    """The name of the file that was read, without its folder."""
+    return PurePath(study.reading_.file).name

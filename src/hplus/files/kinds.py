@@ -1,0 +1,74 @@
+"""Whole columns of a table: numbers, dates or text, whichever their cells are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hplus._checks import Bools
+from hplus.files.cells import numbers, texts
+from hplus.files.extras import arrow
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table
+from hplus.files.times import times
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MIN_SHARE = 0.9
+"""Share of a column's cells that must be numbers, or times, for it to be a column of them."""
+
+Values = NDArray[np.float64] | NDArray[np.datetime64] | NDArray[np.str_]
+"""A column of numbers, dates or text."""
+
+
+class TypedColumns(NamedTuple):
+    """Rows with a value in every column, which rows those are, and why others were dropped."""
+
+    values: dict[str, Values]
+    rows: Bools
+    dropped: Counter[str]
+
+
+def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
+    """All rows of some columns that have a value in each of them."""
+    pa = arrow()
+    chunks = list(table.chunks(names))
+    if not chunks or not sum(map(len, chunks)):
+        raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
+    dropped: Counter[str] = Counter()
+    rows = np.ones(sum(map(len, chunks)), dtype=bool)
+    found = {}
+    for name in names:
+        column = pa.chunked_array([chunk.columns[name] for chunk in chunks]).combine_chunks()
+        values, missing, wrong = _typed(column)
+        for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is not like the others")):
+            lost = int(np.sum(rows & bad))
+            if lost:
+                dropped[reason] += lost
+            rows &= ~bad
+        found[name] = values
+    dropped += table.dropped
+    return TypedColumns({name: values[rows] for name, values in found.items()}, rows, dropped)
+
+
+def _typed(column: pa.Array) -> tuple[Values, Bools, Bools]:
+    """Values, which cells are missing, and which are not of the column's kind."""
+    pa = arrow()
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
+    cells = numbers(column)
+    most_wrong = (1.0 - MIN_SHARE) * max(1, int(np.sum(~cells.missing)))
+    if np.sum(cells.wrong) <= most_wrong:
+        return cells.values, cells.missing, cells.wrong
+    found = times(column, "UTC")
+    if np.sum(found.wrong) <= most_wrong:
+        stamps = np.where(np.isfinite(found.seconds), found.seconds, 0.0)
+        return stamps.astype("datetime64[s]"), found.missing, found.wrong
+    words = texts(column)
+    missing = np.array([word is None for word in words])
+    return np.array([word or "" for word in words]), missing, np.zeros(len(words), dtype=bool)

@@ -1,0 +1,242 @@
+"""Tables in files, read in chunks: CSV, JSON lines and Parquet, compressed or not.
+
+Only the columns that are asked for are read, as text where the file has text: what a cell means is
+decided in `cells` and `times`, so that one bad cell costs one row and not the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Protocol
+
+from hplus.files.commas import holds_numbers, in_doubt, is_decimal, with_points
+from hplus.files.extras import arrow
+from hplus.files.feeds import PARQUET, Feed, TableError, reading
+from hplus.files.lines import TOO_LONG, Lines, WholeLines
+from hplus.files.rows import BOM, EMPTY, NOT_TEXT, Chunk, Layout, json_object, read_rows
+
+BLOCK_BYTES = 2**23
+"""Bytes of text that are read at a time."""
+
+PARQUET_ROWS = 50_000
+"""Rows of Parquet that are read at a time."""
+
+DELIMITERS = (",", ";", "\t", "|")
+
+Reader = Callable[[list[str], Counter[str]], Iterator[Chunk]]
+"""Reads some columns in chunks, and counts the lines that it drops by reason."""
+
+
+class Source(Protocol):
+    """What bytes can be read from."""
+
+    def read(self, most: int, /) -> bytes | None:
+        """The next bytes; None if none came for a while, b"" at the end."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+@dataclass
+class Table:
+    """A file with named columns; a pass over its chunks counts the lines that are `dropped`."""
+
+    path: str
+    names: list[str]
+    _reader: Reader
+    dropped: Counter[str] = field(default_factory=Counter)
+    _ahead: tuple[set[str], Iterator[Chunk]] | None = None
+
+    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
+        """The rows in chunks, of these columns only."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == set(columns):
+            return ahead[1]
+        for name in columns:
+            self.require(name)
+        self.dropped = Counter()
+        return self._reader(list(dict.fromkeys(columns)), self.dropped)
+
+    def first_rows(self, columns: Sequence[str]) -> Chunk | None:
+        """The first chunk, which is not read again by the next call of `chunks`."""
+        chunks = self.chunks(columns)
+        first = next(chunks, None)
+        self._ahead = set(columns), chunks if first is None else chain([first], chunks)
+        return first
+
+    def require(self, name: str) -> str:
+        """The name of a column, of which the file must have exactly one."""
+        if self.names.count(name) == 1:
+            return name
+        if name in self.names:
+            raise TableError(
+                f"column {name!r} must occur once, got it {self.names.count(name)} times in the "
+                f"header of {self.path}: rename the others."
+            )
+        near = difflib.get_close_matches(name.lower(), [n.lower() for n in self.names], 1, 0.6)
+        guess = next((n for n in self.names if n.lower() in near), None)
+        hint = f": did you mean {guess!r}?" if guess else f": it has {_listed(self.names)}."
+        raise TableError(f"column {name!r} is not in {self.path}{hint}")
+
+
+def open_table(path: str) -> Table:
+    """The table in a file, its kind told by its first bytes; "-" is the standard input.
+
+    The file is opened once, here; only a second pass over its chunks opens it again.
+    """
+    arrow()
+    feed = Feed(path)
+    if feed.start == PARQUET:
+        feed.close()
+        return _parquet_table(path)
+    feeds = [feed]
+    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(path))
+
+
+def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:
+    """The table whose first bytes, at least a line, are these, and all of them `opened` gives."""
+    layout = layout_of(path, start)
+    names = list(layout.names) or _json_names(path, start)
+    return Table(path, names, partial(_text_chunks, path, layout, opened))
+
+
+def start_table(path: str, start: bytes) -> Table:
+    """The first whole lines of a stream as a table."""
+    return text_table(path, start, lambda: io.BytesIO(start[: start.rfind(b"\n") + 1]))
+
+
+def is_json(start: bytes) -> bool:
+    """Does a file that begins so hold JSON?"""
+    return start.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
+
+
+def layout_of(path: str, start: bytes) -> Layout:
+    """The layout of lines that begin so, with a header if they are CSV."""
+    if not start.removeprefix(BOM).strip():
+        raise TableError(f"{path} is empty: a table needs a header and rows.")
+    if is_json(start):
+        return Layout((), is_json=True)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in start[:1000]:
+        raise TableError(f"{path} is not UTF-8 text: convert it, or save it as CSV in UTF-8.")
+    line = start.removeprefix(BOM).split(b"\n", 1)[0]
+    if len(line) == len(start.removeprefix(BOM)) and len(line) >= 2**20:
+        raise TableError(f"{path} cannot be read: its first line is longer than {len(line)} bytes.")
+    header = line.decode("utf-8", "replace").rstrip("\r")
+    delimiter = max(DELIMITERS, key=header.count)
+    names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    if not names or all(_is_number(name) for name in names):
+        raise TableError(
+            f"{path} must begin with a header, got {header[:60]!r}: put the names of the columns "
+            "in the first line."
+        )
+    return Layout(tuple(names), delimiter)
+
+
+def _json_names(path: str, start: bytes) -> list[str]:
+    objects = (json_object(line) for line in start.split(b"\n"))
+    first = next((row for row in objects if row is not None), None)
+    if first is None:
+        got = start[:60].decode("utf-8", "replace")
+        raise TableError(
+            f"{path} must hold one JSON object per line, got {got!r}: write it as JSON lines."
+        )
+    return list(first)
+
+
+def _text_chunks(
+    path: str,
+    layout: Layout,
+    opened: Callable[[], Source],
+    wanted: list[str],
+    dropped: Counter[str],
+) -> Iterator[Chunk]:
+    header, first, decimal = not layout.is_json, 0, set[str]()
+    for block in _blocks(opened()):
+        data = block.data
+        if header and data:
+            data, header = data.split(b"\n", 1)[1], False
+        chunk, lost = read_rows(data, layout, wanted)
+        if lost[NOT_TEXT]:
+            raise TableError(
+                f"{path} cannot be read: it is not UTF-8 text; convert it, for example with iconv "
+                "-t UTF-8."
+            )
+        lost[TOO_LONG] += block.long
+        del lost[EMPTY]  # a blank line is no row
+        dropped += lost
+        if layout.delimiter != "," and b"," in data:
+            chunk = _with_points(path, chunk, decimal)
+        if len(chunk):
+            yield Chunk(chunk.columns, first)
+        first += len(chunk)
+
+
+def _blocks(source: Source) -> Iterator[WholeLines]:
+    """All lines of a source, whole, in blocks of one size however its bytes come."""
+    lines, waiting = Lines(), bytearray()
+    try:
+        while (data := source.read(BLOCK_BYTES - len(waiting))) != b"":
+            waiting += data or b""
+            if len(waiting) == BLOCK_BYTES:
+                lines.add(bytes(waiting))
+                waiting.clear()
+                while (block := lines.next(sys.maxsize)) is not None:
+                    yield block
+        lines.add(bytes(waiting))
+        while (block := lines.next(sys.maxsize) or lines.end()) is not None:
+            yield block
+    finally:
+        source.close()
+
+
+def _with_points(path: str, chunk: Chunk, decimal: set[str]) -> Chunk:
+    """Cells with decimal points for commas, in columns where a comma can only be decimal."""
+    columns = dict(chunk.columns)
+    for name, column in chunk.columns.items():
+        if is_decimal(column):
+            decimal.add(name)
+        if name in decimal:
+            columns[name] = with_points(column, settled=True)
+        elif (doubt := in_doubt(column)).any() and holds_numbers(column):
+            number = str(column[int(doubt.argmax())]).strip()
+            raise TableError(
+                f"numbers such as {number!r} in column {name!r} of {path} can be read in two "
+                "ways: write thousands without commas, or decimals with a point."
+            )
+    return Chunk(columns, chunk.first)
+
+
+def _parquet_table(path: str) -> Table:
+    from pyarrow import parquet
+
+    with reading(path):
+        file = parquet.ParquetFile(path)
+
+    def chunks(wanted: list[str], _: Counter[str]) -> Iterator[Chunk]:
+        first = 0
+        with reading(path):
+            for batch in file.iter_batches(PARQUET_ROWS, columns=wanted):
+                yield Chunk({name: batch.column(name) for name in wanted}, first)
+                first += batch.num_rows
+
+    return Table(path, list(file.schema_arrow.names), chunks)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

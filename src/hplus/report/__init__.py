@@ -1,5 +1,0 @@
-"""Reports: a fitted study as one HTML page that needs no other file."""
-
-from hplus.report.writing import report_html, write_report
-
-__all__ = ["report_html", "write_report"]

@@ -1,0 +1,151 @@
+"""Which columns matter, and on what scale: by the evidence of a Gaussian process on roots.
+
+The kernel is a product over parts, Π_j ((1 - a_j) + a_j k_j), which holds the effect of each part
+alone and of any parts together. a_j near 0 leaves a part out, and where k_j is 0, far from the data
+or at an unknown label, the others still count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize
+
+from hplus._checks import Floats
+from hplus._threads import one_thread_if_small
+from hplus.kernels import Constant, Kernel
+from hplus.studies.encoding import ColumnPart
+
+MAX_ROWS = 500
+"""Rows that scales are learned from, at most."""
+
+MAX_ENTRIES = 25_000_000
+"""Squared distances held in memory, over all parts: 200 MB."""
+
+MIN_VARIANCE = 1e-3
+"""Noise of a row with a large exposure, in units of that at the mean exposure."""
+
+MAX_SEARCH_STEPS = 25
+"""Steps of the search before it is decided what is periodic, and after."""
+
+WEIGHT_BOUNDS, SCALE_BOUNDS = (-6.0, 6.0), (-3.0, 3.0)
+SIGNAL_BOUNDS, NOISE_BOUNDS = (-4.0, 5.0), (-9.0, 2.0)
+"""Bounds of the logits of a_j, and of the logarithms of the others."""
+
+
+class Scales(NamedTuple):
+    """What was learned: weights a_j (parts,), scales (parts,), the parts, signal and noise."""
+
+    weights: Floats
+    scales: Floats
+    parts: tuple[ColumnPart, ...]
+    signal: float
+    noise: float
+
+    def kernel(self) -> Kernel:
+        """The product over parts, plus a constant."""
+        factors = [
+            Constant(1.0 - a) + a * part.kernel(s, j)
+            for j, (part, a, s) in enumerate(
+                zip(self.parts, self.weights.tolist(), self.scales.tolist(), strict=True)
+            )
+        ]
+        return _product(factors) + Constant(1.0) if factors else Constant(1.0)
+
+    def penalty(self, rows: int) -> float:
+        """The penalty of the mean loss that a Gaussian process with this noise stands for."""
+        return self.noise / (2.0 * self.signal * rows)
+
+
+def learned_scales(
+    parts: tuple[ColumnPart, ...], periods: Floats, X: Floats, rate: Floats, exposure: Floats
+) -> Scales:
+    """The scales with the most evidence for √rate (n,), given the parts X (n, parts).
+
+    The noise of row i has variance noise/exposure_i. A part on a line with a positive period is
+    put on a circle instead if that raises the evidence.
+    """
+    n = _rows(len(X), len(parts))
+    X, weights = X[:n], exposure[:n] / exposure[:n].mean()
+    z = np.sqrt(rate[:n])
+    z = z - np.average(z, weights=weights)
+    z /= np.sqrt(np.average(z**2, weights=weights)) or 1.0
+    D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
+    theta = np.concatenate([np.zeros(2 * len(parts)), [0.0, np.log(0.1)]])
+    variances = np.maximum(1.0 / weights, MIN_VARIANCE)
+    with one_thread_if_small(n):
+        theta = _search(theta, D, z, variances)
+        for j in np.flatnonzero(periods):
+            circle = ColumnPart(float(periods[j]))
+            other = [*D[:j], circle.squared_distances(X[:, j]), *D[j + 1 :]]
+            if evidence(theta, other, z, variances)[0] < evidence(theta, D, z, variances)[0]:
+                parts, D = (*parts[:j], circle, *parts[j + 1 :]), other
+        theta = _search(theta, D, z, variances)
+    a, s, signal, noise = _split(theta, len(parts))
+    return Scales(a, s, parts, signal, noise)
+
+
+def evidence(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> tuple[float, Floats]:
+    """-log p(z | θ) - log p(θ) and its gradient, z ~ N(0, signal·K + noise·diag(variances)).
+
+    The scales have a wide log-normal prior about 1, the spread of a part.
+    """
+    p, n = len(D), len(z)
+    a, s, signal, noise = _split(theta, p)
+    F = [
+        np.exp(d * (-0.5 / s_j**2)) * a_j + (1.0 - a_j) for d, a_j, s_j in zip(D, a, s, strict=True)
+    ]
+    K = np.full((n, n), signal)
+    for f in F:
+        K *= f
+    C = K.copy()
+    C[np.diag_indices(n)] += noise * variances
+    L, info = dpotrf(C, lower=1)
+    if info:
+        raise LinAlgError("the covariance of the roots is not positive definite")
+    inverse = np.tril(dpotri(L, lower=1)[0])
+    inverse += np.tril(inverse, -1).T
+    alpha = inverse @ z
+    value = 0.5 * z @ alpha + np.log(np.diag(L)).sum() + 0.125 * np.sum(np.log(s) ** 2)
+    G = inverse - np.outer(alpha, alpha)  # ∂value = tr(G ∂C)/2
+    slope_noise = 0.5 * noise * np.diag(G) @ variances
+    G *= K
+    total, gradient = G.sum(), np.empty(2 * p + 2)
+    for j, (d, f) in enumerate(zip(D, F, strict=True)):
+        R = G / f
+        gradient[j] = 0.5 * (1.0 - a[j]) * (total - R.sum())
+        # a k d = (F - (1 - a)) d
+        pull = np.vdot(R, (f - (1.0 - a[j])) * d)
+        gradient[p + j] = 0.5 * pull / s[j] ** 2 + 0.25 * np.log(s[j])
+    gradient[2 * p :] = 0.5 * total, slope_noise
+    return float(value), gradient
+
+
+def _search(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> Floats:
+    bounds = [WEIGHT_BOUNDS] * len(D) + [SCALE_BOUNDS] * len(D)
+    bounds += [SIGNAL_BOUNDS, NOISE_BOUNDS]
+    options: Any = {"maxiter": MAX_SEARCH_STEPS}
+    args = (D, z, variances)
+    return minimize(
+        evidence, theta, args, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    ).x
+
+
+def _split(theta: Floats, p: int) -> tuple[Floats, Floats, float, float]:
+    a, s = 1.0 / (1.0 + np.exp(-theta[:p])), np.exp(theta[p : 2 * p])
+    return a, s, float(np.exp(theta[2 * p])), float(np.exp(theta[2 * p + 1]))
+
+
+def _rows(n: int, parts: int) -> int:
+    return min(n, MAX_ROWS, max(50, int(np.sqrt(MAX_ENTRIES / max(parts, 1)))))
+
+
+def _product(factors: list[Kernel]) -> Kernel:
+    """The product as a balanced tree."""
+    if len(factors) == 1:
+        return factors[0]
+    half = len(factors) // 2
+    return _product(factors[:half]) * _product(factors[half:])

@@ -1,0 +1,159 @@
+"""How well a quantity is predicted: rows held out, columns shuffled, intervals tried out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from hplus._checks import Floats, Ints
+from hplus._progress import each
+from hplus.estimators.machines import KernelRegressor
+from hplus.features import Nystroem
+from hplus.studies.encoding import Column, encoded_table
+from hplus.studies.ratio_intervals import learned_ratios
+from hplus.studies.relevance import learned_scales
+
+FOLDS = 5
+"""A fifth of the rows is held out at a time,"""
+
+MIN_HELD_OUT = 1000
+"""and further fifths until this many rows were."""
+
+MAX_LANDMARKS = 800
+"""Landmarks of the kernel regression, at most."""
+
+MAX_SHUFFLED_ROWS = 1000
+"""Held-out rows of which columns are shuffled, at most."""
+
+
+class Rows(NamedTuple):
+    """Rows to learn from: values (n, columns), targets (n,) and exposures (n,)."""
+
+    values: Floats
+    y: Floats
+    exposure: Floats
+
+    def take(self, rows: Ints) -> Rows:
+        """Some of the rows."""
+        return Rows(self.values[rows], self.y[rows], self.exposure[rows])
+
+
+class HeldOut(NamedTuple):
+    """Held-out targets y and what the model and the plain mean predict of them, each (n,).
+
+    `first` is the first of the models, with the unit of its rate, and `tested` the rows that it did
+    not see.
+    """
+
+    y: Floats
+    predicted: Floats
+    plain: Floats
+    first: tuple[KernelRegressor, float]
+    tested: Rows
+
+    def facts(self, level: float, rng: np.random.RandomState) -> dict[str, Any]:
+        """Scores, and the coverage and width of intervals, as plain data."""
+        coverage, width = tried_intervals(self.y, self.predicted, level, rng)
+        return {
+            "held_out": len(self.y),
+            "scores": scores(self.y, self.predicted),
+            "plain_mean": scores(self.y, self.plain),
+            "explained": explained_share(self.y, self.predicted, self.plain),
+            "level": level,
+            "coverage": coverage,
+            "width": width,
+        }
+
+
+def learned_rate(
+    columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState
+) -> tuple[KernelRegressor, float]:
+    """The rate of the rows in units of the plain mean, and that unit."""
+    unit, relative = rows.y.sum() / rows.exposure.sum(), rows.exposure / rows.exposure.mean()
+    X = encoded_table(columns, rows.values)
+    parts = tuple(part for column in columns for part in column.parts())
+    periods = np.array([p for column in columns for p in column.possible_periods()])
+    rate = rows.y / (unit * rows.exposure)
+    some = rng.permutation(len(X))
+    scales = learned_scales(parts, periods, X[some], rate[some], relative[some])
+    landmarks = Nystroem(MAX_LANDMARKS, random_state=int(rng.randint(2**31)))
+    penalty = scales.penalty(len(X))
+    machine = KernelRegressor(scales.kernel(), "poisson_log", penalty, landmarks)
+    return machine.fit(X, rate * relative, exposure=relative), float(unit)
+
+
+def held_out(columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState) -> HeldOut:
+    """Predict rows by models that did not see them, in folds."""
+    found, first = [], None
+    for inside, outside in each("checking on held-out rows", _folds(rows.y, rng)):
+        known, tested = rows.take(inside), rows.take(outside)
+        machine, unit = model = learned_rate(columns, known, rng)
+        m = unit * machine.predict(encoded_table(columns, tested.values)) * tested.exposure
+        found.append(np.stack([tested.y, m, unit * tested.exposure]))
+        first = first or (model, tested)
+    assert first is not None
+    y, predicted, plain = np.hstack(found)
+    return HeldOut(y, predicted, plain, *first)
+
+
+def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
+    """Rows to learn from, some with y > 0, and held-out rows: fifths, until these are enough."""
+    fifths = np.array_split(rng.permutation(len(y)), FOLDS)
+    count = int(np.ceil(MIN_HELD_OUT * FOLDS / len(y)))
+    parts = [(np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]) for k in range(FOLDS)]
+    return [(inside, outside) for inside, outside in parts if y[inside].any()][:count]
+
+
+def importances(
+    columns: tuple[Column, ...], held: HeldOut, rng: np.random.RandomState
+) -> list[dict[str, Any]]:
+    """How much of the explained deviance is lost if a column is shuffled, largest first."""
+    machine, unit = held.first
+    rows = held.tested.take(np.arange(min(len(held.tested.y), MAX_SHUFFLED_ROWS)))
+    plain = unit * rows.exposure
+
+    def explained(values: Floats) -> float:
+        m = plain * machine.predict(encoded_table(columns, values))
+        return explained_share(rows.y, m, plain)
+
+    whole, lost = explained(rows.values), []
+    for j, column in enumerate(each("shuffling columns", columns)):
+        shuffled = rows.values.copy()
+        shuffled[:, j] = rng.permutation(shuffled[:, j])
+        lost.append({"column": column.name, "lost": whole - explained(shuffled)})
+    return sorted(lost, key=lambda fact: -float(fact["lost"]))
+
+
+def tried_intervals(
+    y: Floats, m: Floats, level: float, rng: np.random.RandomState
+) -> tuple[float, float]:
+    """Coverage and mean width of intervals learned from half of the rows, on the other half."""
+    halves = np.array_split(rng.permutation(len(y)), 2)
+    inside, widths = [], []
+    for learned, tried in (halves, halves[::-1]):
+        low, high = learned_ratios(y[learned], m[learned]).interval(m[tried], level)
+        inside.append((low <= y[tried]) & (y[tried] <= high))
+        widths.append(high - low)
+    return float(np.mean(np.concatenate(inside))), float(np.mean(np.concatenate(widths)))
+
+
+def scores(y: Floats, m: Floats) -> dict[str, float]:
+    """Scores of predictions m (n,) of y (n,), by name."""
+    return {
+        "mean_absolute_error": float(np.mean(np.abs(y - m))),
+        "root_mean_square_error": float(np.sqrt(np.mean((y - m) ** 2))),
+        "poisson_deviance": poisson_deviance(y, m),
+    }
+
+
+def poisson_deviance(y: Floats, m: Floats) -> float:
+    """The mean of 2 (y log(y/m) - y + m)."""
+    return float(2.0 * np.mean(xlogy(y, y / m) - y + m))
+
+
+def explained_share(y: Floats, m: Floats, plain: Floats) -> float:
+    """The explained share of the plain mean's deviance: 1 for m = y, 0 for the plain mean."""
+    most = poisson_deviance(y, plain)
+    return 1.0 - poisson_deviance(y, m) / most if most > 0.0 else 0.0

@@ -1,0 +1,225 @@
+"""Numbers, units, places and counts in words: for figures, reports and the command line."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hplus._checks import Floats
+    from hplus.windows import Window
+
+MINUS, TIED = "−", "\u00a0"
+"""A minus sign, and a space at which no line is broken."""
+
+AXES = ("x", "y", "z")
+"""Names of the axes of a window."""
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+UNIT_NAMES = {"h": "hour", "min": "minute", "s": "second"}
+"""Units of time in full."""
+
+NO_PLURAL = frozenset("°%²³/ ")
+"""Characters of units without a plural, such as "km²" and "m/s"."""
+
+LONGEST_ABBREVIATION = 3
+"""Units up to this many letters are abbreviations without a plural: km, ft, min."""
+
+
+def number(x: float, digits: int = 4) -> str:
+    """x to so many digits, its whole part in full: 1851, 1.705; with thousands from 10,000 on."""
+    digits = max(digits, len(f"{abs(x):.0f}"))
+    # years and most coordinates have four digits, and no comma
+    comma = "," if abs(x) >= 1e4 else ""
+    return f"{x:{comma}.{digits}g}".replace("-", MINUS)
+
+
+def rounded(x: float, digits: int = 3) -> str:
+    """x to so many digits, its whole part in full and with thousands: 1,585, 12.3, 0.043."""
+    if x == 0.0 or not math.isfinite(x):
+        return "0" if x == 0.0 else "unknown"
+    power = math.floor(math.log10(abs(x)))
+    decimals = max(0, digits - 1 - power)
+    if decimals > 6:
+        exponent = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return f"{rounded(x / 10.0**power, digits)} × 10{exponent}"
+    text = f"{x:,.{decimals}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", MINUS)
+
+
+def six_digits(x: float) -> float:
+    """A number for a table of results, without digits that mean nothing."""
+    return float(f"{x:.6g}")
+
+
+def count(n: float) -> str:
+    """A count, such as 1,585."""
+    return f"{n:,.0f}"
+
+
+def counted(n: int, noun: str = "event") -> str:
+    """How many, such as "1,585 events" or "1 event"."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def percent(share: float) -> str:
+    """A share of 1, such as "7 %"; small ones with one decimal, "0 %" only if it is 0."""
+    p = 100.0 * share
+    if 0.0 < p < 0.1:
+        return f"under 0.1{TIED}%"
+    return f"{p:.1f}{TIED}%" if 0.0 < p < 1.95 else f"{p:.0f}{TIED}%"
+
+
+def times(ratio: float) -> str:
+    """How many times as much: 14, 2.3, 0.4, over 1,000."""
+    if ratio > 1000.0:
+        return "over 1,000"
+    return f"{ratio:.0f}" if ratio >= 9.5 else f"{ratio:.1f}"
+
+
+def ratio_words(ratio: float) -> str:
+    """A ratio on a scale, such as "2 ×" or "1/2 ×"."""
+    return f"{ratio:g} ×" if ratio >= 1.0 else f"1/{1.0 / ratio:g} ×"
+
+
+def residual_words(r: float) -> str:
+    """A residual with its sign; "new" for events where none were expected."""
+    if math.isinf(r):
+        return "new"
+    return f"{r:+.1f}".replace("-", MINUS) if abs(r) >= 0.05 else "0"
+
+
+def p_words(p: float) -> str:
+    """A p-value, such as "p = 0.26"."""
+    return f"p = {p:.2g}" if p >= 0.001 else "p < 0.001"
+
+
+def level_words(level: float) -> str:
+    """An interval by its confidence level, such as "90 % interval"."""
+    return f"{100.0 * level:g} % interval"
+
+
+def with_error(x: float, error: float) -> str:
+    """A number with its standard error, both to the first digit of the error: 1.46 ± 0.09."""
+    decimals = min(6, decimals_for(10.0 ** math.floor(math.log10(error)))) if error > 0.0 else 2
+    return f"{at_decimals(x, decimals)}{TIED}±{TIED}{at_decimals(error, decimals)}"
+
+
+def at_decimals(x: float, decimals: int) -> str:
+    """x with so many decimals and no thousands, for coordinates and years."""
+    return f"{x:.{decimals}f}".replace("-", MINUS)
+
+
+def decimals_for(step: float) -> int:
+    """Decimals that tell apart numbers one step from each other."""
+    return max(0, math.ceil(-math.log10(step) - 1e-9)) if step > 0.0 else 0
+
+
+def nice_step(rough: float) -> float:
+    """1, 2 or 5 times a power of ten, the nearest to a rough step."""
+    power = 10.0 ** math.floor(math.log10(rough))
+    return min((m * power for m in (1, 2, 5, 10)), key=lambda step: abs(math.log(step / rough)))
+
+
+def plural(unit: str, n: float = 2.0) -> str:
+    """A unit after a number: "weeks" but "km"."""
+    short = len(unit) <= LONGEST_ABBREVIATION and unit != "day"
+    bare = n == 1.0 or short or set(unit) & NO_PLURAL
+    return unit if bare or unit.endswith("s") else f"{unit}s"
+
+
+def quantity(x: float, unit: str, digits: int = 3) -> str:
+    """A number with its unit, if it has one; millions as a word."""
+    text = f"{rounded(x / 1e6, digits)}{TIED}million" if abs(x) >= 1e7 else rounded(x, digits)
+    return f"{text}{TIED}{plural(unit, x)}".rstrip()
+
+
+def sides_words(sides: Sequence[float], units: Sequence[str]) -> str:
+    """The sides of a box, such as "50 × 47 ft" or "6 × 4 km × 168 h"."""
+    groups = groupby(zip(sides, units, strict=True), key=lambda side: side[1])
+    texts = []
+    for unit, group in groups:
+        lengths = [side for side, _ in group]
+        texts.append(f"{' × '.join(map(rounded, lengths))} {plural(unit, lengths[-1])}".strip())
+    return " × ".join(texts)
+
+
+def window_words(window: Window) -> str:
+    """How large a window is: "50 × 47 ft" or, if it is not a box, "12 km² within 4 × 6 km"."""
+    low, high = window.bounds()
+    sides = sides_words((high - low).tolist(), window.axis_units)
+    if window.box_bounds() is not None:
+        return sides
+    return f"{rounded(window.volume)} {window.volume_unit}".strip() + f" within {sides}"
+
+
+def per(*units: str) -> str:
+    """What a rate counts: "events per km² per week"; without units "events per unit"."""
+    known = [UNIT_NAMES.get(unit, unit) for unit in units if unit]
+    return "events" + "".join(f" per {unit}" for unit in known) if known else "events per unit"
+
+
+def rate_words(window: Window | None, *units: str) -> str:
+    """What a rate on a window counts, such as "events per km² per hour"."""
+    if window is None:
+        return per(*units)
+    size = f"unit of {('length', 'area', 'volume')[window.dimension - 1]}"
+    return per(*(_volume_units(window.axis_units) or [size]), *units)
+
+
+def _volume_units(axis_units: tuple[str, ...]) -> list[str]:
+    """The unit of a volume by factors, such as ["km²", "h"]."""
+    from hplus.windows.geometry import product_of_units
+
+    known = dict.fromkeys(unit for unit in axis_units if unit)
+    return [product_of_units((unit,) * axis_units.count(unit)) for unit in known]
+
+
+def axis_words(window: Window | None, axis: int) -> str:
+    """An axis with its unit, such as "x (km)"; without a window the name alone."""
+    return with_unit(AXES[axis], "" if window is None else window.axis_units[axis])
+
+
+def with_unit(name: str, unit: str) -> str:
+    """A name with its unit, such as "depth (km)"."""
+    return f"{name} ({unit})" if unit and unit != name else name
+
+
+def day_words(seconds: float) -> str:
+    """A time by its seconds since 1970, such as "1 Jan 2014" or "1 Jan 2014 08:30"."""
+    at = datetime.fromtimestamp(round(seconds), UTC)
+    clock = f" {at:%H:%M}" if at.hour or at.minute else ""
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}{clock}".replace(" ", TIED)
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Several things in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def place_words(place: Mapping[str, object]) -> str:
+    """A place by the user's columns, such as "lon −73.99, lat 40.75"."""
+    return ", ".join(f"{name} {text}" for name, text in place.items())
+
+
+def scales_words(scales: Iterable[float], units: Iterable[str]) -> str:
+    """Length scales by unit, equal ones once: "3.8 × 1.9 km and 27 h"."""
+    groups: dict[str, list[str]] = {}
+    for scale, unit in zip(scales, units, strict=True):
+        groups.setdefault(unit, []).append(rounded(scale))
+    return listed([f"{_once(texts)} {plural(unit)}".strip() for unit, texts in groups.items()])
+
+
+def _once(texts: list[str]) -> str:
+    return texts[0] if len(set(texts)) == 1 else " × ".join(texts)
+
+
+def events_words(noun: str, events: Floats | None, expected: float) -> str:
+    """How many events are shown or, if none were given, how many are expected."""
+    if events is None:
+        return f"{number(expected, 3)} events expected" if noun == "rate" else noun
+    return counted(len(events), "event" if noun == "rate" else "value")

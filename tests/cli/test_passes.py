@@ -1,0 +1,75 @@
+"""Every command opens its file once and parses every line of it once."""
+
+from __future__ import annotations
+
+import builtins
+
+import numpy as np
+import pytest
+
+from hplus.files import feeds, tables
+
+
+@pytest.fixture
+def passes(monkeypatch):
+    """How often each file was opened, and how many of its lines were parsed."""
+    seen = {"opened": {}, "lines": 0}
+
+    def counted_open(path, *words):
+        seen["opened"][str(path)] = seen["opened"].get(str(path), 0) + 1
+        return builtins.open(path, *words)
+
+    true = tables.read_rows
+
+    def counted_rows(data, *words):
+        seen["lines"] += data.count(b"\n")
+        return true(data, *words)
+
+    monkeypatch.setattr(feeds, "open", counted_open, raising=False)
+    monkeypatch.setattr(tables, "read_rows", counted_rows)
+    return seen
+
+
+@pytest.fixture
+def weeks(folder):
+    """calls.csv: 300 calls of four weeks, and the number of things that were sold."""
+    rng = np.random.RandomState(0)
+    stamps = np.datetime64("2026-01-05T00:00") + rng.randint(0, 28 * 1440, 300)
+    rows = zip(stamps, rng.uniform(size=300), rng.poisson(5, 300), strict=True)
+    lines = "\n".join(f"{t},{x:.4f},{n}" for t, x, n in rows)
+    (folder / "calls.csv").write_text(f"when,x,sold\n{lines}\n")
+    return folder
+
+
+PLAN = "--columns x --window 0,1 --time when --from 2026-01-05 --to 2026-02-02 --cycle week"
+COMMANDS = {
+    "fit": f"fit calls.csv {PLAN} --holdout 0 -o again.hplus",
+    "fit without a window": "fit calls.csv --columns x --time when",
+    "check": "check week.hplus calls.csv",
+    "report": "report week.hplus calls.csv",
+    "predict": "predict week.hplus calls.csv",
+    "regress": "regress calls.csv --target sold --features x",
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_opens_and_parses_its_file_once(name, weeks, run, coarsely, passes):
+    with coarsely():
+        run(*f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split())
+        passes["opened"].clear()
+        passes["lines"] = 0
+        run(*COMMANDS[name].split(), code=2 if "without" in name else 0)
+    assert passes["opened"] == {"calls.csv": 1}
+    assert passes["lines"] == 300
+
+
+def test_checks_and_reports_bin_no_events(weeks, run, coarsely, monkeypatch):
+    with coarsely():
+        run(*f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split())
+
+        def refuse(*_):
+            raise AssertionError("events were binned")
+
+        monkeypatch.setattr("hplus.studies.events.Binned.add", refuse)
+        run("check", "week.hplus", "calls.csv")
+        run("report", "week.hplus", "calls.csv")
