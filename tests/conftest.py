@@ -145,8 +145,8 @@ def few_nodes():
 @pytest.fixture
 def few_candidates(monkeypatch):
     """Scales and penalties are learned from three each, on two folds: some laws hold anyway."""
-    monkeypatch.setattr(scales, "LADDER", np.array([0.5, 1.0, 2.0]))
-    monkeypatch.setattr(scales, "PENALTIES", np.array([1.0, 1e-1, 1e-2]))
+    monkeypatch.setattr(scales, "SCALE_FACTORS", np.array([0.5, 1.0, 2.0]))
+    monkeypatch.setattr(scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-1, 1e-2]))
     monkeypatch.setattr(scales, "FOLDS", 2)
 
 
