@@ -144,9 +144,10 @@ def few_nodes():
 
 @pytest.fixture
 def few_candidates(monkeypatch):
-    """A learned scale is one of three, a penalty too: some laws hold however many are tried."""
-    monkeypatch.setattr(scales, "LADDER", np.array([0.5, 1.0, 2.0]))
-    monkeypatch.setattr(scales, "PENALTIES", np.array([1.0, 1e-1, 1e-2]))
+    """Scales and penalties are learned from three each, on two folds: some laws hold anyway."""
+    monkeypatch.setattr(scales, "SCALE_FACTORS", np.array([0.5, 1.0, 2.0]))
+    monkeypatch.setattr(scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-1, 1e-2]))
+    monkeypatch.setattr(scales, "FOLDS", 2)
 
 
 @pytest.fixture(scope="module")
