@@ -15,18 +15,24 @@ RowLoss = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 """From targets and predictions to one number per row."""
 
 
-class StreamingModel(Protocol):
-    """A regressor or classifier that learns from one chunk after the other."""
-
-    def partial_fit(self, X: Any, y: Any) -> Any: ...
-
-    def predict(self, X: Any) -> NDArray[Any]: ...
-
-
 class StreamingRate(Rate, Protocol):
-    """A rate that learns from one chunk of events after the other."""
+    """A rate that learns from events as they come."""
 
-    def partial_fit(self, X: Any) -> Any: ...
+    def partial_fit(self, X: Any) -> object:
+        """Learn from events X (n, d)."""
+        ...
+
+
+class StreamingModel(Protocol):
+    """A regressor or classifier that learns from rows as they come."""
+
+    def partial_fit(self, X: Any, y: Any) -> object:
+        """Learn from rows X (n, d) and targets y (n,)."""
+        ...
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """One prediction per row, shape (n,)."""
+        ...
 
 
 class Progress(NamedTuple):
