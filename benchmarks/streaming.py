@@ -92,7 +92,7 @@ def warm(setting: Setting) -> StreamingIntensity:
 
 
 def learner_of(model: Any) -> Learner:
-    return model._live(model._new_learner)[0]
+    return model._live()[0]
 
 
 def speed(setting: Setting) -> None:

@@ -335,7 +335,7 @@ LOSSES = [
     ("class as loss", "loss", regress(loss=Huber), TypeError, "got the class Huber: use Huber"),
     ("rates for a function of any sign", "loss", regress(loss=Poisson()), ValueError, "_log"),
     ("a loss for labels in regression", "loss", regress(y=LABELS, loss=Hinge()), ValueError,
-     r"loss Hinge\(\) is for labels: use KernelClassifier"),
+     r"got Hinge\(\): use KernelClassifier for labels"),
     ("its name", "loss", regress(y=LABELS, loss="hinge"), ValueError, "one of .*, got 'hinge'"),
     ("a slope that is not the value's", "loss.slope", regress(loss=Broken(Y * 0 + 7.0)), ValueError,
      "must be the derivative of loss.value"),
@@ -372,9 +372,9 @@ SETTINGS = [
     ("landmarks 2.5", "landmarks", {"landmarks": 2.5}, ValueError, f"{WHOLE} 2.5"),
     ("points as landmarks", "landmarks", {"landmarks": X}, ValueError, f"{WHOLE} an array"),
     ("negative weight", "sample_weight", {"sample_weight": spoiled(np.ones(12), -1, 3)}, ValueError,
-     "at least zero in every row, got -1 in row 3"),
+     "non-negative in every row, got -1 in row 3"),
     ("zero weights", "sample_weight", {"sample_weight": np.zeros(12)}, ValueError,
-     "above zero in some row, got zero in every row"),
+     "positive in at least one row, got zero in every row"),
     ("NaN weight", "sample_weight", {"sample_weight": spoiled(np.ones(12), np.nan, 3)}, ValueError,
      "1 NaN or inf, the first at row 3"),
     ("NaN for all weights", "sample_weight", {"sample_weight": np.nan}, ValueError, "finite, got"),
@@ -393,11 +393,11 @@ SETTINGS = [
     ("infinity in y", "y", {"y": spoiled(LABELS, np.inf, 4)}, ValueError, "finite numbers"),
     ("missing y", "y", {"y": pd.Series([0, None] * 6, dtype="Int64")}, ValueError, "6 NaN or inf"),
     ("y in a cube", "y", {"y": np.ones((12, 1, 1))}, ValueError, r"got shape \(12, 1, 1\)"),
-    ("number as y", "y", {"y": 3.0}, ValueError, r"one target a row, got shape \(\)"),
+    ("number as y", "y", {"y": 3.0}, ValueError, r"one target per row, got shape \(\)"),
     ("no columns in frames", "X", {"X": pd.DataFrame(index=range(12))}, ValueError, "one column"),
-    ("mixed column names", "X", {"X": pd.DataFrame({"a": Y, 1: Y})}, ValueError, "all text, got"),
+    ("mixed column names", "X", {"X": pd.DataFrame({"a": Y, 1: Y})}, ValueError, "all strings"),
     ("column names twice", "X", {"X": pd.DataFrame(X, columns=["a", "a"])}, ValueError, "distinct"),
-    ("huge X", "X", {"X": 1e300 * X}, ValueError, r"at most 1e\+100 .* 1e\+300: change the unit"),
+    ("huge X", "X", {"X": 1e300 * X}, ValueError, r"at most 1e\+100 .* 1e\+300: use a larger unit"),
     ("a polynomial too high", "kernel", {"X": 1e90 * X, "kernel": Polynomial(3)}, OverflowError,
      r"overflows in row \d+ of X, got Polynomial\(3\): rescale X"),
 ]  # fmt: skip
@@ -407,7 +407,7 @@ REAL = "y must contain only real numbers, got"
 REGRESSION = [
     ("two outputs for one loss", "y", regress(y=X, loss="huber"), ValueError, "for each column"),
     ("text as y", "y", regress(y=["a", "b"] * 6), TypeError,
-     f"{REAL} the text 'a' at row 0: turn text into numbers first"),
+     f"{REAL} the text 'a' at row 0: convert text to numbers first"),
     ("a word among numbers", "y", regress(y=["1.5", "a"] * 6), TypeError, "text 'a' at row 1"),
     ("text in objects", "y", regress(y=np.array([1, "b"] * 6, object)), TypeError, "'b' at row 1"),
     ("numbers as text", "y", regress(y=["1", "2"] * 6), TypeError, "text '1' at row 0"),
@@ -416,7 +416,7 @@ REGRESSION = [
     ("ragged y", "y", regress(y=[[1], [1, 2]] * 6), TypeError, "rows of unequal length"),
     ("sparse y", "y", regress(y=sparse.eye_array(12)), TypeError, "toarray"),
     ("huge y", "y", regress(y=1e200 * Y), ValueError, r"at most 1e\+100 in size"),
-    ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log.* only"),
+    ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log"),
     ("zero exposure", "exposure", regress(exposure=spoiled(Y, 0, 0), **RATES), ValueError,
      "at least 1e-100 in every row, got 0 in row 0: drop such rows"),
     ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in"),
@@ -433,11 +433,12 @@ REGRESSION = [
 
 UNKNOWN = "Unknown label type in y: labels must be all text or all whole numbers, got"
 CLASSIFICATION = [
-    ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes .*, got 1 class: 0\.0"),
-    ("one class by weight", "y", classify(sample_weight=LABELS), ValueError, r"got 1 class: 1\.$"),
+    ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes, got 1 class: 0\.0"),
+    ("one class by weight", "y", classify(sample_weight=LABELS), ValueError,
+     "got 1 class: 1: give rows of others a weight"),
     ("one row", "y", classify(X[:1], LABELS[:1]), ValueError, "got 1 class: 0"),
     ("continuous labels", "y", classify(y=Y), ValueError, "continuous numbers such as 0.26"),
-    ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one machine for each column"),
+    ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one estimator for each column"),
     ("labels of two types", "y", classify(y=np.array([1, "b"] * 6, object)), ValueError,
      f"{UNKNOWN} 1 in row 0"),
     ("missing labels", "y", classify(y=np.array([1, None] * 6)), ValueError, f"{UNKNOWN} None in"),
@@ -449,7 +450,7 @@ CLASSIFICATION = [
     ("unknown solver", "solver", classify(solver="libsvm"), ValueError, "'primal', got 'libsvm'"),
     ("no solver", "solver", classify(solver=None), ValueError, "'primal', got None"),
     ("dual of logistic", "solver", classify(solver="dual", loss="logistic"), ValueError,
-     'use solver="primal" for other losses'),
+     'got loss Logistic.*: use solver="primal"'),
     ("dual of landmarks", "solver", classify(solver="dual", landmarks=3), ValueError, "landmarks"),
 ]  # fmt: skip
 
@@ -582,9 +583,8 @@ def test_points_with_other_columns_than_in_fit_are_refused(machine, shape):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_with_other_names_than_in_fit_are_refused(frame, names):
     model = KernelRegressor(G).fit(frame({"east": Y, "north": Y}), Y)
-    pattern = (
-        rf"the columns of fit in their order, \['east', 'north'\], got {re.escape(repr(names))}"
-    )
+    order = r"the columns seen in fit, in the same order, \['east', 'north'\]"
+    pattern = rf"{order}, got {re.escape(repr(names))}"
     refused(lambda: model.predict(frame(dict.fromkeys(names, Y))), ValueError, "X", pattern)
 
 
@@ -599,7 +599,7 @@ def test_predicting_before_fitting_is_refused(method):
 def test_probabilities_of_the_hinge_are_refused_with_the_reason():
     with pytest.raises(AttributeError, match="predict_proba") as caught:
         fitted(KernelClassifier).predict_proba(X)
-    assert str(caught.value.__cause__) == 'probabilities need loss="logistic", got Hinge().'
+    assert str(caught.value.__cause__) == 'predict_proba needs loss="logistic", got Hinge().'
 
 
 def test_predictions_that_overflow_are_refused():
@@ -745,7 +745,7 @@ MACHINES = [
 
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
-def test_odd_data_are_learned_from(machine, data):
+def test_odd_data_are_learned_from(machine, data, few_candidates):
     points, targets = ODD[data]
     assert np.isfinite(machine.fit(points, targets).predict(points)).all()
 

@@ -11,7 +11,7 @@ import pytest
 from river import checks, datasets, evaluate, metrics, preprocessing
 
 from hplus import KOMP, Gaussian, RandomFourier, StreamingClassifier, StreamingRegressor
-from hplus.river import Columns, RiverClassifier, RiverRegressor
+from hplus.river import FeatureColumns, RiverClassifier, RiverRegressor
 
 SMALL = KOMP(0.1, 30, relative=True)
 MODELS = {
@@ -153,7 +153,7 @@ def test_a_feature_that_comes_later_is_ignored_and_a_missing_one_is_zero():
 
 
 def test_columns_are_sorted_by_name_and_take_booleans_and_whole_numbers():
-    columns = Columns(("b", 3, "a"))
+    columns = FeatureColumns(("b", 3, "a"))
     assert columns.names == (3, "a", "b")
     assert columns.row({"b": True, "a": np.float32(0.5), 3: 7}).tolist() == [[7.0, 0.5, 1.0]]
 
@@ -177,7 +177,7 @@ def test_positive_predictions_stay_above_zero_on_any_example():
 
 def test_probabilities_without_the_logistic_loss_are_refused_as_river_expects():
     model = taught(RiverClassifier(loss="hinge"), [({"a": 1.0}, "x"), ({"a": -1.0}, "y")])
-    with pytest.raises(NotImplementedError, match="probabilities need"):
+    with pytest.raises(NotImplementedError, match="predict_proba needs"):
         model.predict_proba_one({"a": 1.0})
     assert model.predict_one({"a": 1.0}) == "x"
 

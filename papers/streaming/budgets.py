@@ -29,10 +29,10 @@ from hplus import (
 from hplus.datasets import banana
 from hplus.evaluation import prequential, regret
 from hplus.losses import Hinge
-from hplus.streaming.base import build, supervised_rule
 from hplus.streaming.budgets import DoublyStochastic, Unlimited
 from hplus.streaming.settings import loss_part
 from hplus.streaming.steps import FixedStep, RootStep
+from hplus.streaming.supervised import build, supervised_rule
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -16,9 +16,9 @@ from hplus.evaluation import gain, paired, thin
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
 from hplus.streaming.engine.learner import Learner as Stream
-from hplus.streaming.engine.learner import start, start_grid
 from hplus.streaming.engine.nodes import grid_for, nodes_within
 from hplus.streaming.engine.rules import IDENTITY, IN_F, PROCESS
+from hplus.streaming.engine.starts import start, start_grid
 from hplus.streaming.settings import budget_part, method_part, rule, step_part
 from hplus.streaming.steps import RootStep
 from hplus.windows import Window

@@ -1,8 +1,8 @@
-"""The streaming estimators as River models: examples are dicts, and classes may emerge.
+"""Streaming estimators as River models: examples are dicts, and new classes may appear.
 
-The columns are the features of the first example that is learned from, sorted by name. A feature
-that comes later is ignored, one that is missing is 0: put a StandardScaler() before the model, so
-that 0 is the mean. Learning one by one or in batches gives the same model, bit for bit.
+The columns are the features of the first example, sorted by name. Features that appear later are
+ignored, and missing ones are 0: put a StandardScaler() before the model, so that 0 is the mean.
+Learning one example at a time or in batches gives the same model, bit for bit.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ try:
 except ImportError:
     raise ImportError("hplus.river needs river: pip install 'hplus[river]'.") from None
 
-NUMBER = (float, int, np.number, np.bool_)
+NUMBER_TYPES = (float, int, np.number, np.bool_)
 
 
 @final
 @value
-class Columns(Value):
-    """Which features of an example stand in which column of its row."""
+class FeatureColumns(Value):
+    """The features that form the columns of a row, sorted by name."""
 
     names: tuple[Any, ...]
 
@@ -43,32 +43,32 @@ class Columns(Value):
     def row(self, x: Mapping[Any, Any]) -> Floats:
         """One example as a row, shape (1, d)."""
         numbers = [x.get(name, 0.0) for name in self.names]
-        if not all(isinstance(number, NUMBER) for number in numbers):
-            self._refuse(x)
+        if not all(isinstance(number, NUMBER_TYPES) for number in numbers):
+            self._raise_for_text(x)
         return np.array([numbers], dtype=np.float64)
 
     def rows(self, X: Any) -> Floats:
         """A DataFrame as rows, shape (n, d)."""
         return X.reindex(columns=list(self.names), fill_value=0.0).to_numpy(dtype=np.float64)
 
-    def _refuse(self, x: Mapping[Any, Any]) -> None:
-        name = next(n for n in self.names if not isinstance(x.get(n, 0.0), NUMBER))
+    def _raise_for_text(self, x: Mapping[Any, Any]) -> None:
+        name = next(n for n in self.names if not isinstance(x.get(n, 0.0), NUMBER_TYPES))
         raise TypeError(
             f"x must hold numbers only, got {shown(x[name])} for {name!r}: encode it first, for "
             "example with OneHotEncoder()."
         )
 
 
-def columns_of(x: Any) -> Columns:
-    """The columns that the first example sets."""
+def columns_of(x: Any) -> FeatureColumns:
+    """The columns of the first example."""
     if not isinstance(x, Mapping):
         raise TypeError(f"x must be a dict of features, got {shown(x)}.")
-    return Columns(tuple(x))
+    return FeatureColumns(tuple(x))
 
 
 @final
 class RiverRegressor(base.MiniBatchRegressor):
-    """`StreamingRegressor` for River's streams of dicts; before it has learned, z = 0.
+    """`StreamingRegressor` for River's streams of dicts; z = 0 before the first example.
 
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from hplus.river import RiverRegressor
@@ -101,7 +101,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         self.decay = decay
         self.budget = budget
         self.average = average
-        self._columns: Columns | None = None
+        self._columns: FeatureColumns | None = None
         self._model = StreamingRegressor(**self._get_params())
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
@@ -117,13 +117,13 @@ class RiverRegressor(base.MiniBatchRegressor):
         return float(self._model.predict(self._columns.row(x))[0])
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a DataFrame, one after the other."""
-        columns = self._columns or Columns(tuple(X.columns))
+        """Learn from the rows of a DataFrame, one at a time."""
+        columns = self._columns or FeatureColumns(tuple(X.columns))
         self._model.partial_fit(columns.rows(X), np.asarray(y))
         self._columns = columns
 
     def predict_many(self, X: Any) -> Any:
-        """f of every row, as a Series."""
+        """f for every row, as a Series."""
         import pandas as pd
 
         if self._columns is None:
@@ -138,10 +138,11 @@ class RiverRegressor(base.MiniBatchRegressor):
 
 @final
 class RiverClassifier(base.MiniBatchClassifier):
-    """`StreamingClassifier` for River's streams of dicts; one machine for each class seen so far.
+    """`StreamingClassifier` for River's streams of dicts, with one classifier for each class seen.
 
-    Each learns its class against the rest. One more learns that everything is of another class:
-    from its copy a new class starts, so that the result is that of classes known beforehand.
+    Each classifier learns its class against the rest. One more learns that every example belongs
+    to another class; a new class starts from a copy of it, so that the result is the same as if
+    all classes had been known beforehand.
 
     >>> from river import datasets, evaluate, metrics, preprocessing
     >>> from hplus.river import RiverClassifier
@@ -153,8 +154,8 @@ class RiverClassifier(base.MiniBatchClassifier):
     Parameters
     ----------
     kernel, loss, step, decay, budget, average
-        As in `StreamingClassifier`, but for the loss, which is "logistic": others give no
-        probabilities.
+        As in `StreamingClassifier`, except that the default loss is "logistic", the only one that
+        gives probabilities.
     """
 
     def __init__(
@@ -172,18 +173,18 @@ class RiverClassifier(base.MiniBatchClassifier):
         self.decay = decay
         self.budget = budget
         self.average = average
-        self._columns: Columns | None = None
+        self._columns: FeatureColumns | None = None
         self._none = StreamingClassifier(**self._get_params())
-        self._machines: dict[Any, StreamingClassifier] = {}
+        self._classifiers: dict[Any, StreamingClassifier] = {}
 
     def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """Learn from one example, which may be of a class never seen before."""
+        """Learn from one example, which may belong to a new class."""
         columns = self._columns or columns_of(x)
         self._learn(columns.row(x), [y])
         self._columns = columns
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
-        """The most likely class; None if there is none yet."""
+        """The most likely class, or None before the first example."""
         if self._columns is None:
             return None
         return self._labels(self._columns.row(x))[0]
@@ -193,15 +194,15 @@ class RiverClassifier(base.MiniBatchClassifier):
         if self._columns is None:
             return {}
         return dict(
-            zip(self._machines, self._shares(self._columns.row(x))[0].tolist(), strict=True)
+            zip(self._classifiers, self._shares(self._columns.row(x))[0].tolist(), strict=True)
         )
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn from the rows of a DataFrame, one after the other."""
-        columns = self._columns or Columns(tuple(X.columns))
+        """Learn from the rows of a DataFrame, one at a time."""
+        columns = self._columns or FeatureColumns(tuple(X.columns))
         rows, labels = columns.rows(X), list(y)
         firsts = [labels.index(label) for label in dict.fromkeys(labels)]
-        cuts = [i for i in firsts if labels[i] not in self._machines and i > 0]
+        cuts = [i for i in firsts if labels[i] not in self._classifiers and i > 0]
         for start, stop in zip([0, *cuts], [*cuts, len(labels)], strict=True):
             self._learn(rows[start:stop], labels[start:stop])
         self._columns = columns
@@ -220,40 +221,40 @@ class RiverClassifier(base.MiniBatchClassifier):
         if self._columns is None:
             return pd.DataFrame(index=X.index)
         shares = self._shares(self._columns.rows(X))
-        return pd.DataFrame(shares, index=X.index, columns=list(self._machines))
+        return pd.DataFrame(shares, index=X.index, columns=list(self._classifiers))
 
     @property
     def _multiclass(self) -> bool:
         return True
 
     def _learn(self, rows: Floats, labels: list[Any]) -> None:
-        """Learn from rows of which the first alone may be of a new class."""
-        if labels[0] not in self._machines:
-            self._machines[labels[0]] = copy.deepcopy(self._none)
-        for label, machine in self._machines.items():
-            _teach(machine, rows, [1 if y == label else -1 for y in labels])
+        """Learn from rows, of which only the first may belong to a new class."""
+        if labels[0] not in self._classifiers:
+            self._classifiers[labels[0]] = copy.deepcopy(self._none)
+        for label, classifier in self._classifiers.items():
+            _teach(classifier, rows, [1 if y == label else -1 for y in labels])
         _teach(self._none, rows, [-1] * len(labels))
 
     def _values(self, rows: Floats) -> Floats:
         """z of every class, shape (n, classes)."""
-        values = [machine.decision_function(rows) for machine in self._machines.values()]
+        values = [model.decision_function(rows) for model in self._classifiers.values()]
         return np.stack(values, axis=1)
 
     def _labels(self, rows: Floats) -> list[Any]:
-        classes = list(self._machines)
+        classes = list(self._classifiers)
         return [classes[i] for i in self._values(rows).argmax(axis=1)]
 
     def _shares(self, rows: Floats) -> Floats:
         """The probability of every class, shape (n, classes)."""
         if not hasattr(self._none, "predict_proba"):
-            raise NotImplementedError(f'probabilities need loss="logistic", got {self.loss!r}.')
+            raise NotImplementedError(f'predict_proba needs loss="logistic", got {self.loss!r}.')
         shares = np.maximum(expit(self._values(rows)), np.finfo(float).tiny)
         return shares / shares.sum(axis=1, keepdims=True)
 
 
-def _teach(machine: StreamingClassifier, rows: Floats, sides: list[int]) -> None:
-    """Rows of the class, 1, and of others, -1."""
-    if len(rows) == 1 and hasattr(machine, "state_"):
-        machine.learn_one(rows[0], sides[0])
+def _teach(classifier: StreamingClassifier, rows: Floats, sides: list[int]) -> None:
+    """Learn from rows of the class, with side 1, and of others, with side -1."""
+    if len(rows) == 1 and hasattr(classifier, "state_"):
+        classifier.learn_one(rows[0], sides[0])
     else:
-        machine.partial_fit(rows, sides, classes=(-1, 1))
+        classifier.partial_fit(rows, sides, classes=(-1, 1))

@@ -72,7 +72,7 @@ def test_intervals_cover_what_they_say_over_twenty_sets():
 def test_the_likelihood_is_that_of_a_normal_law():
     X, y, _, _ = noisy(200)
     model = HeteroscedasticRegressor(K).fit(X, y)
-    expected = norm.logpdf(y, model.predict(X), model.predict_std(X)).mean()
+    expected = norm.logpdf(y, model.predict(X), model.predict_std(X)).sum()
     assert model.log_likelihood(X, y) == pytest.approx(expected)
     low, high = model.predict_interval(X, 0.5)
     np.testing.assert_allclose(norm.cdf(high, model.predict(X), model.predict_std(X)), 0.75)
@@ -90,7 +90,7 @@ def test_a_fit_does_not_depend_on_the_unit_of_the_targets():
 
 @pytest.mark.parametrize("kernel", ["auto", Gaussian(0.3), Linear() + Constant()], ids=repr)
 def test_far_from_the_data_everything_is_finite_and_the_noise_positive(kernel):
-    X, y, _, _ = noisy(25)
+    X, y, _, _ = noisy(15)
     model = HeteroscedasticRegressor(kernel).fit(X, y)
     far = np.array([[-1e12], [1e12], [1e6], [-3.0]])
     assert np.isfinite(model.predict(far)).all()
@@ -109,7 +109,7 @@ def test_targets_that_are_all_the_same_are_predicted():
 
 
 def test_quantiles_come_close_to_the_truth():
-    X, y, mean, std = noisy(1500)
+    X, y, mean, std = noisy(800)
     model = QuantilesRegressor(LEVELS, cone="full").fit(X, y)
     truth = mean[:, None] + std[:, None] * norm.ppf(LEVELS)
     assert np.sqrt(np.mean((model.predict(X) - truth) ** 2)) < 0.2
@@ -120,7 +120,7 @@ def test_quantiles_come_close_to_the_truth():
 
 @pytest.mark.parametrize("positive", [False, True])
 def test_quantiles_never_cross(positive, rng):
-    for seed in range(5):
+    for seed in range(3):
         X, y, _, _ = noisy(60, seed)
         y = np.exp(y) if positive else y
         model = QuantilesRegressor(LEVELS, positive, Gaussian(0.05), cone="full").fit(X, y)
@@ -146,7 +146,7 @@ def test_an_interval_goes_from_the_lowest_quantile_to_the_highest_unless_a_level
     model = QuantilesRegressor((0.1, 0.8), kernel=K, cone="full").fit(X, y)
     np.testing.assert_array_equal(np.stack(model.predict_interval(X), 1), model.predict(X))
     single = QuantilesRegressor((0.5,), kernel=K, cone="full").fit(X, y)
-    with pytest.raises(ValueError, match=r"two quantiles, got levels \(0.5,\): fit two"):
+    with pytest.raises(ValueError, match=r"two quantiles .*, got \(0.5,\): fit with two"):
         single.predict_interval(X)
 
 
@@ -203,7 +203,7 @@ def test_a_loose_certificate_is_a_warning_at_the_line_that_called_fit(model, mon
     X, y, _, _ = noisy(20)
     loose = SolverResult(Status.STALLED, 3, 1.0, 1e-3, 1.0)
     monkeypatch.setattr(psd.SolverResult, "judged", lambda *_: loose)
-    with pytest.warns(ConvergenceWarning, match=r"gap of 1.0e-03 only") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"only to a relative gap of 1.0e-03") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
 
@@ -244,16 +244,16 @@ def test_models_come_back_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (QuantilesRegressor((0.5, 0.5)), "levels must increase, got"),
-        (QuantilesRegressor(()), "levels must be a list of numbers"),
+        (QuantilesRegressor((0.5, 0.5)), "levels must be strictly increasing, got"),
+        (QuantilesRegressor(()), "levels must be a non-empty list of numbers"),
         (QuantilesRegressor((0.5, 1.0)), "levels must be a number between 0 and 1, got 1.0"),
-        (QuantilesRegressor(0.5), "levels must be a list of numbers, got 0.5"),
-        (QuantilesRegressor(positive=True), "Negative values in y: positive=True needs"),
+        (QuantilesRegressor(0.5), "levels must be a non-empty list of numbers, got 0.5"),
+        (QuantilesRegressor(positive=True), "Negative values in y: targets must be"),
         (QuantilesRegressor(penalty=0), "penalty must be a positive finite number, got 0"),
         (QuantilesRegressor(cone=Diagonal()), "cone must be 'auto', 'full' or Full"),
         (QuantilesRegressor(cone="ful"), "one of 'auto', 'full', .* got 'ful'"),
         (QuantilesRegressor(positive="no"), "positive must be True or False, got 'no'"),
-        (QuantilesRegressor(positive=True, penalty=1.0), "penalty goes with positive=False only"),
+        (QuantilesRegressor(positive=True, penalty=1.0), "penalty must be None with positive=True"),
         (HeteroscedasticRegressor(cone="diagonal"), "cone must be 'auto', 'full' or Full"),
         (HeteroscedasticRegressor(penalty=-1.0), "penalty must be a positive finite number"),
         (HeteroscedasticRegressor(landmarks=0), "landmarks must be"),

@@ -17,7 +17,7 @@ from hplus.positivity import Full
 from hplus.solvers.result import Status
 from hplus.solvers.sos import blocks as blocks_module
 from hplus.solvers.sos import psd
-from hplus.solvers.sos.blocks import Ease, Plain, Squares, curves
+from hplus.solvers.sos.blocks import Plain, Relaxation, Squares, curves
 from hplus.solvers.sos.learning import feature_map, learn, likelihood, regression
 from hplus.solvers.sos.psd import GAP, DualSolution, Problem, certify, solve
 from hplus.solvers.sos.reference import full_cone_reference
@@ -104,7 +104,7 @@ def blocks(rng, n=15, m=4):
 def test_a_block_answers_with_the_minimiser(which, rng):
     block = blocks(rng)[which]
     a = rng.normal(size=len(block.features))
-    point = block.answer(a, Ease())
+    point = block.response(a, Relaxation())
     np.testing.assert_allclose(point.values, values_of(block.features, point.weights))
     assert point.penalty == pytest.approx(block.penalty_of(point.weights))
     assert point.conjugate == pytest.approx(block.conjugate(a))
@@ -118,13 +118,15 @@ def test_a_block_answers_with_the_minimiser(which, rng):
         assert cost(other) >= -point.conjugate - 1e-9
 
 
-@pytest.mark.parametrize("ease", [Ease(), Ease(softness=3.0), Ease(smoothing=0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "relaxation", [Relaxation(), Relaxation(softness=3.0), Relaxation(smoothing=0.1)], ids=repr
+)
 @pytest.mark.parametrize("which", range(4))
-def test_values_and_curve_are_the_derivatives_of_a_blocks_conjugate(which, ease, rng):
+def test_values_and_curve_are_the_derivatives_of_a_blocks_conjugate(which, relaxation, rng):
     block = blocks(rng)[which]
     a, d = rng.normal(size=(2, len(block.features)))
-    point, h = block.answer(a, ease), 1e-6
-    ahead, behind = block.answer(a + h * d, ease), block.answer(a - h * d, ease)
+    point, h = block.response(a, relaxation), 1e-6
+    ahead, behind = block.response(a + h * d, relaxation), block.response(a - h * d, relaxation)
     assert -point.values @ d == pytest.approx(
         (ahead.smoothed - behind.smoothed) / (2 * h), rel=1e-5
     )
@@ -141,7 +143,7 @@ def test_points_on_the_same_features_are_swept_together_or_one_by_one(rng):
     for n in (8, 400):  # few rows, and many
         Phi, a, d = rng.normal(size=(n, 5)), rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
         families = (Plain(Phi, 0.7), Squares(Phi, 0.1, 0.5), Squares(Phi, 0.0, 0.2))
-        points = [block.answer(a[:, b], Ease()) for b, block in enumerate(families)]
+        points = [block.response(a[:, b], Relaxation()) for b, block in enumerate(families)]
         for b, together in enumerate(curves(points, d)):
             np.testing.assert_allclose(together, points[b].curve(d[:, b]), rtol=1e-9, atol=1e-9)
 

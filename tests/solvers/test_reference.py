@@ -130,7 +130,7 @@ def test_the_reference_refuses_other_losses(rng):
 
 def test_a_missing_cvxpy_is_named_with_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r'cvxpy must be .*: pip install "hplus\[sdp\]"\.$'):
+    with pytest.raises(ImportError, match=r'need cvxpy, .*: pip install "hplus\[sdp\]"\.$'):
         paper_cone(np.eye(2), np.ones(2), np.full(2, 0.5), 1.0)
 
 

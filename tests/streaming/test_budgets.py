@@ -146,7 +146,7 @@ def compressions(seed, n=25):
         assert status.atoms <= (budget.size or n)
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(5))
 def test_a_compression_never_moves_the_function_by_more_than_its_tolerance(block):
     ratios = [list(compressions(seed)) for seed in range(100 * block, 100 * (block + 1))]
     assert np.max(ratios) <= 1.0 + 1e-6
@@ -443,7 +443,7 @@ def test_budgets_that_do_not_go_with_a_kernel_say_so(rng):
     for kernel, budget, pattern in [
         (Matern32(1.0), DoublyStochastic(8, 8), "DoublyStochastic needs a Gaussian kernel, got"),
         (Linear(), RandomFourier(8), "kernel must be continuous and stationary"),
-        (G, Nystroem(5, random_state=0), "leave random_state out, got 0"),
+        (G, Nystroem(5, random_state=0), "random_state must be None .*, got 0"),
     ]:
         with pytest.raises(ValueError, match=pattern):
             StreamingRegressor(kernel, budget=budget).partial_fit(X, y)

@@ -34,17 +34,17 @@ def test_the_next_process_finds_the_engine_compiled():
 def test_a_first_call_that_takes_long_says_why(seconds, monkeypatch, capsys):
     said = threading.Event()
 
-    def slow(rule, around, state, X, *rest):
+    def slow(rule, constants, state, X, *rest):
         """The engine, which takes until the message is there if one is due."""
         if len(X) == 0 and seconds == 0.0:
             said.wait(10.0)
-        return run(rule, around, state, X, *rest)
+        return run(rule, constants, state, X, *rest)
 
     def tell(*words, **how):
         print(*words, **how)
         said.set()
 
-    monkeypatch.setattr(learner, "PATIENCE", seconds)
+    monkeypatch.setattr(learner, "SILENT_SECONDS", seconds)
     monkeypatch.setattr(learner, "run", slow)
     monkeypatch.setattr(learner, "print", tell, raising=False)
     monkeypatch.setattr(learner.Compiler, "ready", False)

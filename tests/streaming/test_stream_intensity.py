@@ -33,8 +33,8 @@ from hplus import (
     load,
     save,
 )
-from hplus.streaming.engine.nodes import grid_for, nodes_within
-from hplus.streaming.intensity import COARSE, MOST_COARSE
+from hplus.streaming.engine.nodes import nodes_within
+from hplus.streaming.rate_setup import STEP_RESOLUTION
 from hplus.streaming.steps import FixedStep, InverseStep, RootStep
 
 DAY = Interval(0, 24, unit="h")
@@ -316,7 +316,7 @@ def test_memory_stays_as_it_is(rng):
 
 def unit_nodes(kernel):
     """Nodes and shares of the mean over the window, as dense as the engine has them."""
-    return nodes_within(grid_for(kernel, DAY, COARSE, MOST_COARSE), DAY)[:2]
+    return nodes_within(STEP_RESOLUTION.grid(kernel, DAY), DAY)[:2]
 
 
 def first_step(method, kernel):
@@ -512,7 +512,7 @@ BAD = {
     "budget of a grid": (
         learn(method="pmd", budget=KOMP()),
         ValueError,
-        "PMD keeps a grid and has",
+        "budget must be .auto. for PMD, which has a grid, got KOMP",
     ),
     "features for a rate": (
         learn(budget=RandomFourier(9)),
@@ -533,13 +533,17 @@ BAD = {
     "no events": (
         learn(x=np.zeros((0, 1))),
         ValueError,
-        "at least one event, got 0: give exposure",
+        "at least one event, got 0: give an exposure",
     ),
-    "negative exposure": (learn(exposure=-1.0), ValueError, "exposure must be above 0.*got -1"),
+    "negative exposure": (
+        learn(exposure=-1.0),
+        ValueError,
+        "exposure must be non-negative.*got -1",
+    ),
     "no exposure in all": (
         learn(exposure=0.0),
         ValueError,
-        "exposure must be above 0 in all, got 0",
+        "exposure must be non-negative with a positive sum, got 0",
     ),
     "NaN exposure": (learn(exposure=np.nan), ValueError, "exposure must be finite, got nan"),
     "exposures too few": (
@@ -547,8 +551,8 @@ BAD = {
         ValueError,
         "each of the 12 events, got shape",
     ),
-    "exposure once": (then(1.0, None), ValueError, "at every call or at none, got None .*with it"),
-    "exposure late": (then(None, 1.0), ValueError, "at every call or at none, got 1.* without it"),
+    "exposure once": (then(1.0, None), ValueError, "in every call or in none, got None .*with it"),
+    "exposure late": (then(None, 1.0), ValueError, "in every call or in none, got 1.* without it"),
     "one outside": (lambda: fitted().learn_one([25.0]), ValueError, "x .*"),
     "one NaN": (
         lambda: fitted().learn_one([np.nan]),

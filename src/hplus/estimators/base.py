@@ -1,32 +1,32 @@
-"""What the estimators share: nested parameters of frozen values, and the checks at the door."""
+"""What all estimators share: nested parameters of frozen values, and validation of inputs."""
 
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hplus._checks import Floats, as_floats, check_finite, check_memory, place, shown
+from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
 from hplus._values import Value, split_params
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
 from hplus.solvers.result import SolverResult
 
-LARGEST = 1e100
-"""Data may be this large in a fit: the squares of their squares would leave floating point."""
+LARGEST_INPUT = 1e100
+"""The largest number that a fit accepts: fourth powers of larger ones would overflow."""
 
 
 class Estimator(BaseEstimator):
-    """scikit-learn's base, with parameters of kernels and other frozen values within reach."""
+    """scikit-learn's base class, with access to the parameters of kernels and other values."""
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters; `kernel__left__scale=2.0` puts a changed kernel in place of the old."""
+        """Set parameters; `kernel__left__scale=2.0` replaces the kernel by a changed copy."""
         known = self.get_params(deep=False)
         outer, inner = split_params(params)
         for name in (*outer, *inner):
@@ -53,49 +53,30 @@ class Estimator(BaseEstimator):
 
 
 def check_fitted(estimator: Estimator) -> None:
-    """Refuse to predict before `fit`."""
+    """Raise NotFittedError unless `fit` was called."""
     advice = "%(name)s must be fitted before it predicts: call fit first."
     check_is_fitted(estimator, "solution_", msg=advice)
 
 
 def as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
-    """A choice of landmarks from their number; always the same ones."""
+    """Landmarks from their number, drawn with a fixed seed, or as given."""
     if landmarks is None or isinstance(landmarks, Nystroem):
         return landmarks
     return Nystroem(landmarks, random_state=0)
 
 
 def check_points(estimator: Estimator, X: Any, *, reset: bool) -> Floats:
-    """X as (n, d) finite floats; with `reset` its columns are learned, else they are compared."""
+    """X as finite floats (n, d); `reset` records its columns, otherwise they are compared."""
     table = check_finite("X", _as_table(X))
     try:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
     except (TypeError, ValueError) as error:
-        raise ValueError(_column_refusal(estimator, X, error)) from None
+        raise ValueError(_column_message(estimator, X, error)) from None
     return check_size("X", table) if reset else table
 
 
-def check_targets(y: Any, X: Floats, *, several: bool) -> Floats:
-    """y as finite floats, one for each row of X; with `several`, (n, outputs) as well."""
-    _refuse_text(_given(y))
-    y = _one_for_each_row(as_floats("y", y), X, several=several)
-    return check_size("y", check_finite("y", y))
-
-
-def check_labels(y: Any, X: Floats) -> Any:
-    """y as (n,) labels, all text or all whole numbers, one for each row of X."""
-    y = _one_for_each_row(_as_labels(_given(y)), X, several=False)
-    _check_label_type(y)
-    if y.dtype.kind == "f" and np.any(check_finite("y", y) != np.floor(y)):
-        raise ValueError(
-            f"y must hold labels, got continuous numbers such as {y[y != np.floor(y)][0]:.6g}: "
-            "use KernelRegressor, or cut them into classes."
-        )
-    return y
-
-
 def check_per_row(name: str, numbers: Any, n: int) -> Floats:
-    """One finite number for each of n points; a single number stands for n of them."""
+    """One finite number for each of n points; a single number is repeated."""
     w = check_size(name, check_finite(name, as_floats(name, numbers)))
     w = np.full(n, float(w)) if w.ndim == 0 else w
     if w.shape != (n,):
@@ -104,32 +85,45 @@ def check_per_row(name: str, numbers: Any, n: int) -> Floats:
 
 
 def check_weights(name: str, weights: Any, n: int) -> Floats:
-    """One finite weight of at least 0 for each of n points, not all 0; ones for None."""
+    """One finite, non-negative weight for each of n points, not all 0; ones for None."""
     if weights is None:
         return np.ones(n)
     w = check_per_row(name, weights, n)
     if np.any(w < 0.0):
         raise ValueError(
-            f"{name} must be at least zero in every row, got {w.min():.6g} in row {w.argmin()}."
+            f"{name} must be non-negative in every row, got {w.min():.6g} in row {w.argmin()}."
         )
     if not np.any(w > 0.0):
-        raise ValueError(f"{name} must be above zero in some row, got zero in every row.")
+        raise ValueError(f"{name} must be positive in at least one row, got zero in every row.")
     return w
 
 
-def check_size(name: str, array: Floats) -> Floats:
-    """`array`, refused when its numbers are so large that a fit would overflow."""
-    largest = np.abs(array).max(initial=0.0)
-    if largest > LARGEST:
+def check_exposure(exposure: Any, n: int) -> Floats:
+    """A positive exposure for each of n rows; ones for None."""
+    if exposure is None:
+        return np.ones(n)
+    E = check_per_row("exposure", exposure, n)
+    if np.any(E < 1.0 / LARGEST_INPUT):
         raise ValueError(
-            f"{name} must hold numbers of at most {LARGEST:.0e} in size, got {largest:.3g}: "
-            "change the unit."
+            f"exposure must be at least {1.0 / LARGEST_INPUT:.0e} in every row, got {E.min():.6g} "
+            f"in row {E.argmin()}: drop such rows."
+        )
+    return E
+
+
+def check_size(name: str, array: Floats) -> Floats:
+    """`array`; raises if its numbers are so large that a fit would overflow."""
+    largest = np.abs(array).max(initial=0.0)
+    if largest > LARGEST_INPUT:
+        raise ValueError(
+            f"{name} must hold numbers of at most {LARGEST_INPUT:.0e} in size, got {largest:.3g}: "
+            "use a larger unit."
         )
     return array
 
 
 def check_kernel(kernel: Any) -> None:
-    """Refuse what is neither a kernel nor "auto"."""
+    """Raise unless `kernel` is a kernel or "auto"."""
     if isinstance(kernel, Kernel) or (isinstance(kernel, str) and kernel == "auto"):
         return
     got, advice = shown(kernel), ": wrap it as Custom(kernel)" if callable(kernel) else ""
@@ -138,8 +132,13 @@ def check_kernel(kernel: Any) -> None:
     raise TypeError(f'kernel must be "auto" or a kernel such as Gaussian(1.0), got {got}{advice}.')
 
 
+def kernel_or(kernel: Kernel | str, learned: Callable[[], Kernel]) -> Kernel:
+    """The kernel as given, or a learned one for "auto"."""
+    return kernel if isinstance(kernel, Kernel) else learned()
+
+
 def check_diagonal(kernel: Kernel | str, X: Floats) -> None:
-    """Refuse a kernel that is negative or not finite at (x, x) for a row x of X.
+    """Raise if k(x, x) is negative or not finite for a row x of X.
 
     |k(x, z)|² <= k(x, x) k(z, z), so a kernel that is finite there is finite on all pairs.
     """
@@ -160,9 +159,9 @@ def check_diagonal(kernel: Kernel | str, X: Floats) -> None:
 
 
 def merge_repeated(X: Floats, y: Floats, shares: Floats) -> tuple[Floats, Floats, Floats]:
-    """Sorted distinct rows of (X, y) with a positive share, and their shares added up.
+    """The distinct rows of (X, y) with a positive share, sorted, and the sums of their shares.
 
-    So a row with weight 2 and a row that stands twice are the same problem, in any order.
+    A row of weight 2 and a row that is given twice thus pose the same problem, in any order.
     """
     kept = shares > 0.0
     rows = np.column_stack([X, y])[kept] + 0.0  # -0.0 becomes 0.0
@@ -174,31 +173,28 @@ def merge_repeated(X: Floats, y: Floats, shares: Floats) -> tuple[Floats, Floats
     return np.ascontiguousarray(rows[:, :d]), np.ascontiguousarray(targets), total
 
 
-def training_data(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[Floats, Floats, Floats]:
-    """Distinct rows X (n, d), one target each (n,) and shares (n,), for an estimator's kernel."""
-    check_kernel(estimator.kernel)
-    X = check_points(estimator, X, reset=True)
-    y = check_targets(y, X, several=False)
-    check_diagonal(estimator.kernel, X)
-    weights = check_weights("sample_weight", sample_weight, len(X))
-    return merge_repeated(X, y, weights / weights.sum())
-
-
 def warn_if_loose(estimator: Estimator, result: SolverResult, tolerance: float) -> None:
-    """Warn, with the solver's advice, when the certified gap is wider than promised."""
+    """Warn, with the solver's advice, if the certified gap is larger than the tolerance."""
     if result.relative_gap > tolerance:
         warnings.warn(
-            f"{type(estimator).__name__} is certified to a relative gap of "
-            f"{result.relative_gap:.1e} only, more than {tolerance:.0e}. {result.status.value}",
+            f"{type(estimator).__name__} is certified only to a relative gap of "
+            f"{result.relative_gap:.1e}, which is more than {tolerance:.0e}. "
+            f"{result.status.value}",
             ConvergenceWarning,
             stacklevel=3,
         )
 
 
+def function_values(estimator: Estimator, X: Any) -> Floats:
+    """`function_` of a fitted estimator at rows X, which may be infinite."""
+    check_fitted(estimator)
+    X = check_points(estimator, X, reset=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return estimator.function_(X)
+
+
 def check_prediction(estimator: Estimator, values: Floats) -> Floats:
-    """`values`, or a one-sentence error where they left the range of floating point."""
+    """`values`; raises OverflowError where they are not finite."""
     if not np.isfinite(values).all():
         raise OverflowError(
             f"{type(estimator).__name__} predicts values beyond 1e308 for "
@@ -211,8 +207,8 @@ def _as_table(X: Any) -> Floats:
     """X as floats (n, d) with at least one row and one column."""
     if issparse(X):
         raise TypeError(
-            "Sparse data was passed for X, dense is needed: use X.toarray() or, in a pipeline, "
-            "OneHotEncoder(sparse_output=False)."
+            "Sparse data was passed for X, but dense data is required: use X.toarray() or, in a "
+            "pipeline, OneHotEncoder(sparse_output=False)."
         )
     if getattr(getattr(X, "dtype", None), "kind", "") == "c":
         raise ValueError("Complex data not supported: X must hold real numbers.")
@@ -235,85 +231,15 @@ def _as_table(X: Any) -> Floats:
     return table
 
 
-def _column_refusal(estimator: Estimator, X: Any, error: Exception) -> str:
-    """Why the columns of X are not those of `fit`, or cannot be named."""
+def _column_message(estimator: Estimator, X: Any, error: Exception) -> str:
+    """Why the columns of X do not match those of `fit`, or cannot be named."""
     names, fitted = list(getattr(X, "columns", ())), getattr(estimator, "feature_names_in_", ())
     text = {isinstance(name, str) for name in names}
     if len(set(names)) < len(names) or len(text) == 2:
-        return f"X must have distinct column names, all text, got {shown(names)}."
+        return f"X must have distinct column names that are all strings, got {shown(names)}."
     if len(fitted) == 0 or True not in text:
         return str(error)
     return (
-        f"X must have the columns of fit in their order, {shown(list(fitted))}, got {shown(names)}."
+        f"X must have the columns seen in fit, in the same order, {shown(list(fitted))}, got "
+        f"{shown(names)}."
     )
-
-
-def _given(y: Any) -> Any:
-    if y is None:
-        raise ValueError("fit requires y to be passed, but the target y is None: call fit(X, y).")
-    return y
-
-
-def _refuse_text(y: Any) -> None:
-    """Refuse targets that are text, and name one: of words among numbers in text, the first."""
-    texts = _as_labels(y)
-    if texts.dtype.kind != "U" or texts.ndim == 0 or texts.size == 0:
-        return
-    is_word = np.vectorize(lambda text: not _reads_as_number(text), otypes=[bool])(texts)
-    at = tuple(np.argwhere(is_word == is_word.any())[0].tolist())
-    raise TypeError(
-        f"y must contain only real numbers, got the text {shown(texts[at])} at {place(at)}: turn "
-        "text into numbers first."
-    )
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _one_for_each_row(y: Any, X: Floats, *, several: bool) -> Any:
-    """y, of shape (n,) or, if there may be `several` outputs, (n, outputs)."""
-    if y.ndim == 2 and y.shape[1] == 1 and not several:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected: pass y.ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
-        y = y.ravel()
-    if y.ndim not in (1, 1 + several):
-        advice = ": fit one machine for each column" if y.ndim == 2 else ""
-        raise ValueError(
-            f"y must have one dimension, one target a row, got shape {y.shape}{advice}."
-        )
-    if len(y) != len(X):
-        advice = ": transpose X" if len(y) == X.shape[1] else ""
-        raise ValueError(
-            f"y must have one target for each of the {len(X)} rows of X, got {len(y)}{advice}."
-        )
-    return y
-
-
-def _as_labels(y: Any) -> Any:
-    """y as an array, numbers held as objects as numbers."""
-    try:
-        labels = np.asarray(y)
-        if labels.dtype.kind == "O" and not any(isinstance(label, str) for label in labels.flat):
-            labels = np.array(labels.tolist())
-    except ValueError:  # rows of unequal length
-        labels = np.asarray(y, dtype=object)
-    return labels
-
-
-def _check_label_type(y: Any) -> None:
-    rule = "Unknown label type in y: labels must be all text or all whole numbers"
-    if y.dtype.kind not in "biufUO":
-        raise ValueError(f"{rule}, got {y.dtype}.")
-    texts = [isinstance(label, str) for label in y] if y.dtype.kind == "O" else []
-    if not all(texts):
-        right = str if any(texts) else Real
-        other = next((i for i, label in enumerate(y) if not isinstance(label, right)), 0)
-        raise ValueError(f"{rule}, got {shown(y[other])} in row {other}.")

@@ -1,4 +1,4 @@
-"""How sure is a prediction? The noise level, or several quantiles, learned with the prediction."""
+"""Regression with uncertainty: a noise level, or several quantiles, learned with the prediction."""
 
 from __future__ import annotations
 
@@ -10,104 +10,53 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 
-from hplus._checks import Floats, as_floats, check_fraction, check_positive, shown
+from hplus._checks import Floats, as_floats, check_fraction, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
-    Estimator,
-    as_landmarks,
     check_fitted,
     check_points,
     check_prediction,
-    check_targets,
     check_weights,
-    training_data,
     warn_if_loose,
 )
+from hplus.estimators.joint import JointRegressor
+from hplus.estimators.targets import check_targets, training_data
 from hplus.features import Nystroem
-from hplus.kernels import Constant, Kernel
+from hplus.kernels import Kernel
 from hplus.losses import Quantile
-from hplus.positivity import Cone, Full, as_cone
-from hplus.solvers.sos.blocks import FunctionBlock, Plain, Squares
-from hplus.solvers.sos.learning import Learned, feature_map, learn
-from hplus.solvers.sos.psd import GAP, Problem
-from hplus.solvers.sos.rowwise import NormalNoise, Pinballs, RowLoss
-from hplus.storage import storable
-from hplus.tuning.scales import learned_cone, leave_one_out_scale
-
-USUAL_PENALTY = 5e-4
-"""Of the kernel ridge by which scales are learned."""
+from hplus.positivity import Cone
+from hplus.solvers.sos.psd import GAP
+from hplus.solvers.sos.rowwise import NormalNoise, Pinballs
 
 LEAST_PRECISION = 1e-3
-"""1/σ² is at least this, in units of the targets' spread: far from the data σ is 32 spreads."""
-
-
-class _Several(Estimator):
-    """What estimators of several functions share: one kernel, targets of unit size."""
-
-    kernel: Kernel | str
-    penalty: float | None
-    cone: Cone | str
-    landmarks: int | Nystroem | None
-
-    def _full_cone(self) -> Full | None:
-        """The cone, None if its penalties are to be learned."""
-        cone = as_cone(self.cone)
-        if not (cone is None or isinstance(cone, Full)):
-            raise ValueError(
-                f"cone must be 'auto', 'full' or Full(trace, frobenius) here, got {shown(cone)}."
-            )
-        return cone
-
-    def _learned_kernel(self, X: Floats, y: Floats, shares: Floats) -> Kernel:
-        if isinstance(self.kernel, Kernel):
-            return self.kernel
-        return leave_one_out_scale(X, y, shares, USUAL_PENALTY) + Constant(1.0)
-
-    def _learn(
-        self, X: Floats, rows: RowLoss, shares: Floats, squares: Sequence[bool], mixing: Floats
-    ) -> Learned:
-        """A function for each entry of `squares`: a sum of squares, or one of any sign."""
-        plain = None if self.penalty is None else check_positive("penalty", self.penalty)
-
-        def problem(rows: RowLoss, shares: Floats, Phi: Floats, cone: Full) -> Problem:
-            blocks: list[FunctionBlock] = [
-                Squares(Phi, cone.trace, cone.frobenius)
-                if positive
-                else Plain(Phi, cone.frobenius if plain is None else plain)
-                for positive in squares
-            ]
-            return Problem(rows, shares, tuple(blocks), mixing)
-
-        self.cone_ = self._full_cone() or learned_cone(self.kernel_, X, rows, shares, problem)
-        features = feature_map(self.kernel_, X, as_landmarks(self.landmarks))
-        return learn(problem(rows, shares, features(X), self.cone_), features, X)
+"""1/s² is at least this, in units of the targets' spread: far from the data s is 32 spreads."""
 
 
 @final
-@storable
-class HeteroscedasticRegressor(RegressorMixin, _Several):
+class HeteroscedasticRegressor(RegressorMixin, JointRegressor):
     """Regression with a noise level that depends on x, learned together with the mean.
 
-    The target is normal with mean m(x) and variance s(x)²: 1/s² is a sum of squares, so that it is
-    positive everywhere, m/s² a function of the kernel's space, and their negative log-likelihood is
-    convex in the two. It is minimised, to a certified gap, with the penalties
-    (penalty/2)‖m/s²‖² + cone, for targets brought to mean 0 and variance 1.
+    The target is normal with mean m(x) and variance s(x)². 1/s² is a sum of squares, and so
+    positive everywhere, m/s² is a function of the kernel's space, and the negative log-likelihood
+    is convex in the two. It is minimised, to a certified gap, with penalties (penalty/2)‖m/s²‖²
+    and that of the cone, for targets scaled to mean 0 and variance 1.
 
-    Where the noise level varies by orders of magnitude, or the noise is not normal, use
+    If the noise level varies by orders of magnitude, or the noise is not normal, use
     `QuantilesRegressor`, which assumes less.
 
     Parameters
     ----------
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale is learned from at most 1,000 rows by leave-one-out, plus
-        a constant, so that far from the data mean and noise level are constants.
+        a constant, so that mean and noise level are constant far from the data.
     penalty : float, default=None
-        Of the mean. Larger is smoother. None takes the frobenius penalty of the cone.
+        The penalty of the mean; larger values give smoother functions. None takes the frobenius
+        penalty of the cone.
     cone : Full or str, default="auto"
-        Penalties of the noise level: `Full(trace, frobenius)`, "full" for its defaults, or "auto"
-        to learn them by cross-validation from at most 1,000 rows.
+        The penalties of the noise level: `Full(trace, frobenius)`, "full" for its defaults, or
+        "auto" to learn them by cross-validation from at most 1,000 rows.
     landmarks : int or Nystroem, default=None
-        Look for functions on so many data points only.
+        Restrict functions to this many data points.
 
     Attributes
     ----------
@@ -139,12 +88,9 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
         with whole_or_not(self):
             self._full_cone()
             X, y, shares = training_data(self, X, y, sample_weight)
-            self.center_ = float(shares @ y)
-            self.spread_ = _size(y - self.center_, y, shares)
-            y = (y - self.center_) / self.spread_
-            self.kernel_ = self._learned_kernel(X, y, shares)
+            y = self._standardised(y, shares, float(shares @ y))
             rows = NormalNoise(y, LEAST_PRECISION)
-            learned = self._learn(X, rows, shares, (False, True), np.eye(2))
+            learned = self._learn(X, rows, y, shares, (False, True), np.eye(2))
             (self.natural_, self.precision_), self.solution_ = learned.functions, learned.result
             warn_if_loose(self, self.solution_, GAP)
         return self
@@ -160,15 +106,18 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
         return self.spread_ / np.sqrt(theta)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """(low, high), between which a new target lies with probability `level`."""
+        """(low, high), which contain a new target with probability `level`."""
         reach = float(norm.ppf(0.5 + 0.5 * check_fraction("level", level)))
         mean, std = self.predict(X), self.predict_std(X)
         return mean - reach * std, mean + reach * std
 
     def log_likelihood(self, X: Any, y: Any) -> float:
-        """The mean log density of targets y (n,) at rows X (n, d)."""
+        """The sum of the log densities of targets y (n,) at rows X (n, d).
+
+        Divide by n for the mean; `score` is R², as for every regressor.
+        """
         mean, std = self.predict(X), self.predict_std(X)
-        return float(norm.logpdf(check_targets(y, mean[:, None], several=False), mean, std).mean())
+        return float(norm.logpdf(check_targets(y, mean[:, None], several=False), mean, std).sum())
 
     def _natural(self, X: Any) -> tuple[Floats, Floats]:
         check_fitted(self)
@@ -179,42 +128,41 @@ class HeteroscedasticRegressor(RegressorMixin, _Several):
 
 
 @final
-@storable
-class QuantilesRegressor(_Several):
-    """Several quantiles of the target that cannot cross, learned together.
+class QuantilesRegressor(JointRegressor):
+    """Several quantiles of the target that cannot cross, learned jointly.
 
-    The lowest one is a function of the kernel's space, and each of the others lies a sum of squares
-    above the one before it, in floating point too. With `positive` the lowest is a sum of squares
-    as well, so that a target that is never negative gets quantiles that never are. Their quantile
-    losses are added and minimised, to a certified gap, with penalties, for targets brought to unit
-    size.
+    The lowest is a function of the kernel's space, and each of the others lies a sum of squares
+    above the one before, in floating point too. With `positive` the lowest is a sum of squares as
+    well, so that quantiles of a non-negative target are never negative. The sum of the quantile
+    losses is minimised, to a certified gap, with penalties, for targets scaled to unit size.
 
     Parameters
     ----------
     levels : sequence of float, default=(0.05, 0.5, 0.95)
-        In increasing order, each between 0 and 1.
+        Probabilities in increasing order, each between 0 and 1.
     positive : bool, default=False
+        Whether the quantiles are to be non-negative.
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale is learned from at most 1,000 rows by leave-one-out, plus
         a constant.
     penalty : float, default=None
-        Of the lowest quantile, not with `positive`. Larger is smoother. None takes the frobenius
-        penalty of the cone.
+        The penalty of the lowest quantile, not with `positive`; larger values give smoother
+        functions. None takes the frobenius penalty of the cone.
     cone : Full or str, default="auto"
-        Penalties of the sums of squares: `Full(trace, frobenius)`, "full" for its defaults, or
+        The penalties of the sums of squares: `Full(trace, frobenius)`, "full" for its defaults, or
         "auto" to learn them by cross-validation from at most 300 rows.
     landmarks : int or Nystroem, default=None
-        Look for functions on so many data points only.
+        Restrict functions to this many data points.
 
     Attributes
     ----------
     lowest_ : Function or SumOfSquares
-        The lowest quantile, in units of `spread_`, less the center.
+        The lowest quantile minus `center_`, in units of `spread_`.
     increments_ : tuple of SumOfSquares
-        How far each quantile lies above the one before it, in the same units.
+        The distance of each quantile from the one below, in the same units.
     kernel_ : Kernel
     center_, spread_ : float
-        The targets' mean (0 if `positive`), and the root mean square of what is left.
+        The mean of the targets (0 if `positive`), and the root mean square of the deviations.
     levels_ : tuple of float
     cone_ : Full
     solution_ : SolverResult
@@ -244,17 +192,14 @@ class QuantilesRegressor(_Several):
             X, y, shares = training_data(self, X, y, sample_weight)
             if positive and np.any(y < 0.0):
                 raise ValueError(
-                    f"Negative values in y: positive=True needs targets of at least 0, got "
+                    f"Negative values in y: targets must be non-negative for positive=True, got "
                     f"{y.min():.6g}."
                 )
-            self.center_ = 0.0 if positive else float(shares @ y)
-            self.spread_ = _size(y - self.center_, y, shares)
-            y = (y - self.center_) / self.spread_
-            self.kernel_ = self._learned_kernel(X, y, shares)
+            y = self._standardised(y, shares, 0.0 if positive else float(shares @ y))
             squares = (positive, *[True] * (len(levels) - 1))
             # quantile k is the sum of the blocks up to k
             mixing = np.triu(np.ones((len(levels), len(levels))))
-            learned = self._learn(X, Pinballs(levels, y), shares, squares, mixing)
+            learned = self._learn(X, Pinballs(levels, y), y, shares, squares, mixing)
             self.levels_, self.solution_ = levels, learned.result
             self.lowest_, self.increments_ = learned.functions[0], learned.functions[1:]
             warn_if_loose(self, self.solution_, GAP)
@@ -270,7 +215,7 @@ class QuantilesRegressor(_Several):
         return check_prediction(self, quantiles)
 
     def predict_interval(self, X: Any, level: float | None = None) -> tuple[Floats, Floats]:
-        """(low, high), the quantiles between which a share `level` of targets is expected.
+        """(low, high), the quantiles that contain a new target with probability `level`.
 
         None takes the lowest and the highest of `levels_`.
         """
@@ -280,7 +225,7 @@ class QuantilesRegressor(_Several):
         return quantiles[:, low], quantiles[:, high]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Minus the quantile loss, averaged over rows and levels: higher is better."""
+        """The negative quantile loss, averaged over rows and levels: higher is better."""
         quantiles = self.predict(X)
         y = check_targets(y, quantiles, several=False)
         weights = check_weights("sample_weight", sample_weight, len(y))
@@ -290,11 +235,13 @@ class QuantilesRegressor(_Several):
         return -float(np.average(np.mean(losses, axis=0), weights=weights))
 
     def _ends(self, level: float | None) -> tuple[int, int]:
-        """Which quantiles an interval goes between."""
+        """The positions of the two quantiles that bound an interval."""
         levels = self.levels_
         if level is None:
             if len(levels) < 2:
-                raise ValueError(f"an interval needs two quantiles, got levels {levels}: fit two.")
+                raise ValueError(
+                    f"levels must have two quantiles for an interval, got {levels}: fit with two."
+                )
             return 0, len(levels) - 1
         tail = 0.5 - 0.5 * check_fraction("level", level)
         ends = [k for k, at in enumerate(levels) if min(abs(at - tail), abs(1 - tail - at)) < 1e-9]
@@ -310,26 +257,17 @@ class QuantilesRegressor(_Several):
             raise TypeError(f"positive must be True or False, got {shown(self.positive)}.")
         if self.positive and self.penalty is not None:
             raise ValueError(
-                f"penalty goes with positive=False only, got {self.penalty}: with positive=True "
-                "the penalties are those of the cone."
+                f"penalty must be None with positive=True, got {self.penalty}: the penalties are "
+                "those of the cone."
             )
         return bool(self.positive)
-
-
-def _size(part: Floats, y: Floats, shares: Floats) -> float:
-    """The root mean square of a part of y; of y itself, or 1, where the part is rounding only."""
-    for numbers, least in ((part, 1e-12 * float(np.abs(y).max())), (y, 0.0)):
-        size = float(np.sqrt(shares @ numbers**2))
-        if size > least:
-            return size
-    return 1.0
 
 
 def _check_levels(levels: Any) -> tuple[float, ...]:
     numbers = as_floats("levels", levels)
     if numbers.ndim != 1 or len(numbers) == 0:
-        raise ValueError(f"levels must be a list of numbers, got {shown(levels)}.")
+        raise ValueError(f"levels must be a non-empty list of numbers, got {shown(levels)}.")
     checked = tuple(check_fraction("levels", float(level)) for level in numbers)
     if any(b <= a for a, b in pairwise(checked)):
-        raise ValueError(f"levels must increase, got {shown(levels)}.")
+        raise ValueError(f"levels must be strictly increasing, got {shown(levels)}.")
     return checked

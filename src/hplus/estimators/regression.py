@@ -1,4 +1,4 @@
-"""Non-negative regression: the mean, or any convex loss's answer, as a sum of squares."""
+"""Non-negative regression by sums of squares."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from hplus.estimators.base import (
     check_fitted,
     check_points,
     check_prediction,
-    training_data,
+    function_values,
     warn_if_loose,
 )
+from hplus.estimators.targets import training_data
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
 from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared, as_loss
@@ -33,52 +34,50 @@ from hplus.solvers.sos.learning import (
     regression,
 )
 from hplus.solvers.sos.psd import GAP
-from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
 
 SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")
-"""The names of the losses that SoSRegressor takes."""
+"""The losses that SoSRegressor accepts by name."""
 
 
 @final
-@storable
 class SoSRegressor(RegressorMixin, Estimator):
-    """Regression with a function that is never negative: a sum of squares of kernel functions.
+    """Regression with a non-negative function: a sum of squares of kernel functions.
 
-    Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + the cone's penalty  over f >= 0 in the cone; the
-    optimum is found to a certified gap. f is a sum of squares in floating point too: no prediction
-    is ever negative, and none is clipped.
+    Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + the penalty of the cone  over all f >= 0 in the
+    cone, to a certified gap. f is a sum of squares in floating point too, so no prediction is ever
+    negative, and none is clipped.
 
     Parameters
     ----------
     kernel : Kernel or "auto", default="auto"
-        The squares are of functions in this kernel's space. "auto" is a Gaussian whose scale in
-        each column is the column's spread times one factor, learned by cross-validation from at
-        most 1,000 rows (300 for "quantile", "huber" and "absolute").
+        The kernel of the functions that are squared. "auto" is a Gaussian whose scale in each
+        column is the column's standard deviation times one common factor, which is learned by
+        cross-validation from at most 1,000 rows (300 for "quantile", "huber" and "absolute").
     loss : str or loss, default="squared"
         "squared", "poisson" (counts y with mean f), "quantile", "huber", "absolute", or a value
         such as `Quantile(0.9)`.
     cone : Cone or str, default="full"
         `Full(trace, frobenius)`, all sums of squares; `Diagonal(penalty)`, non-negative weights on
-        squared kernels at the data; `Paper(penalty)`, a smaller cone, slow, needs cvxpy; or their
-        names. "auto" is `Full` with penalties learned by cross-validation. Take it unless y is of
-        unit size: the effect of a given penalty depends on the unit of y, and with y in the
-        hundreds the default pulls a "poisson" or "absolute" fit far down.
+        squared kernels at the data; `Paper(penalty)`, a smaller cone that is slow and needs cvxpy;
+        or one of these names. "auto" is `Full` with penalties learned by cross-validation; use it
+        unless y is of unit size. The effect of a given penalty depends on the unit of y: with y in
+        the hundreds the default makes a "poisson" or "absolute" fit far too small.
     landmarks : int or Nystroem, default=None
-        Look for f among functions on so many data points only: needed for rough kernels and many
-        rows. None uses all points, as many as the kernel can tell apart.
+        Restrict f to functions on this many data points: needed for rough kernels and many rows.
+        None uses all points that the kernel can distinguish.
 
     Attributes
     ----------
     function_ : SumOfSquares
-        f as a value: evaluate, integrate, differentiate, add, multiply, sample it.
+        f as a value that can be evaluated, integrated, differentiated, added, multiplied and
+        sampled.
     kernel_ : Kernel
     cone_ : Cone
     solution_ : SolverResult
-        `objective` is certified to lie at most `gap` above the smallest possible value among the
-        functions on the landmarks or, without any, on the points that the kernel tells apart (to
-        1e-9 of k(x, x)).
+        `objective` is certified to be at most `gap` above its minimum over the functions on the
+        landmarks or, without any, on the points that the kernel distinguishes (to 1e-9 of k(x, x)).
     """
 
     def __init__(
@@ -110,11 +109,7 @@ class SoSRegressor(RegressorMixin, Estimator):
 
     def predict(self, X: Any) -> Floats:
         """f(X[i]) >= 0, shape (n,)."""
-        check_fitted(self)
-        X = check_points(self, X, reset=False)
-        with np.errstate(over="ignore", invalid="ignore"):
-            f = self.function_(X)
-        return check_prediction(self, f)
+        return check_prediction(self, function_values(self, X))
 
     def gradient(self, X: Any) -> Floats:
         """∇f(X[i]), shape (n, d)."""
@@ -151,24 +146,24 @@ class SoSRegressor(RegressorMixin, Estimator):
         loss = as_loss(self.loss)
         if not isinstance(loss, Squared | Poisson | Quantile | Huber | Absolute):
             raise ValueError(
-                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))} or such a value, got "
-                f"{shown(self.loss)}: use KernelRegressor for others."
+                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))}, or a value of these, "
+                f"got {shown(self.loss)}: use KernelRegressor for others."
             )
         return loss
 
     def _cone(self) -> Cone | None:
-        """The cone, None if its penalties are to be learned."""
+        """The cone, or None if its penalties are to be learned."""
         cone = as_cone(self.cone)
         if isinstance(cone, Paper) and (self._loss() != Squared() or self.landmarks is not None):
             raise ValueError(
-                "cone Paper goes with the squared loss on all points, got loss "
+                "cone Paper needs the squared loss and no landmarks, got loss "
                 f"{self._loss()} and landmarks {self.landmarks}: use Diagonal or Full."
             )
         return cone
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # where targets are negative, as in its checks
+        tags.regressor_tags.poor_score = True  # scikit-learn's checks have negative targets
         tags.target_tags.positive_only = self.loss == "poisson" or isinstance(self.loss, Poisson)
         return tags
 
@@ -176,8 +171,8 @@ class SoSRegressor(RegressorMixin, Estimator):
 def _warn_if_negative(mean: float) -> None:
     if mean < 0.0:
         warnings.warn(
-            f"y is {mean:.3g} on average and SoSRegressor predicts at least 0: use "
-            "KernelRegressor, or fit -y if it is the negative that cannot be below zero.",
+            f"the mean of y is {mean:.3g}, but SoSRegressor predicts non-negative values: use "
+            "KernelRegressor, or fit -y if y cannot be positive.",
             UserWarning,
             stacklevel=3,
         )

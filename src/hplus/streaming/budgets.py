@@ -7,22 +7,20 @@ from typing import Any, final
 from hplus._checks import check_choice, check_count, check_flag, check_nonnegative, shown
 from hplus._values import Value, value
 from hplus.features import Nystroem, RandomFourier
-from hplus.storage import storable
 
 MOST_ATOMS = 4096
-"""Atoms of a dictionary that is bounded by a tolerance alone, so that memory stays bounded."""
+"""The largest size of a dictionary limited by a tolerance alone, so that memory stays bounded."""
 
 
 @final
-@storable
 @value
 class Unlimited(Value):
-    """Keep an atom for every event: exact, with memory that grows as the stream does."""
+    """Keep an atom for every event: exact, but memory grows with the stream."""
 
 
 @value
 class Sized(Value):
-    """A budget of so many atoms."""
+    """A budget of `size` atoms."""
 
     size: int = 100
 
@@ -31,47 +29,43 @@ class Sized(Value):
 
 
 @final
-@storable
 @value
 class Oldest(Sized):
-    """Keep the last `size` atoms."""
+    """Keep `size` atoms and remove the oldest first."""
 
 
 @final
-@storable
 @value
 class Smallest(Sized):
-    """Keep `size` atoms; past it the one with the smallest weight goes."""
+    """Keep `size` atoms and remove the one with the smallest weight first."""
 
 
 @final
-@storable
 @value
 class Forgetron(Sized):
-    """Keep the last `size` atoms, shrinking all weights before one goes, so that little is lost.
+    """Keep `size` atoms; before the oldest is removed, all weights shrink so that little is lost.
 
-    For steps of one fixed size; it needs k(x, x) <= 1.
+    Requires steps of a fixed size and k(x, x) <= 1.
     """
 
 
 @final
-@storable
 @value
 class KOMP(Value):
-    """Kernel orthogonal matching pursuit: after every step, leave out what is hardly needed.
+    """Kernel orthogonal matching pursuit: after every step, remove atoms that are hardly needed.
 
-    Atoms go, the cheapest first, as long as the function stays within `tolerance` of what it was,
-    in the norm of the kernel's space; what goes is projected on the rest.
+    Atoms are removed, the cheapest first, as long as the function stays within `tolerance` of what
+    it was, in the norm of the kernel's space. A removed atom is projected on the remaining ones.
 
     Parameters
     ----------
     tolerance : float
-        The largest distance that one compression may cost.
+        The largest distance by which one compression may move the function.
     size : int, optional
-        At most so many atoms, whatever the tolerance: what it costs more is counted in `status_`.
-        None is 4,096.
+        The largest number of atoms, whatever the tolerance; removals beyond the tolerance are
+        counted in `status_`. None means 4,096.
     relative : bool
-        Whether the tolerance is a share of the length of the step before, whatever its unit.
+        Whether the tolerance is relative to the length of the step just taken.
     """
 
     tolerance: float = 1e-3
@@ -85,13 +79,12 @@ class KOMP(Value):
 
 
 @final
-@storable
 @value
 class DoublyStochastic(Value):
-    """Random Fourier features drawn again from their seed whenever they are needed.
+    """Random Fourier features that are regenerated from their seed whenever they are needed.
 
-    Memory holds weights, and no frequencies. A step changes those of one block, in turn. It is for
-    Gaussian kernels.
+    Only weights are stored, no frequencies, and each step updates the weights of one block in
+    turn. Requires a Gaussian kernel.
     """
 
     frequencies: int = 256
@@ -111,7 +104,10 @@ class DoublyStochastic(Value):
         self._set(frequencies=frequencies, block=block, seed=seed)
 
 
-BUDGETS: dict[str, type[Value]] = {
+NamedBudget = Unlimited | Oldest | Smallest | Forgetron | KOMP | DoublyStochastic
+Budget = NamedBudget | Nystroem | RandomFourier
+
+BUDGETS: dict[str, type[NamedBudget]] = {
     "unlimited": Unlimited,
     "oldest": Oldest,
     "smallest": Smallest,
@@ -119,22 +115,22 @@ BUDGETS: dict[str, type[Value]] = {
     "komp": KOMP,
     "doubly_stochastic": DoublyStochastic,
 }
-"""Every budget of this module by its name; `Nystroem` and `RandomFourier` are budgets too."""
-
+"""The budgets of this module by name; `Nystroem` and `RandomFourier` are budgets too."""
 
 AUTO = KOMP(0.1, 1000, relative=True)
-"""What budget="auto" is, unless something finer is needed."""
+"""The budget that "auto" stands for, except for `Refit`."""
+
+AUTO_REFIT = KOMP(0.03, 1000, relative=True)
+"""The budget that "auto" stands for with `Refit`, which only its dictionary limits."""
 
 
-def as_budget(budget: Any, auto: Value = AUTO) -> Any:
-    """A budget from "auto", from its name or from a budget; None is `Unlimited`."""
+def as_budget(budget: Any, auto: Budget = AUTO) -> Budget:
+    """A budget from its name or a budget; "auto" gives `auto` and None `Unlimited`."""
     if budget is None:
         return Unlimited()
-    if isinstance(budget, str) and budget == "auto":
-        return auto
     if isinstance(budget, str):
-        return BUDGETS[check_choice("budget", budget, BUDGETS)]()
-    if isinstance(budget, (*BUDGETS.values(), Nystroem, RandomFourier)):
+        return auto if budget == "auto" else BUDGETS[check_choice("budget", budget, BUDGETS)]()
+    if isinstance(budget, Budget):
         return budget
     raise TypeError(
         f"budget must be one of {', '.join(map(repr, BUDGETS))} or a budget such as KOMP(1e-3), "

@@ -10,20 +10,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hplus._checks import Floats, shown
-from hplus.estimators.base import (
-    check_labels,
-    check_prediction,
-)
+from hplus.estimators.base import check_prediction
+from hplus.estimators.targets import Labels, check_classes, check_labels, one_against_rest
 from hplus.kernels import Kernel
-from hplus.losses import (
-    Hinge,
-    Logistic,
-    Loss,
-    Perceptron,
-    SquaredHinge,
-    as_loss,
-)
-from hplus.storage import storable
+from hplus.losses import Hinge, Logistic, Loss, Perceptron, SquaredHinge, as_loss
 from hplus.streaming.steps import RootStep
 from hplus.streaming.supervised import Supervised
 
@@ -32,14 +22,13 @@ LABEL_LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
 
 def _probabilistic(estimator: StreamingClassifier) -> bool:
     if not isinstance(estimator._loss(), Logistic):
-        raise AttributeError(f'probabilities need loss="logistic", got {estimator._loss()}.')
+        raise AttributeError(f'predict_proba needs loss="logistic", got {estimator._loss()}.')
     return True
 
 
 @final
-@storable
 class StreamingClassifier(ClassifierMixin, Supervised):
-    """Kernel classification on a stream; several classes one against the rest.
+    """Kernel classification on a stream; several classes are learned one against the rest.
 
     >>> from hplus import KOMP, Gaussian, StreamingClassifier
     >>> from hplus.datasets import banana
@@ -56,11 +45,11 @@ class StreamingClassifier(ClassifierMixin, Supervised):
     loss : str or Loss
         "hinge", "squared_hinge", "logistic" (which gives probabilities) or "perceptron".
     step, decay, budget, average
-        As in `StreamingRegressor`; step "auto" is RootStep(8.0) here, where slopes are at most 1.
+        As in `StreamingRegressor`, but step="auto" is RootStep(8.0), since slopes are at most 1.
     """
 
     auto_step = RootStep(8.0)
-    classes_: Any
+    classes_: Labels
 
     def __init__(
         self,
@@ -79,35 +68,30 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         self.budget = budget
         self.average = average
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget all, and learn from the rows in their order, once."""
-        self._start_again()
-        return self.partial_fit(X, y)
-
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from rows X (n, d) and labels y (n,); `classes` are needed if y lacks some."""
+        """Learn from rows X (n, d) and labels y (n,); give `classes` if y lacks some of them."""
         self._learn(X, y, classes)
         return self
 
-    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Any:
-        """The label of each row predicted from the rows before it, which are then learned from.
+    def predict_then_learn(self, X: Any, y: Any, classes: Any = None) -> Labels:
+        """Predict the label of each row from the rows before it, then learn from it.
 
-        By the current function, with `average` too.
+        Predictions are those of the current function, even with `average`.
         """
         return self._labels(self._learn(X, y, classes))
 
     def learn_one(self, x: Any, y: Any) -> None:
-        """Learn from one example; the classes must be known from a `partial_fit`."""
+        """Learn from one example; the classes must be known from an earlier `partial_fit`."""
         self._require_learned()
         row = self._one(x)
-        self._learn_rows(row, _sides(check_labels([y], row), self.classes_))
+        self._learn_rows(row, _known_sides(check_labels([y], row), self.classes_))
 
     def decision_function(self, X: Any) -> Floats:
         """f(X[i]): shape (n,), positive for classes_[1], or (n, classes)."""
         f = check_prediction(self, self._values(X))
         return f[:, 0] if len(self.classes_) == 2 else f
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any) -> Labels:
         """The label of each row."""
         return self._labels(check_prediction(self, self._values(X)))
 
@@ -124,19 +108,23 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         X = self._examples(X)
         y = check_labels(y, X)
         fresh = not hasattr(self, "state_")
-        known = self.classes_ if not fresh else _classes(y if classes is None else classes)
+        if fresh:
+            first = y if classes is None else check_labels(classes, classes)
+            known = check_classes(first, "list all of them in classes=")
+        else:
+            known = self.classes_
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(
-                f"classes must be those of the first call, {shown(known.tolist())}, got "
+                f"classes must be the same as in the first call, {shown(known.tolist())}, got "
                 f"{shown(classes)}."
             )
-        sides = _sides(y, known)
+        sides = _known_sides(y, known)
         if fresh:
             self.classes_ = known
             self._begin([self._new_learner() for _ in sides])
         return np.stack(self._learn_rows(X, sides), axis=1)
 
-    def _labels(self, f: Floats) -> Any:
+    def _labels(self, f: Floats) -> Labels:
         codes = f.argmax(axis=1) if f.shape[1] > 1 else (f[:, 0] > 0.0).astype(np.intp)
         return self.classes_[codes]
 
@@ -153,24 +141,12 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         return loss
 
 
-def _classes(y: Any) -> Any:
-    classes = np.unique(check_labels(y, y))
-    if len(classes) < 2:
-        raise ValueError(
-            f"y must hold at least two classes, got 1 class: {classes[0]}: name them all with "
-            "classes=."
-        )
-    return classes
-
-
-def _sides(y: Any, classes: Any) -> list[Floats]:
-    """Labels as ±1: of class 1 against class 0, or of every class against the others."""
+def _known_sides(y: Labels, classes: Labels) -> list[Floats]:
+    """Labels as ±1, one array for each learner; raises if y holds a class that is not known."""
     unknown = ~np.isin(y, classes)
     if np.any(unknown):
         raise ValueError(
-            f"y must hold the classes {shown(classes.tolist())}, got {shown(y[unknown][0])}: name "
-            "them all in the first partial_fit(…, classes=…)."
+            f"y must hold the classes {shown(classes.tolist())}, got {shown(y[unknown][0])}: list "
+            "all of them in classes= of the first partial_fit."
         )
-    return [
-        np.where(y == label, 1.0, -1.0) for label in (classes[1:] if len(classes) == 2 else classes)
-    ]
+    return one_against_rest(y, classes)

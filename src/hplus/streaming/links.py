@@ -1,4 +1,4 @@
-"""Links: what a function z of the kernel's space is to the prediction f."""
+"""Links: how the prediction f follows from a function z of the kernel's space."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
 
 
 @final
-@storable
 @value
 class Identity(Value):
     """f = z, of either sign."""
 
 
 @final
-@storable
 @value
 class Log(Value):
     """f = e^z, positive.
@@ -25,9 +22,10 @@ class Log(Value):
     Parameters
     ----------
     gradient : "log" or "mirror"
-        Steps along the slope of the loss in z, f·Φ'(y, f), or along Φ'(y, f) in its place.
+        Take steps along the slope of the loss in z, f·Φ'(y, f), or along Φ'(y, f) in its place.
     cap : float
-        The largest |z|; beyond it f stays at e^±cap, and events at which that happens are counted.
+        The largest |z|: beyond it f stays at e^±cap, and `status_` counts the events where this
+        happens.
     """
 
     gradient: str = "log"
@@ -41,13 +39,15 @@ class Log(Value):
         self._set(cap=cap)
 
 
-LINKS: dict[str, type[Value]] = {"identity": Identity, "log": Log}
-"""Every link by its name."""
+Link = Identity | Log
+
+LINKS: dict[str, type[Link]] = {"identity": Identity, "log": Log}
+"""Every link by name."""
 
 
-def as_link(link: Any) -> Any:
-    """A link from its name or from a link."""
-    if isinstance(link, tuple(LINKS.values())):
+def as_link(link: Any) -> Link:
+    """A link from its name or a link."""
+    if isinstance(link, Link):
         return link
     if isinstance(link, str):
         return LINKS[check_choice("link", link, LINKS)]()

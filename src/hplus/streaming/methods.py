@@ -1,28 +1,20 @@
-"""Methods for the rate of a Poisson process from a stream of its events."""
+"""Methods to learn the rate of a Poisson process from a stream of its events."""
 
 from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import (
-    check_choice,
-    check_count,
-    check_flag,
-    check_positive,
-    shown,
-)
+from hplus._checks import check_choice, check_count, check_flag, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
-from hplus.streaming.steps import InverseStep, RootStep, as_step
+from hplus.streaming.steps import InverseStep, RootStep, Step, as_step
 
 GRADIENTS = ("log", "mirror", "sign")
 MIRRORS = ("kl", "itakura_saito")
-CAP = 30.0
-"""|log f| of a stream's function, in units of the constant rate, is at most this."""
+LARGEST_LOG_RATE = 30.0
+"""The largest |log f| of a stream's function f, in units of the constant rate."""
 
 
 @final
-@storable
 @value
 class SPPPOT(Value):
     """Projected pseudo-mirror descent: steps on z = log f in the kernel's space, then a budget.
@@ -30,25 +22,25 @@ class SPPPOT(Value):
     Parameters
     ----------
     step : float or step
-        Its size; a number is a fixed size.
+        The step size; a number is a fixed size.
     gradient : "log", "mirror" or "sign"
-        The pseudo-gradient: that of the loss in z, the one in f used in its place (which divides
-        by f and is held down where that is small), or the sign of the first at every atom.
+        The pseudo-gradient: the gradient of the loss in z, the gradient in f in its place (which
+        divides by f and is limited where f is small), or the sign of the first at every atom.
     mirror : "kl" or "itakura_saito"
-        z = log f, or z = 1 - 1/f, the Itakura-Saito divergence's.
+        z = log f, or z = 1 - 1/f for the Itakura-Saito divergence.
     average : bool
-        Predict by the average of the functions along the stream, later ones counting more: steps
-        can then be large.
+        Predict with an average of the functions along the stream, in which later ones count more;
+        this allows larger steps.
     cap : float
-        The largest |log f|, f in units of a constant rate; beyond it f stays there, and events at
-        which that happens are counted.
+        The largest |log f|, with f in units of the constant rate: beyond it f is held at the cap,
+        and `status_` counts the events where this happens.
     """
 
     step: Any = RootStep(4.0)
     gradient: str = "log"
     mirror: str = "kl"
     average: bool = True
-    cap: float = CAP
+    cap: float = LARGEST_LOG_RATE
 
     def __post_init__(self) -> None:
         check_choice("gradient", self.gradient, GRADIENTS)
@@ -58,16 +50,15 @@ class SPPPOT(Value):
 
 
 @final
-@storable
 @value
 class SecondOrder(Value):
-    """SPPPOT with steps turned by the inverse of the mean outer product of pseudo-gradients.
+    """SPPPOT preconditioned by the inverse of the mean outer product of its pseudo-gradients.
 
     Parameters
     ----------
     step : float or step
     damping : float
-        Added to the eigenvalues of that mean: smaller follows it more closely.
+        Added to the eigenvalues of that mean: smaller values follow the curvature more closely.
     average : bool
     cap : float
     """
@@ -75,7 +66,7 @@ class SecondOrder(Value):
     step: Any = RootStep(0.1)
     damping: float = 0.01
     average: bool = True
-    cap: float = CAP
+    cap: float = LARGEST_LOG_RATE
 
     def __post_init__(self) -> None:
         damping = check_positive("damping", self.damping)
@@ -86,7 +77,6 @@ class SecondOrder(Value):
 
 
 @final
-@storable
 @value
 class PMD(Value):
     """Pseudo-mirror descent on a fixed grid: z = log f at its nodes, linear between them.
@@ -101,7 +91,7 @@ class PMD(Value):
 
     grid: Any = 100
     step: Any = RootStep(1.0)
-    cap: float = CAP
+    cap: float = LARGEST_LOG_RATE
 
     def __post_init__(self) -> None:
         many = isinstance(self.grid, tuple | list)
@@ -111,19 +101,18 @@ class PMD(Value):
 
 
 @final
-@storable
 @value
 class Refit(Value):
-    """Count events on a fine grid, keep atoms, and solve the batch problem on them when asked.
+    """Count events on a fine grid, keep atoms, and solve the batch problem on them on demand.
 
     Parameters
     ----------
     every : int
-        Predictions leave out at most so many of the last events, and at most one in 32 of all: a
-        problem is solved anew only when more have come.
+        Predictions leave out at most this many of the last events, and at most one in 32 of all:
+        the problem is solved again only after more have arrived.
     penalty : "auto" or float
-        Minus the log-likelihood plus (penalty/2)‖z‖² is minimised; "auto" takes the penalty of the
-        largest evidence.
+        Minimises the negative log-likelihood plus (penalty/2)‖z‖²; "auto" chooses the penalty with
+        the largest evidence.
     """
 
     every: int = 256
@@ -137,18 +126,20 @@ class Refit(Value):
         self._set(every=check_count("every", self.every))
 
 
-METHODS: dict[str, type[Value]] = {
+Method = SPPPOT | SecondOrder | PMD | Refit
+
+METHODS: dict[str, type[Method]] = {
     "spppot": SPPPOT,
     "second_order": SecondOrder,
     "pmd": PMD,
     "refit": Refit,
 }
-"""Every method by its name."""
+"""Every method by name."""
 
 
-def as_method(method: Any) -> Any:
-    """A method from its name or from a method."""
-    if isinstance(method, tuple(METHODS.values())):
+def as_method(method: Any) -> Method:
+    """A method from its name or a method."""
+    if isinstance(method, Method):
         return method
     if isinstance(method, str):
         return METHODS[check_choice("method", method, METHODS)]()
@@ -158,10 +149,12 @@ def as_method(method: Any) -> Any:
     )
 
 
-def _step(step: Any) -> Any:
+def _step(step: Any) -> Step:
     step = as_step(step)
     if step == InverseStep():
-        raise ValueError("step must have a size here, where nothing decays, got InverseStep().")
+        raise ValueError(
+            "step must have a size here, as there is no decay, got InverseStep(): give its size."
+        )
     return step
 
 

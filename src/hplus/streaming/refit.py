@@ -1,14 +1,14 @@
 """The batch problem on a dictionary: the most probable log rate, by Newton's method.
 
-min over z on the atoms of  -Σ_g s_g z_g/n + log Σ_g v_g e^{z_g} + (penalty/2n)‖z‖²,  where s are n
-events counted on the nodes g of a grid and v the shares of the window: the likelihood with its
-constant factor profiled out [math, Eq. 5.7]. Events and integral see z at the same nodes, so that
-no z can please the one and hide from the other.
+Minimises  -Σ_g s_g z_g/n + log Σ_g v_g e^{z_g} + (penalty/2n)‖z‖²  over z on the atoms, where s are
+the n events counted on the nodes g of a grid and v the shares of the window: the likelihood with
+its constant factor profiled out [math, Eq. 5.7]. Events and integral use z at the same nodes, so
+that z cannot be high at the events and low in the integral.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
@@ -21,14 +21,23 @@ from hplus.streaming.engine.layout import EVENTS, SEEN
 from hplus.streaming.engine.learner import Learner, gram
 from hplus.streaming.engine.nodes import Inside
 
-PENALTIES = np.geomspace(1e3, 1e-4, 15)
-"""Tried one after the other, each from the solution of the one before."""
+CANDIDATE_PENALTIES = np.geomspace(1e3, 1e-4, 15)
+"""Tried in turn, each from the solution of the one before."""
 
-ROUNDING = 1e-12
-"""Of a matrix, as a share of its trace."""
+LARGEST_ROUNDING = 1e-12
+"""The rounding error of a matrix, as a share of its trace."""
 
-STEPS, DECREMENT = 60, 1e-12
-"""Newton steps at most, and the decrement at which they stop."""
+MAX_REFIT_STEPS, LEAST_DECREMENT = 60, 1e-12
+"""Newton's method stops after this many steps, or below this decrement."""
+
+
+class Snapshot(TypedDict):
+    """A learner at one moment: its atoms, and the events counted on its grid."""
+
+    centers: Floats
+    counts: Floats
+    seen: float
+    events: float
 
 
 class RefitProblem(NamedTuple):
@@ -41,15 +50,15 @@ class RefitProblem(NamedTuple):
 
 
 class RefitMode(NamedTuple):
-    """Where the objective is smallest: u, the objective, and the curvature of its first part."""
+    """The minimiser u, the objective there, and the Hessian without the penalty."""
 
     u: Floats
     value: float
     curvature: Floats
 
 
-def snapshot(learner: Learner) -> dict[str, Any]:
-    """What is needed of a learner: its atoms, and the events counted on its grid."""
+def snapshot(learner: Learner) -> Snapshot:
+    """The learner as it is now."""
     state = learner.state
     return {
         "centers": learner.dictionary,
@@ -60,15 +69,15 @@ def snapshot(learner: Learner) -> dict[str, Any]:
 
 
 def refitted(
-    learner: Learner, kept: dict[str, Any], inside: Inside, penalty: float | str
+    learner: Learner, then: Snapshot, inside: Inside, penalty: float | str
 ) -> tuple[Floats, Floats]:
-    """Centers and weights of z as of a snapshot, solved on the nodes of its grid."""
-    kernel, constants, centers = learner.kernel, learner.constants, kept["centers"]
+    """Centers and weights of z at a snapshot, solved on the nodes of its grid."""
+    kernel, constants, centers = learner.kernel, learner.constants, then["centers"]
     background = kernel.dot(inside.nodes, constants.nodes, constants.shares)
     at_nodes = np.column_stack([background, kernel(inside.nodes, centers)])
     K = gram(kernel, centers, constants.nodes, constants.shares)
-    counts, known = kept["counts"][inside.which], None if isinstance(penalty, str) else penalty
-    w = solve(K, at_nodes, inside.shares, counts, kept["seen"], known)
+    counts, known = then["counts"][inside.which], None if isinstance(penalty, str) else penalty
+    w = solve(K, at_nodes, inside.shares, counts, then["seen"], known)
     points = np.vstack([constants.nodes, centers])
     return points, np.concatenate([w[0] * constants.shares, w[1:]])
 
@@ -76,9 +85,9 @@ def refitted(
 def solve(
     K: Floats, at_nodes: Floats, shares: Floats, counts: Floats, n: float, penalty: float | None
 ) -> Floats:
-    """The weights of z on the atoms; K are their inner products, None learns the penalty.
+    """The weights of z on atoms with inner products K; a penalty of None is learned.
 
-    `at_nodes` (nodes, atoms) are the atoms at the nodes, on which `counts` has the n events.
+    `at_nodes` (nodes, atoms) are values of the atoms, `counts` the n events on the nodes.
     """
     with one_thread_if_small(len(K)):
         L = cholesky(K, lower=True)
@@ -92,9 +101,9 @@ def solve(
 
 
 def _most_evident(problem: RefitProblem) -> Floats:
-    """The mode under the penalty with the largest evidence, from above [math, Eq. 5.8]."""
+    """The mode for the penalty with the largest evidence, in decreasing order [math, Eq. 5.8]."""
     u, best = np.zeros_like(problem.target), -np.inf
-    for penalty in PENALTIES:
+    for penalty in CANDIDATE_PENALTIES:
         mode = _mode(problem, u, penalty)
         n, M = problem.events, len(u)
         factor = cholesky(n * _lifted(mode.curvature, penalty / n), lower=True)
@@ -110,7 +119,7 @@ def _mode(problem: RefitProblem, u: Floats, penalty: float) -> RefitMode:
     """Damped Newton steps from u."""
     ridge = penalty / problem.events
     value, p = _objective(problem, u, ridge)
-    for _ in range(STEPS):
+    for _ in range(MAX_REFIT_STEPS):
         mean = problem.at_nodes.T @ p
         slope = mean - problem.target + ridge * u
         centered = problem.at_nodes - mean
@@ -122,15 +131,15 @@ def _mode(problem: RefitProblem, u: Floats, penalty: float) -> RefitMode:
             if ahead <= value - 0.25 * size * decrement or size < 1e-6:
                 break
             size *= 0.5
-        if decrement < DECREMENT or ahead > value:
+        if decrement < LEAST_DECREMENT or ahead > value:
             break
         u, value, p = u - size * step, ahead, q
     return RefitMode(u, value, H)
 
 
 def _lifted(H: Floats, ridge: float) -> Floats:
-    """H + ridge·I, and what rounding may have taken from H."""
-    return H + (ridge + ROUNDING * max(np.trace(H), 0.0) + 1e-12) * np.eye(len(H))
+    """H + ridge·I, with a margin for rounding in H."""
+    return H + (ridge + LARGEST_ROUNDING * max(np.trace(H), 0.0) + 1e-12) * np.eye(len(H))
 
 
 def _objective(problem: RefitProblem, u: Floats, ridge: float) -> tuple[float, Floats]:

@@ -8,21 +8,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from hplus._checks import Floats, check_choice, check_number
-from hplus.estimators.base import LARGEST, check_prediction, check_targets
+from hplus.estimators.base import LARGEST_INPUT, check_prediction
+from hplus.estimators.targets import check_targets
 from hplus.kernels import Kernel
-from hplus.losses import (
-    Hinge,
-    Logistic,
-    Loss,
-    Perceptron,
-    Poisson,
-    SquaredHinge,
-    as_loss,
-)
-from hplus.storage import storable
+from hplus.losses import Hinge, Logistic, Loss, Perceptron, Poisson, SquaredHinge, as_loss
 from hplus.streaming.engine.rules import POISSON
 from hplus.streaming.links import Identity, as_link
-from hplus.streaming.settings import link_part, loss_part
+from hplus.streaming.settings import Part, link_part, loss_part
 from hplus.streaming.steps import RootStep
 from hplus.streaming.supervised import Supervised
 
@@ -30,12 +22,11 @@ REGRESSION_LOSSES = ("squared", "absolute", "quantile", "huber", "epsilon_insens
 
 
 @final
-@storable
 class StreamingRegressor(RegressorMixin, Supervised):
     """Kernel regression on a stream, one step for each example.
 
-    z ← (1 - step·decay) z - step·Φ'(y, f(x)) k(x, ·), f = z or e^z, then the budget. All at once or
-    one by one, in chunks of any size, the result is the same, bit for bit.
+    z ← (1 - step·decay) z - step·Φ'(y, f(x)) k(x, ·), with f = z or e^z, and then the budget is
+    applied. The result is the same, bit for bit, for chunks of any size.
 
     >>> import numpy as np
     >>> from hplus import Gaussian, StreamingRegressor
@@ -54,15 +45,15 @@ class StreamingRegressor(RegressorMixin, Supervised):
     link : "identity", "log" or Log
         "log" gives predictions above 0.
     step : "auto", float or step
-        A number is a fixed size; `RootStep`, `InverseStep`; "auto" is RootStep(0.5). Where the
-        loss is smooth, a step never carries f(x) past the value that fits y best.
+        A number (a fixed size), `RootStep` or `InverseStep`; "auto" is RootStep(0.5). For a smooth
+        loss, a step never moves f(x) past the value that fits y best.
     decay : float
-        Weights shrink by 1 - step·decay at every example.
+        Weights shrink by a factor 1 - step·decay at every example.
     budget : "auto", None or budget
-        `KOMP`, `Oldest`, `Smallest`, `Forgetron`, `Nystroem`, `RandomFourier`,
-        `DoublyStochastic`; None keeps all. "auto" is KOMP(0.1, 1000, relative=True).
+        `KOMP`, `Oldest`, `Smallest`, `Forgetron`, `Nystroem`, `RandomFourier` or
+        `DoublyStochastic`; None keeps every atom. "auto" is KOMP(0.1, 1000, relative=True).
     average : bool
-        Predict by the average of the functions along the stream, later ones counting more.
+        Predict with an average of the functions along the stream, in which later ones count more.
     """
 
     auto_step = RootStep(0.5)
@@ -86,20 +77,15 @@ class StreamingRegressor(RegressorMixin, Supervised):
         self.budget = budget
         self.average = average
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Forget all, and learn from the rows in their order, once."""
-        self._start_again()
-        return self.partial_fit(X, y)
-
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from rows X (n, d) and targets y (n,), one after the other."""
+        """Learn from rows X (n, d) and targets y (n,), one at a time."""
         self._learn(X, y)
         return self
 
     def predict_then_learn(self, X: Any, y: Any) -> Floats:
-        """Predictions of each row from the rows before it, which are then learned from.
+        """Predict each row from the rows before it, then learn from it.
 
-        They are those of the current function, with `average` too.
+        Predictions are those of the current function, even with `average`.
         """
         return self._predictions(self._learn(X, y))
 
@@ -108,9 +94,9 @@ class StreamingRegressor(RegressorMixin, Supervised):
         if not hasattr(self, "state_"):
             self.partial_fit(np.reshape(x, (1, -1)), [y])
             return
-        (learner,), row = self._live(self._new_learner), self._one(x)
+        (learner,), row = self._live(), self._one(x)
         number = y if isinstance(y, float) else check_number("y", y)
-        if not abs(number) <= LARGEST or (learner.rule.loss == POISSON and number < 0.0):
+        if not abs(number) <= LARGEST_INPUT or (learner.rule.loss == POISSON and number < 0.0):
             number = check_number("y", number)
             self._loss().require(check_targets([number], row, several=False))
         self._learn_rows(row, [np.array([number])])
@@ -133,7 +119,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
             z = np.exp(np.clip(z, -link.cap, link.cap))
         return check_prediction(self, z)
 
-    def _parts(self) -> dict[str, Any]:
+    def _parts(self) -> Part:
         return {**loss_part(self._loss()), **link_part(as_link(self.link))}
 
     def _loss(self) -> Loss:
@@ -141,9 +127,11 @@ class StreamingRegressor(RegressorMixin, Supervised):
             check_choice("loss", self.loss, REGRESSION_LOSSES)
         loss = as_loss(self.loss)
         if isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
-            raise ValueError(f"loss {loss} is for labels: use StreamingClassifier.")
+            raise ValueError(
+                f"loss must be for numbers, got {loss}: use StreamingClassifier for labels."
+            )
         if isinstance(loss, Poisson) and isinstance(as_link(self.link), Identity):
-            raise ValueError('loss "poisson" needs predictions above 0: use link="log".')
+            raise ValueError('loss "poisson" needs positive predictions: use link="log".')
         return loss
 
     def __sklearn_tags__(self) -> Any:

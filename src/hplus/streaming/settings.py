@@ -1,10 +1,11 @@
-"""From values to the numbers that the engine runs on."""
+"""From losses, links, steps, budgets and methods to the numbers that the engine runs on.
+
+Each `*_part` function returns some fields of a `Rule`; `rule` puts them together.
+"""
 
 from __future__ import annotations
 
 import math
-from functools import singledispatch
-from typing import Any
 
 from hplus._checks import shown
 from hplus.features import Nystroem, RandomFourier
@@ -25,6 +26,7 @@ from hplus.losses import (
 from hplus.streaming.budgets import (
     KOMP,
     MOST_ATOMS,
+    Budget,
     DoublyStochastic,
     Forgetron,
     Oldest,
@@ -34,20 +36,23 @@ from hplus.streaming.budgets import (
 from hplus.streaming.engine import layout as la
 from hplus.streaming.engine import rules as ru
 from hplus.streaming.engine.learner import JITTER
-from hplus.streaming.links import Identity, Log
-from hplus.streaming.methods import CAP, PMD, SPPPOT, Refit, SecondOrder
-from hplus.streaming.steps import FixedStep, InverseStep, RootStep
+from hplus.streaming.links import Identity, Link, Log
+from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Method, Refit, SecondOrder
+from hplus.streaming.steps import FixedStep, InverseStep, RootStep, Step
 
-NOVEL = 1e-4
-"""Squared distance, as a share of k(x, x), from which on a point is a new landmark."""
+NOVELTY = 1e-4
+"""A point becomes a landmark if its squared distance from the span of the others is larger than
+this share of k(x, x)."""
 
-LATER = 3.0
+AVERAGING_POWER = 3.0
 """How much more later functions count in an average: as if n events were n³ of them."""
 
-REFRESH = 32
-"""Events after which the integral in a step, and a preconditioner, are computed afresh."""
+NO_AVERAGE = -1.0
 
-PLAIN = la.Rule(
+REFRESH_EVENTS = 32
+"""Events after which the integral in a step, and a preconditioner, are recomputed."""
+
+DEFAULT_RULE = la.Rule(
     loss=ru.SQUARED,
     low=0.0,
     high=0.0,
@@ -58,7 +63,7 @@ PLAIN = la.Rule(
     schedule=ru.FIXED,
     step=1.0,
     decay=0.0,
-    averaging=-1.0,
+    averaging=NO_AVERAGE,
     budget=la.UNLIMITED,
     tolerance=0.0,
     relative=0,
@@ -67,223 +72,141 @@ PLAIN = la.Rule(
     half_life=math.inf,
     fading=0,
     background=0,
-    refresh=REFRESH,
+    refresh=REFRESH_EVENTS,
     damping=0.0,
     seed=0,
 )
-"""What a rule says unless something is asked for."""
 
-Part = dict[str, Any]
+Part = dict[str, float]
+"""Some fields of a `Rule` by name."""
 
 
 def rule(*parts: Part) -> la.Rule:
-    """One rule from what several values say."""
-    return PLAIN._replace(**{name: number for part in parts for name, number in part.items()})
+    """The default rule with the fields of all parts replaced."""
+    fields = DEFAULT_RULE._asdict()
+    for part in parts:
+        fields.update(part)
+    return la.Rule(**fields)
 
 
 def averaging(average: bool) -> Part:
-    return {"averaging": LATER if average else -1.0}
+    return {"averaging": AVERAGING_POWER if average else NO_AVERAGE}
 
 
-@singledispatch
 def loss_part(loss: Loss) -> Part:
-    """The code of a loss and its numbers."""
-    raise ValueError(f"loss must be one that streams have compiled, got {shown(loss)}.")
+    """The code of a loss and its parameters."""
+    match loss:
+        case Squared():
+            return {"loss": ru.SQUARED}
+        case Absolute():
+            return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0}
+        case Quantile():
+            return {"loss": ru.PIECEWISE, "low": -loss.level, "high": 1.0 - loss.level}
+        case EpsilonInsensitive():
+            return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0, "width": loss.tube}
+        case Huber():
+            return {"loss": ru.HUBER, "width": loss.threshold}
+        case Poisson():
+            return {"loss": ru.POISSON}
+        case PoissonLog():
+            raise ValueError(
+                'loss "poisson_log" includes its own link: use loss="poisson" with link="log".'
+            )
+        case Hinge():
+            return {"loss": ru.HINGE}
+        case SquaredHinge():
+            return {"loss": ru.SQUARED_HINGE}
+        case Logistic():
+            return {"loss": ru.LOGISTIC}
+        case Perceptron():
+            return {"loss": ru.PERCEPTRON}
+    raise ValueError(
+        f"loss must be one of the built-in losses for a stream, got {shown(loss)}: use a batch "
+        "estimator for a loss of your own."
+    )
 
 
-@loss_part.register
-def _(loss: Squared) -> Part:
-    return {"loss": ru.SQUARED}
+def step_part(step: Step, decay: float) -> Part:
+    """The schedule of step sizes."""
+    match step:
+        case FixedStep():
+            return {"schedule": ru.FIXED, "step": step.size, "decay": decay}
+        case RootStep():
+            return {"schedule": ru.ROOT, "step": step.size, "decay": decay}
+        case InverseStep():
+            if step.size is None and decay == 0.0:
+                raise ValueError(
+                    "InverseStep() needs a size or a decay above 0, got neither: give one of them."
+                )
+            size = 1.0 / decay if step.size is None else step.size
+            return {"schedule": ru.HARMONIC, "step": size, "decay": decay}
 
 
-@loss_part.register
-def _(loss: Absolute) -> Part:
-    return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0}
+def budget_part(budget: Budget) -> Part:
+    """What a stream keeps."""
+    match budget:
+        case Unlimited():
+            return {"budget": la.UNLIMITED}
+        case Oldest():
+            return {"budget": la.OLDEST, "size": budget.size}
+        case Smallest():
+            return {"budget": la.SMALLEST, "size": budget.size}
+        case Forgetron():
+            return {"budget": la.FORGETRON, "size": budget.size}
+        case KOMP():
+            size = MOST_ATOMS if budget.size is None else budget.size
+            tolerance = {"tolerance": budget.tolerance, "relative": int(budget.relative)}
+            return {"budget": la.PROJECTED, "size": size, **tolerance}
+        case Nystroem():
+            if budget.random_state is not None:
+                raise ValueError(
+                    "random_state must be None for Nystroem as a budget, which takes the first "
+                    f"points that are far enough apart, got {shown(budget.random_state)}."
+                )
+            return {"budget": la.SUBSPACE, "tolerance": NOVELTY, "size": budget.landmarks}
+        case RandomFourier():
+            return {"budget": la.FOURIER, "size": 2 * budget.frequencies}
+        case DoublyStochastic():
+            return {"budget": la.REGENERATED, "size": 2 * budget.block, "seed": budget.seed}
 
 
-@loss_part.register
-def _(loss: Quantile) -> Part:
-    return {"loss": ru.PIECEWISE, "low": -loss.level, "high": 1.0 - loss.level}
-
-
-@loss_part.register
-def _(loss: EpsilonInsensitive) -> Part:
-    return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0, "width": loss.tube}
-
-
-@loss_part.register
-def _(loss: Huber) -> Part:
-    return {"loss": ru.HUBER, "width": loss.threshold}
-
-
-@loss_part.register
-def _(loss: Poisson) -> Part:
-    return {"loss": ru.POISSON}
-
-
-@loss_part.register
-def _(loss: PoissonLog) -> Part:
-    raise ValueError('loss "poisson_log" has its link inside: use loss="poisson", link="log".')
-
-
-@loss_part.register
-def _(loss: Hinge) -> Part:
-    return {"loss": ru.HINGE}
-
-
-@loss_part.register
-def _(loss: SquaredHinge) -> Part:
-    return {"loss": ru.SQUARED_HINGE}
-
-
-@loss_part.register
-def _(loss: Logistic) -> Part:
-    return {"loss": ru.LOGISTIC}
-
-
-@loss_part.register
-def _(loss: Perceptron) -> Part:
-    return {"loss": ru.PERCEPTRON}
-
-
-@singledispatch
-def step_part(step: Any, decay: float) -> Part:
-    """How large steps are."""
-    raise TypeError(f"step must be a step such as RootStep(0.5), got {shown(step)}.")
-
-
-@step_part.register
-def _(step: FixedStep, decay: float) -> Part:
-    return {"schedule": ru.FIXED, "step": step.size, "decay": decay}
-
-
-@step_part.register
-def _(step: RootStep, decay: float) -> Part:
-    return {"schedule": ru.ROOT, "step": step.size, "decay": decay}
-
-
-@step_part.register
-def _(step: InverseStep, decay: float) -> Part:
-    if step.size is None and decay == 0.0:
-        raise ValueError("InverseStep() needs a size or a decay above 0, got 0: give one of them.")
-    size = 1.0 / decay if step.size is None else step.size
-    return {"schedule": ru.HARMONIC, "step": size, "decay": decay}
-
-
-@singledispatch
-def budget_part(budget: Any) -> Part:
-    """What is kept."""
-    raise TypeError(f"budget must be a budget such as KOMP(1e-3), got {shown(budget)}.")
-
-
-@budget_part.register
-def _(budget: Unlimited) -> Part:
-    return {"budget": la.UNLIMITED}
-
-
-@budget_part.register
-def _(budget: Oldest) -> Part:
-    return {"budget": la.OLDEST, "size": budget.size}
-
-
-@budget_part.register
-def _(budget: Smallest) -> Part:
-    return {"budget": la.SMALLEST, "size": budget.size}
-
-
-@budget_part.register
-def _(budget: Forgetron) -> Part:
-    return {"budget": la.FORGETRON, "size": budget.size}
-
-
-@budget_part.register
-def _(budget: KOMP) -> Part:
-    return {
-        "budget": la.PROJECTED,
-        "tolerance": budget.tolerance,
-        "relative": int(budget.relative),
-        "size": MOST_ATOMS if budget.size is None else budget.size,
-    }
-
-
-@budget_part.register
-def _(budget: Nystroem) -> Part:
-    if budget.random_state is not None:
-        raise ValueError(
-            "Nystroem takes the first points of a stream that are far enough apart: leave "
-            f"random_state out, got {shown(budget.random_state)}."
-        )
-    return {"budget": la.SUBSPACE, "tolerance": NOVEL, "size": budget.landmarks}
-
-
-@budget_part.register
-def _(budget: RandomFourier) -> Part:
-    return {"budget": la.FOURIER, "size": 2 * budget.frequencies}
-
-
-@budget_part.register
-def _(budget: DoublyStochastic) -> Part:
-    return {"budget": la.REGENERATED, "size": 2 * budget.block, "seed": budget.seed}
-
-
-@singledispatch
-def link_part(link: Any) -> Part:
-    """What z is to the prediction."""
-    raise TypeError(f'link must be "identity", "log" or a link such as Log(), got {shown(link)}.')
-
-
-@link_part.register
-def _(link: Identity) -> Part:
+def link_part(link: Link) -> Part:
+    """How a prediction follows from z."""
+    if isinstance(link, Log):
+        gradient = ru.IN_Z if link.gradient == "log" else ru.IN_F
+        return {"link": ru.EXPONENTIAL, "gradient": gradient, "cap": link.cap}
+    assert isinstance(link, Identity)
     return {"link": ru.IDENTITY}
 
 
-@link_part.register
-def _(link: Log) -> Part:
-    gradient = ru.IN_Z if link.gradient == "log" else ru.IN_F
-    return {"link": ru.EXPONENTIAL, "gradient": gradient, "cap": link.cap}
-
-
-@singledispatch
-def method_part(method: Any) -> Part:
-    """How the rate of a process is learned."""
-    raise TypeError(f"method must be a method such as SPPPOT(0.1), got {shown(method)}.")
-
-
-@method_part.register
-def _(method: SPPPOT) -> Part:
-    return {
-        "loss": ru.PROCESS,
-        "link": ru.EXPONENTIAL if method.mirror == "kl" else ru.RECIPROCAL,
-        "gradient": {"log": ru.IN_Z, "mirror": ru.IN_F, "sign": ru.SIGN}[method.gradient],
-        "cap": method.cap,
-        "background": 1,
-        # 1/(1 - z) may double at a single event
-        "refresh": REFRESH if method.mirror == "kl" else 1,
-        **step_part(method.step, 0.0),
-        **averaging(method.average),
-    }
-
-
-@method_part.register
-def _(method: SecondOrder) -> Part:
-    first = SPPPOT(method.step, average=method.average, cap=method.cap)
-    return {**method_part(first), "damping": method.damping}
-
-
-@method_part.register
-def _(method: PMD) -> Part:
-    return {
-        "loss": ru.PROCESS,
-        "link": ru.EXPONENTIAL,
-        "gradient": ru.IN_F,
-        "cap": method.cap,
-        "budget": la.GRID,
-        **step_part(method.step, 0.0),
-    }
-
-
-@method_part.register
-def _(method: Refit) -> Part:
-    # z ← z + k(x, ·) at every event: the slope of a piecewise linear loss far below its y = inf
-    steps = {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0}
-    return {**steps, "cap": CAP, "background": 1, "fading": 1}
+def method_part(method: Method) -> Part:
+    """How the rate of a Poisson process is learned."""
+    match method:
+        case SPPPOT():
+            return {
+                "loss": ru.PROCESS,
+                "link": ru.EXPONENTIAL if method.mirror == "kl" else ru.RECIPROCAL,
+                "gradient": {"log": ru.IN_Z, "mirror": ru.IN_F, "sign": ru.SIGN}[method.gradient],
+                "cap": method.cap,
+                "background": 1,
+                # 1/(1 - z) may double at a single event
+                "refresh": REFRESH_EVENTS if method.mirror == "kl" else 1,
+                **step_part(method.step, 0.0),
+                **averaging(method.average),
+            }
+        case SecondOrder():
+            first = SPPPOT(method.step, average=method.average, cap=method.cap)
+            return {**method_part(first), "damping": method.damping}
+        case PMD():
+            return {
+                "loss": ru.PROCESS,
+                "link": ru.EXPONENTIAL,
+                "gradient": ru.IN_F,
+                "cap": method.cap,
+                "budget": la.GRID,
+                **step_part(method.step, 0.0),
+            }
+        case Refit():
+            # z ← z + k(x, ·) at every event: the slope of a piecewise linear loss far below y = ∞
+            steps = {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0}
+            return {**steps, "cap": LARGEST_LOG_RATE, "background": 1, "fading": 1}

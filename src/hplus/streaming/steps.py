@@ -1,4 +1,4 @@
-"""Sizes of the steps of a stream, and how they depend on the number of events seen."""
+"""Step sizes of a stream, and how they depend on the number of events seen."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
 
 
 @final
-@storable
 @value
 class FixedStep(Value):
-    """Steps of one size: a stream that follows change, and never settles."""
+    """Steps of a constant size: the stream follows changes and never settles."""
 
     size: float = 0.1
 
@@ -22,10 +20,9 @@ class FixedStep(Value):
 
 
 @final
-@storable
 @value
 class RootStep(Value):
-    """Steps of size/√n at the n-th event."""
+    """A step of size/√n at the n-th event."""
 
     size: float = 1.0
 
@@ -34,10 +31,9 @@ class RootStep(Value):
 
 
 @final
-@storable
 @value
 class InverseStep(Value):
-    """Steps of size/n at the n-th event; without a size 1/(decay·n), for a decay above 0."""
+    """A step of size/n at the n-th event; without a size, 1/(decay·n) for a decay above 0."""
 
     size: float | None = None
 
@@ -46,13 +42,15 @@ class InverseStep(Value):
             self._set(size=check_positive("size", self.size))
 
 
-STEPS: dict[str, type[Value]] = {"fixed": FixedStep, "root": RootStep, "inverse": InverseStep}
-"""Every step by its name."""
+Step = FixedStep | RootStep | InverseStep
+
+STEPS: dict[str, type[Step]] = {"fixed": FixedStep, "root": RootStep, "inverse": InverseStep}
+"""Every step by name."""
 
 
-def as_step(step: Any) -> Any:
-    """A step from its name, from a step, or from a number, which is a fixed size."""
-    if isinstance(step, tuple(STEPS.values())):
+def as_step(step: Any) -> Step:
+    """A step from its name, a step, or a number, which is a fixed size."""
+    if isinstance(step, Step):
         return step
     if isinstance(step, str):
         return STEPS[check_choice("step", step, STEPS)]()

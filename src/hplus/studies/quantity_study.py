@@ -11,14 +11,13 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, as_floats, check_fraction, shown
 from hplus._progress import step, whole_or_not
 from hplus.estimators.base import (
-    LARGEST,
+    LARGEST_INPUT,
     Estimator,
     check_fitted,
     check_per_row,
     check_prediction,
     check_size,
 )
-from hplus.storage import storable
 from hplus.studies.encoding import (
     MAX_LEVELS,
     Column,
@@ -47,7 +46,6 @@ class Effect(NamedTuple):
 
 
 @final
-@storable
 class QuantityStudy(Estimator):
     """A quantity that cannot be negative, learned from the columns of a table, with its intervals.
 
@@ -217,7 +215,7 @@ def _check_exposure(exposure: Any, n: int) -> Floats:
     if exposure is None:
         return np.ones(n)
     exposure = check_per_row("exposure", exposure, n)
-    if np.any(exposure < 1.0 / LARGEST):
+    if np.any(exposure < 1.0 / LARGEST_INPUT):
         raise ValueError(
             f"exposure must be above 0 in every row, got {exposure.min():.6g} in row "
             f"{exposure.argmin()}: drop such rows."

@@ -14,7 +14,7 @@ from hplus._progress import each, step
 from hplus._threads import one_thread_if_small
 from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
-from hplus.losses import Loss
+from hplus.losses import Loss, Squared
 from hplus.positivity import Cone, Diagonal, Full, Paper
 from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.machines.representer import AllPoints, train
@@ -23,28 +23,35 @@ from hplus.solvers.sos.learning import level_of, regression
 from hplus.solvers.sos.psd import Problem, solve
 from hplus.solvers.sos.rowwise import OneOutput, RowLoss
 
-ROWS = 1000
-"""Scales are learned from at most this many points."""
+MOST_ROWS = 1000
+"""Scales are learned from at most this many rows."""
 
-BOUNDED_ROWS = 300
-"""Those of losses with bounded slopes, which take longer, from at most this many."""
+MOST_BOUNDED_ROWS = 300
+"""The same for losses with bounded slopes, which take longer."""
 
 FOLDS = 5
 
-LADDER = 2.0 ** np.arange(-4.0, 4.0)
-"""The candidates, in units of √d standard deviations of the columns."""
+SCALE_FACTORS = 2.0 ** np.arange(-4.0, 4.0)
+"""Candidate scales, in units of √d standard deviations of the columns."""
 
-PENALTIES = 10.0 ** np.arange(0.0, -6.0, -1.0)
-"""The candidates, in units of the loss of a constant function, from the strongest on."""
+RELATIVE_PENALTIES = 10.0 ** np.arange(0.0, -6.0, -1.0)
+"""Candidate penalties in decreasing order, in units of the loss of a constant function."""
 
-WIDTH = 200
-"""Features that are used, at most, to compare scales and penalties of sums of squares."""
+MOST_FEATURES = 200
+"""At most this many features are used to compare scales and penalties of sums of squares."""
+
+
+def learned_scale(X: Floats, risk: Risk) -> Gaussian:
+    """The best Gaussian for a risk: by leave-one-out for the squared loss, else by folds."""
+    if isinstance(risk.loss, Squared):
+        return leave_one_out_scale(X, risk.y, risk.shares, risk.penalty)
+    return cross_validated_scale(X, [risk])
 
 
 def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) -> Gaussian:
     """The Gaussian with the smallest leave-one-out error of kernel ridge, in closed form.
 
-    Each column's scale is its standard deviation times one common factor, which is learned.
+    The scale of each column is its standard deviation times one common factor, which is learned.
     """
     rows = _subset(len(X))
     X, Y, shares = X[rows], Y[rows], shares[rows] / shares[rows].sum()
@@ -54,7 +61,7 @@ def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) ->
         K = _gaussian(unit, np.exp(log_factor)).gram(X, X)
         return leave_one_out_error(K, Y, shares, penalty)
 
-    grid = np.log(LADDER)
+    grid = np.log(SCALE_FACTORS)
     errors = [error(g) for g in each("learning the scale", grid)]
     best = int(np.argmin(errors))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
@@ -77,12 +84,10 @@ def leave_one_out_error(K: Floats, Y: Floats, shares: Floats, penalty: float) ->
 
 
 def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "primal") -> Gaussian:
-    """The Gaussian with the smallest loss on held-out fifths, over all `risks`.
+    """The Gaussian with the smallest 5-fold cross-validated loss, summed over `risks`.
 
-    The candidates are those of the ladder and, between the best and its neighbours, two more.
-
-    Several risks are those of several classes, one against the rest. If no fifth can be held out,
-    because a class is too rare, it is the one with a factor of 1.
+    Several risks belong to several classes, each against the rest. If a class is too rare for any
+    fold to be held out, the factor is 1.
     """
     rows = _subset(len(X), [risk.y for risk in risks if risk.bias])
     parts = [_restricted(risk, rows) for risk in risks]
@@ -92,7 +97,7 @@ def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "prima
         kernel = _gaussian(unit, factor)
         return sum(held_out_loss(kernel, X[rows], part, solver) for part in parts)
 
-    ladder = each("learning the scale", LADDER.tolist())
+    ladder = each("learning the scale", SCALE_FACTORS.tolist())
     losses = {factor: loss(factor) for factor in ladder}
     best = min(losses, key=losses.__getitem__)
     if not np.isfinite(losses[best]):
@@ -103,14 +108,14 @@ def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "prima
 
 
 def _between(best: float) -> tuple[float, float]:
-    """Two more candidates, half-way from the best one of the ladder to its neighbours."""
+    """Two more candidates, half-way from the best one to its neighbours."""
     return best / np.sqrt(2.0), best * np.sqrt(2.0)
 
 
 def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal") -> float:
-    """The mean loss on each fifth of the points, of the machine trained on the others.
+    """The 5-fold cross-validated mean loss of a kernel machine.
 
-    Labels are spread evenly over the fifths; infinite if no fifth leaves both of them.
+    Labels are spread evenly over the folds; infinite if no fold leaves both of them to train on.
     """
     fold = _folds(risk.y if risk.bias else np.zeros(len(X)))
     total = weight = 0.0
@@ -129,11 +134,11 @@ def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal
 def cross_validated_squares(
     X: Floats, y: Floats, shares: Floats, loss: Loss, kernel: Kernel | str, cone: Cone | None
 ) -> tuple[Kernel, Cone]:
-    """The kernel and the cone, learned where they are not given, by the loss on held-out fifths.
+    """The kernel and the cone, learned by cross-validation where they are not given.
 
-    A kernel "auto" is a Gaussian, a cone None a `Full` one with learned penalties. A scale for a
-    smaller cone is learned in the full one with the same penalty. At most 1,000 rows are used, 300
-    for losses with bounded slopes; penalties for all rows are smaller by the share of rows.
+    The kernel "auto" is a Gaussian, and the cone None a `Full` one with learned penalties. For a
+    smaller cone the scale is learned in the full cone with the same penalty. At most 1,000 rows
+    are used, 300 for losses with bounded slopes; penalties are then scaled to all rows.
     """
     if isinstance(kernel, Kernel) and cone is not None:
         return kernel, cone
@@ -153,7 +158,7 @@ def cross_validated_squares(
         losses = compare(1.0)
         step("learning penalties", 1, 1)
         return kernel, _for_more_rows(min(losses, key=losses.__getitem__)[1], share)
-    ladder = each("learning the scale", LADDER.tolist())
+    ladder = each("learning the scale", SCALE_FACTORS.tolist())
     losses = {key: value for f in ladder for key, value in compare(f).items()}
     best, _ = min(losses, key=losses.__getitem__)
     for factor in each("refining the scale", _between(best)):
@@ -165,14 +170,14 @@ def cross_validated_squares(
 def held_out_squares(
     kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss, cones: Sequence[Full]
 ) -> Floats:
-    """The mean loss on held-out fifths of the sum of squares learned in each of the cones."""
+    """The cross-validated mean loss of a sum of squares, for each of the cones."""
     features = tuning_features(kernel, X)
     return held_out_losses([regression(loss, y, shares, features, cone) for cone in cones])
 
 
 def tuning_features(kernel: Kernel, X: Floats) -> Floats:
-    """Features of X that are good enough to compare scales and penalties."""
-    return Pivots(1e-6)(kernel, X)(X)[:, :WIDTH]
+    """Features of X that are accurate enough to compare scales and penalties."""
+    return Pivots(1e-6)(kernel, X)(X)[:, :MOST_FEATURES]
 
 
 def learned_cone(
@@ -182,34 +187,33 @@ def learned_cone(
     shares: Floats,
     problem: Callable[[RowLoss, Floats, Floats, Full], Problem],
 ) -> Full:
-    """The cone Full(t/10, t) with the smallest loss on held-out fifths, for outputs of unit size.
+    """The cone Full(t/10, t) with the smallest cross-validated loss, for outputs of unit size.
 
-    `problem` makes the problem of some rows with their shares and features in a cone.
+    `problem` builds a problem from rows, their shares, their features and a cone.
     """
     some = _subset(len(X))[: _most_rows(rows)]
     features, part = tuning_features(kernel, X[some]), rows.part(some)
     weights = shares[some] / shares[some].sum()
-    # a trace penalty pulls small functions, such as the gap between two quantiles, to zero
-    cones = [Full(0.1 * t, t) for t in PENALTIES.tolist()]
+    # a large trace penalty would pull small functions, such as the gap between two quantiles, to 0
+    cones = [Full(0.1 * t, t) for t in RELATIVE_PENALTIES.tolist()]
     path = [problem(part, weights, features, cone) for cone in cones]
     losses = _added(path, each("learning penalties", _fold_numbers(path)))
     return _for_more_rows(cones[int(np.argmin(losses))], len(some) / len(X))
 
 
 def _most_rows(rows: RowLoss) -> int:
-    return BOUNDED_ROWS if rows.boxed.any() else ROWS
+    return MOST_BOUNDED_ROWS if rows.boxed.any() else MOST_ROWS
 
 
 def _for_more_rows(cone: Full, share: float) -> Full:
-    """Penalties learned from a share of the rows, for all of them: the sum of losses has grown."""
+    """Penalties for all rows from penalties learned on a share of them, for the same sum."""
     return Full(share * cone.trace, share * cone.frobenius)
 
 
 def held_out_losses(path: Sequence[Problem]) -> Floats:
-    """The mean loss on held-out fifths of the functions learned from the others, for each problem.
+    """The cross-validated mean loss of each problem on a path of decreasing penalties.
 
-    The problems of the path differ in their penalties, from strong to weak: all share the features,
-    which are factorised once, and each starts where the one before it ended.
+    All problems share their features, and each starts from the solution of the one before.
     """
     return _added(path, _fold_numbers(path))
 
@@ -238,11 +242,11 @@ def _losses_of_fold(path: Sequence[Problem], k: int) -> Floats:
 
 
 def penalty_path(kernel: Kernel, X: Floats, y: Floats, shares: Floats, loss: Loss) -> list[Full]:
-    """Penalties from strong to weak, in units that do not depend on those of y and k."""
+    """Penalties in decreasing order, which follow the units of y and k."""
     level = level_of(y, shares)
-    size = level / (float(shares @ kernel.diag(X)) or 1.0)  # of A, for a constant function
+    size = level / (float(shares @ kernel.diag(X)) or 1.0)  # the size of A for a constant function
     value = float(shares @ np.abs(loss.value(y, np.full(y.shape, level)))) or level
-    return [Full(t * value / size, t * value / size**2) for t in PENALTIES.tolist()]
+    return [Full(t * value / size, t * value / size**2) for t in RELATIVE_PENALTIES.tolist()]
 
 
 def _as_full(cone: Cone) -> Full:
@@ -254,7 +258,7 @@ def _as_full(cone: Cone) -> Full:
 
 
 def _folds(labels: Floats) -> Ints:
-    """A number below FOLDS for each point, in turn among the points of a label."""
+    """The fold of each point; the points of each label take turns."""
     fold = np.empty(len(labels), dtype=np.int64)
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
@@ -263,25 +267,25 @@ def _folds(labels: Floats) -> Ints:
 
 
 def _subset(n: int, labelings: Sequence[Floats] = ()) -> Ints:
-    """About ROWS of n row numbers, in an order that has nothing to do with the rows.
+    """About MOST_ROWS of n row numbers, in random order.
 
-    Of every label at least 2 FOLDS are taken, if there are so many.
+    At least 2 FOLDS rows of every label are included, if there are that many.
     """
     order = np.random.default_rng(0).permutation(n)
     rare = [order[labels[order] == 1.0][: 2 * FOLDS] for labels in labelings]
     rare += [order[labels[order] == -1.0][: 2 * FOLDS] for labels in labelings]
-    rows = np.concatenate([*rare, order[:ROWS]])
+    rows = np.concatenate([*rare, order[:MOST_ROWS]])
     return rows[np.sort(np.unique(rows, return_index=True)[1])]
 
 
 def _restricted(risk: Risk, rows: Ints) -> Risk:
-    """The risk of some points, with shares that sum to what they did."""
+    """The risk of some points, with shares rescaled to the same sum."""
     shares = risk.shares[rows] * (risk.shares.sum() / risk.shares[rows].sum())
     return replace(risk, y=risk.y[rows], shares=shares)
 
 
 def _spread(X: Floats) -> Floats:
-    """The standard deviation of each column, 1 for a constant one, times √d."""
+    """√d times the standard deviation of each column, or √d for a constant column."""
     spread = X.std(axis=0)
     return np.where(spread > 0.0, spread, 1.0) * np.sqrt(X.shape[1])
 

@@ -1,8 +1,8 @@
-"""The linear algebra of the kernel machines, dense or by features.
+"""Linear algebra of kernel machines, dense or by features.
 
-Kernel ridge and the interior point method come down to products with K and to one linear system,
-(K + diag(d)) x = r, each with its own diagonal d > 0; Newton's method to a weighted ridge system.
-A function is held by its weights: the coefficients c themselves, or v = Φᵀc with features.
+Kernel ridge and the interior point method reduce to products with K and to the linear system
+(K + diag(d)) x = r for various diagonals d > 0, Newton's method to a weighted ridge system. A
+function is represented by its weights: the coefficients c themselves, or v = Φᵀc with features.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hplus._threads import one_thread_if_small
 
 Solve = Callable[[Floats], Floats]
 
-FLAT = 1e-12
+NEGLIGIBLE_CURVATURE = 1e-12
 """Curvatures below this share of the largest count as 0."""
 
 
@@ -37,11 +37,11 @@ class Gram(ABC):
 
     @abstractmethod
     def solve_once(self, d: Floats, r: Floats) -> Floats:
-        """x with (K + diag(d)) x = r, d finite; nothing else may be asked afterwards."""
+        """x with (K + diag(d)) x = r, d finite; may overwrite K, so this must be the last call."""
 
     @abstractmethod
     def weights(self, c: Floats) -> Floats:
-        """The weights of the function Σ_i c_i k(x_i, ·)."""
+        """The weights of Σ_i c_i k(x_i, ·)."""
 
     @abstractmethod
     def values(self, w: Floats) -> Floats:
@@ -49,18 +49,18 @@ class Gram(ABC):
 
     @abstractmethod
     def inner(self, v: Floats, w: Floats, f: Floats) -> float:
-        """The inner product of functions with weights v and w; f are the values of the second."""
+        """The inner product of the functions with weights v and w; f are values of the second."""
 
     @abstractmethod
     def coefficients(self, w: Floats, fixed: Floats) -> Floats:
-        """c of the function with weights w, whose slopes give the coefficients `fixed`."""
+        """c of the function with weights w; `fixed` are the coefficients that its slopes give."""
 
     @abstractmethod
     def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
-        """The weights that solve  c = fixed - h (Kc + β - f)/(2 penalty), Σ c = 0 for a bias.
+        """The weights that solve  c = fixed - h (Kc + β - f)/(2 penalty), with Σ c = 0 for a bias.
 
-        The representer's equation with the loss's slope linearised at f, h its curvature; β is
-        the change of the bias, 0 without one.
+        This is the representer equation with the slope of the loss linearised at f and h its
+        curvature; β is the change of the bias, 0 without one.
         """
 
 
@@ -105,7 +105,7 @@ class DenseGram(Gram):
 
     def newton(self, h: Floats, f: Floats, fixed: Floats, penalty: float, *, bias: bool) -> Floats:
         # c = fixed + t, (K + 2γ/h) t + β = f - K fixed, t = 0 where h = 0 [math, Eq. 2.7]
-        curved = h > FLAT * h.max(initial=0.0)
+        curved = h > NEGLIGIBLE_CURVATURE * h.max(initial=0.0)
         d = np.full(len(f), np.inf)
         d[curved] = 2.0 * penalty / h[curved]
         t, ones = self.factor(d)(np.stack([f - self.dot(fixed), np.ones(len(f))], axis=1)).T
@@ -149,7 +149,7 @@ class FeatureGram(Gram):
         return float(v @ w)
 
     def coefficients(self, w: Floats, fixed: Floats) -> Floats:
-        # the nearest c to `fixed` with Φᵀc = w; many c have it
+        # of the many c with Φᵀc = w, the nearest to `fixed`
         scale = float(np.einsum("ij,ij->", self.features, self.features))
         solve = self._ridge(np.ones(len(fixed)), 1e-14 * scale)
         return fixed + self.features @ solve(w - self.weights(fixed))
@@ -181,8 +181,8 @@ class FeatureGram(Gram):
 def cholesky(K: Floats, d: Floats) -> Floats:
     """L with K + diag(d) = L Lᵀ, written over the symmetric K.
 
-    Where rounding has left K + diag(d) indefinite, the diagonal grows until it is not: the
-    solution of the machine is certified afterwards, whatever system was solved on the way.
+    If rounding has left K + diag(d) indefinite, the diagonal is increased until it is not: the
+    final solution is certified independently of the systems solved on the way.
     """
     diagonal = K.diagonal() + d
     jitter = 0.0
@@ -199,10 +199,14 @@ def cholesky(K: Floats, d: Floats) -> Floats:
 
 
 def compact(K: Floats) -> Gram:
-    """K as features if its rank is small enough to pay, by pivoted Cholesky; else K as it is."""
-    L, pivots, rank, _ = dpstrf(K, tol=1e-14 * max(K.diagonal().max(initial=0.0), 1e-300), lower=1)
-    if 3 * rank > len(K):
-        return DenseGram(K)
-    features = np.empty((len(K), rank))
-    features[pivots - 1] = np.tril(L[:, :rank])
-    return FeatureGram(features)
+    """K by features if its rank is small enough for that to pay off, otherwise dense."""
+    features = pivoted_root(K, 1e-14 * max(K.diagonal().max(initial=0.0), 1e-300))
+    return DenseGram(K) if 3 * features.shape[1] > len(K) else FeatureGram(features)
+
+
+def pivoted_root(K: Floats, tolerance: float) -> Floats:
+    """R (n, rank) with K = RRᵀ, by Cholesky factorisation with pivots above `tolerance`."""
+    L, pivots, rank, _ = dpstrf(K, tol=tolerance, lower=1)
+    root = np.empty((len(K), rank))
+    root[pivots - 1] = np.tril(L[:, :rank])
+    return root

@@ -12,15 +12,16 @@ from hplus.solvers.machines.gram import Gram, Solve
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
 
-PATIENCE = 15
-"""Iterations without a smaller gap after which rounding is taken to be the reason."""
+MAX_IDLE_ITERATIONS = 15
+"""Iterations without a smaller gap after which the method stops: rounding limits it."""
 
 
 @dataclass(frozen=True)
 class Arms:
     """c = offset + Σ_a sign_a v_a, 0 <= v_a <= top_a, at the cost Σ_a cost_a·v_a; arrays (a, n).
 
-    One arm a point spans the box of c; a tube, which costs tube·|c|, takes one to each side.
+    Without a tube, one arm per point spans the box of c. With one, which costs tube·|c|, there are
+    two arms, one on each side of 0.
     """
 
     offset: Floats
@@ -34,7 +35,7 @@ class Arms:
 
 @dataclass(frozen=True)
 class BoxIterate:
-    """The arms v, the multipliers of v >= 0 and of v <= top, and the bias b; or a step of them."""
+    """The arms v, the multipliers of v >= 0 and v <= top, and the bias b; or a step of these."""
 
     v: Floats
     low: Floats
@@ -56,7 +57,7 @@ def interior_point(
     """The coefficients c that minimise P(Kc, b), b the best bias, for a piecewise linear loss.
 
     Solves the dual  min ½cᵀKc - yᵀc + tube·‖c‖₁  over the box of c, with Σ c_i = 0 for a bias,
-    by Mehrotra's predictor and corrector [math, Eq. 2.8]. Returns (c, iterations, status).
+    by Mehrotra's predictor-corrector method [math, Eq. 2.8]. Returns (c, iterations, status).
     """
     arms = _arms(risk)
     state = _start(gram, arms)
@@ -70,7 +71,7 @@ def interior_point(
             return c, iteration, Status.CONVERGED
         if gap < best_gap:
             best, best_gap, found = c, gap, iteration
-        if iteration - found > PATIENCE or not _inside(arms, state):
+        if iteration - found > MAX_IDLE_ITERATIONS or not _inside(arms, state):
             return best, iteration, Status.STALLED
         state = _iterate(gram, risk.bias, arms, state, c, f)
     return best, max_iter, Status.MAX_ITER
@@ -87,7 +88,7 @@ def _arms(risk: Risk) -> Arms:
 
 
 def _start(gram: Gram, arms: Arms) -> BoxIterate:
-    """A point inside the box with Σ c_i = 0, with multipliers of the size of the gradient there."""
+    """A point inside the box with Σ c_i = 0, and multipliers of the size of its gradient."""
     v = 0.5 * arms.top
     if len(arms.top) == 1:
         low, high = arms.offset, arms.offset + arms.top[0]
@@ -101,7 +102,7 @@ def _start(gram: Gram, arms: Arms) -> BoxIterate:
 
 
 def _inside(arms: Arms, state: BoxIterate) -> bool:
-    """Is every v, top - v and multiplier above 0, as rounding may end?"""
+    """Are all v, top - v and multipliers positive? Rounding may make them 0."""
     parts = (state.v, arms.top - state.v, state.low, state.high)
     return all(bool(np.all(part > 0.0)) for part in parts)
 
@@ -109,7 +110,7 @@ def _inside(arms: Arms, state: BoxIterate) -> bool:
 def _iterate(
     gram: Gram, bias: bool, arms: Arms, now: BoxIterate, c: Floats, f: Floats
 ) -> BoxIterate:
-    """One predictor and corrector step; both share a factorisation of K + diag(1/E)."""
+    """One predictor-corrector step; both parts share a factorisation of K + diag(1/E)."""
     room = arms.top - now.v
     theta = now.low / now.v + now.high / room
     E = np.sum(1.0 / theta, axis=0)
@@ -149,13 +150,13 @@ def _bordered(solve: Solve, balance: Floats | None, r: Floats, c: Floats) -> tup
 def _shared_out(arms: Arms, dc: Floats, theta: Floats, rho: Floats, e: Floats, E: Floats) -> Floats:
     """Δv = (ρ - sign (KΔc + Δb))/θ with Σ_a sign_a Δv_a = Δc; KΔc + Δb = (e - Δc)/E.
 
-    The loosest arm, whose θ may be next to 0, takes what the other one leaves of Δc.
+    The arm with the smaller θ, which may be close to 0, takes what the other leaves of Δc.
     """
     if len(theta) == 1:
         return dc[None]
     dv = (rho - arms.sign * ((e - dc) / E)) / theta
-    loosest = theta[0] < theta[1]
-    return np.stack([np.where(loosest, dc + dv[1], dv[0]), np.where(loosest, dv[1], dv[0] - dc)])
+    first = theta[0] < theta[1]
+    return np.stack([np.where(first, dc + dv[1], dv[0]), np.where(first, dv[1], dv[0] - dc)])
 
 
 def _complementarity(arms: Arms, state: BoxIterate) -> float:

@@ -10,6 +10,7 @@ from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
 
 SHORTEST_STEP = 1e-10
+"""The line search gives up below this step length."""
 
 
 def newton(
@@ -17,8 +18,8 @@ def newton(
 ) -> tuple[Floats, int, Status]:
     """The coefficients c that minimise P(Kc, b), b the best bias, for a smooth loss.
 
-    Stops when P of the iterate is within `tol`, relative to its size, of D of the coefficients
-    that its slopes give. Returns (c, iterations, status).
+    Stops when P of the iterate is within `tol`, relative to its size, of D at the coefficients
+    given by its slopes. Returns (c, iterations, status).
     """
     n = len(risk.y)
     w, f = gram.weights(np.zeros(n)), np.zeros(n)
@@ -49,7 +50,7 @@ def newton(
 def _backtrack(
     gram: Gram, risk: Risk, w: Floats, f: Floats, step: Floats, P: float, slope: float
 ) -> tuple[float, Floats]:
-    """The first t of 1, ½, ¼, … that lowers P by a share of what its slope says, and f there."""
+    """The first t of 1, ½, ¼, … with sufficient decrease of P (Armijo's rule), and f there."""
     step_f = gram.values(step)
     t = 1.0
     while t >= SHORTEST_STEP:

@@ -1,7 +1,7 @@
-"""From data to a certified function: the representer theorem at work [math, Eq. 2.2].
+"""From data to a certified function, by the representer theorem [math, Eq. 2.2].
 
-A basis says among which functions to look: those on all points, or those on a few landmarks.
-`train` solves the penalised problem there and certifies the answer with fresh kernel values.
+A basis is the family of candidate functions: those on all points, or those on a few landmarks.
+`train` solves the penalised problem in it and certifies the solution with fresh kernel values.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from hplus.solvers.result import SolverResult, Status
 from hplus.space import Function
 
 SMOOTH_GAP, KINKED_GAP = 1e-8, 1e-5
-"""The relative gaps that are promised for smooth losses and for losses with kinks."""
+"""The relative gaps promised for smooth losses and for losses with kinks."""
 
 LIBSVM_TOLERANCES, LIBSVM_GAP = (1e-5, 1e-7), 1e-6
-"""The first tolerance brings most machines to a relative gap of 1e-7."""
+"""Tolerances tried in turn until the relative gap is reached; the first mostly suffices."""
 
-LIBSVM_RESCUE = 4000
-"""AllPoints up to which an interior point method ends what libsvm, in single precision, cannot."""
+MOST_RESCUED_POINTS = 4000
+"""Up to this many points an interior point method takes over where libsvm, which works in single
+precision, does not reach the gap."""
 
 
 class Basis(ABC):
-    """Functions f = Σ_i c_i (k(x_i, ·), projected or not), one coefficient for each data point."""
+    """Functions f = Σ_i c_i k(x_i, ·), projected or not, one coefficient for each data point."""
 
     kernel: Kernel
     X: Floats
 
     @abstractmethod
     def gram(self) -> Gram:
-        """The inner products of the basis functions, as a direct solver wants them."""
+        """The inner products of the basis functions, for a single factorisation."""
 
     @abstractmethod
     def reduced(self) -> Gram:
-        """The same, compacted if that pays over many factorisations."""
+        """The same, in a compact form if that pays off over many factorisations."""
 
     @abstractmethod
     def function(self, c: Floats) -> Function:
@@ -87,7 +88,7 @@ class AllPoints(Basis):
 
 @final
 class Landmarks(Basis):
-    """The functions on landmarks Z: f = φ(·)·v, φ(x) = rootᵀ k(Z, x), v = Σ_i c_i φ(x_i)."""
+    """All functions on landmarks Z: f = φ(·)·v, φ(x) = rootᵀ k(Z, x), v = Σ_i c_i φ(x_i)."""
 
     def __init__(self, kernel: Kernel, X: Floats, landmarks: Nystroem) -> None:
         self.kernel, self.X = kernel, X
@@ -110,9 +111,14 @@ class Landmarks(Basis):
         return np.sum(f.weights * inner, axis=0)
 
 
+def basis_for(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Basis:
+    """The basis of all points, or of landmarks if there are any."""
+    return AllPoints(kernel, X) if landmarks is None else Landmarks(kernel, X, landmarks)
+
+
 @dataclass(frozen=True)
 class Trained:
-    """The coefficients of a function on its basis, its bias, and how good they are."""
+    """The coefficients of a function on its basis, its bias, and the quality of the solution."""
 
     coefficients: Floats
     bias: float
@@ -132,18 +138,15 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
         risk = Risk(Squared(), y, shares, penalty)
         P += risk.primal(v, 0.0, square)
         D += risk.dual(weights, square)
-    return Trained(
-        c,
-        0.0,
-        SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P).judged(promised_gap(Squared())),
-    )
+    result = SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P)
+    return Trained(c, 0.0, result.judged(promised_gap(Squared())))
 
 
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
     """Minimise `risk` over the functions of `basis`.
 
-    Smooth losses go by Newton's method, piecewise linear ones by the interior point method
-    ("primal") or, for the hinge on all points, by libsvm ("dual").
+    Smooth losses use Newton's method, piecewise linear ones an interior point method ("primal")
+    or, for the hinge loss on all points, libsvm ("dual").
     """
     with one_thread_if_small(len(risk.y)):
         if solver == "dual":
@@ -153,23 +156,23 @@ def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
 
 
 def _train_dual(basis: Basis, risk: Risk) -> Trained:
-    """libsvm, asked for more accuracy until the certified gap is small."""
+    """Run libsvm with increasing accuracy until the certified gap is small."""
     for tol in LIBSVM_TOLERANCES:
         try:
             solution = svm_dual(basis.kernel, basis.X, risk, tol=tol)
-        except ValueError:  # what overflows in libsvm
+        except ValueError:  # an overflow in libsvm
             return train(basis, risk)
         trained = certify(basis, risk, *solution)
         if trained.result.relative_gap <= LIBSVM_GAP:
             return trained
-    return train(basis, risk) if len(risk.y) <= LIBSVM_RESCUE else trained
+    return train(basis, risk) if len(risk.y) <= MOST_RESCUED_POINTS else trained
 
 
 def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status) -> Trained:
-    """The function of c with its best bias, P there and the largest D at hand [math, Eq. 2.5].
+    """The function of c with its best bias, its P, and the best D available [math, Eq. 2.5].
 
-    A piecewise linear loss takes c itself as the dual point; a smooth one the coefficients that
-    its slopes give, which always lie in the domain of the conjugate.
+    The dual point is c itself for a piecewise linear loss; for a smooth loss it follows from the
+    slopes, which always lie in the domain of the conjugate.
     """
     f = basis.function(c)
     values = f(basis.X)
@@ -182,14 +185,11 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
         g = basis.function(point)
         square = float(basis.square(g, g(basis.X), point))
     D = risk.dual(point, square, b)
-    # at the optimum rounding may leave D a hair above P
-    return Trained(
-        c,
-        b,
-        SolverResult(status, iterations, P, max(P - D, 0.0), size).judged(promised_gap(risk.loss)),
-    )
+    # at the optimum rounding may leave D slightly above P
+    result = SolverResult(status, iterations, P, max(P - D, 0.0), size)
+    return Trained(c, b, result.judged(promised_gap(risk.loss)))
 
 
 def promised_gap(loss: Loss) -> float:
-    """The relative gap that a fit is expected to certify."""
+    """The relative gap that a fit with this loss is expected to certify."""
     return KINKED_GAP if isinstance(loss, PiecewiseLinear) else SMOOTH_GAP

@@ -1,4 +1,4 @@
-"""The penalised mean loss of the kernel machines, its dual, and the certified gap between them."""
+"""The penalised mean loss of kernel machines, its dual, and the certified gap between them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from scipy.optimize import brentq
 from hplus._checks import Floats
 from hplus.losses import Loss, PiecewiseLinear
 
-BALANCED = 1e-9
-"""Σ c_i below this share of Σ |c_i| is rounding."""
+LARGEST_IMBALANCE = 1e-9
+"""|Σ c_i| below this share of Σ |c_i| counts as rounding."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class Risk:
         return float(self.shares @ self.loss.value(self.y, f + b)) + self.penalty * square
 
     def size(self, f: Floats, b: float, square: float) -> float:
-        """Σ p_i |Φ(y_i, f_i + b)| + penalty ‖f‖²: P, but for losses of both signs."""
+        """Σ p_i |Φ(y_i, f_i + b)| + penalty ‖f‖²: P, unless the loss takes both signs."""
         absolute = np.abs(self.loss.value(self.y, f + b))
         return float(self.shares @ absolute) + self.penalty * square
 
     def dual(self, c: Floats, square: float, b: float = 0.0) -> float:
         """D = -Σ p_i Φ*(y_i, u_i) - penalty ‖Σ c_i k(x_i, ·)‖² <= min P, u = -2 penalty c/p.
 
-        A bias asks for Σ c_i = 0, or D is -∞; what rounding leaves of the sum is charged with a
-        bias of one more than |b|.
+        A bias requires Σ c_i = 0, otherwise D is -∞. What rounding leaves of this sum is charged
+        at a bias of |b| + 1.
         """
-        # a hair towards 0, which lies in the domain, so that rounding at its edge does not count
+        # slightly towards 0, which is in the domain, so that rounding at its edge does not matter
         u = -2.0 * self.penalty * c / self.shares * (1.0 - 8.0 * np.finfo(float).eps)
         imbalance = abs(float(c.sum())) if self.bias else 0.0
-        if imbalance > BALANCED * float(np.abs(c).sum()):
+        if imbalance > LARGEST_IMBALANCE * float(np.abs(c).sum()):
             return -np.inf
         conjugates = float(self.shares @ self.loss.conjugate(self.y, u))
         return -conjugates - self.penalty * (square + 2.0 * (1.0 + abs(b)) * imbalance)
@@ -62,7 +62,7 @@ class Risk:
         return -high * reach, -low * reach
 
     def best_bias(self, f: Floats) -> float:
-        """The b that minimises P for a given f, exactly."""
+        """The exact minimiser b of P for a given f."""
         if not self.bias:
             return 0.0
         if isinstance(self.loss, PiecewiseLinear):
@@ -77,7 +77,7 @@ class Risk:
         return float(brentq(slope, -reach, reach, xtol=1e-15 * reach, rtol=1e-15))
 
     def _kink_bias(self, f: Floats) -> float:
-        """The middle of the interval of minimisers of a piecewise linear function of b."""
+        """The midpoint of the interval that minimises P, a piecewise linear function of b."""
         assert isinstance(self.loss, PiecewiseLinear)
         low, high = self.loss.bounds(self.y)
         # P in b has slope Σ p low on the far left, and bends up at y - f - tube and y - f + tube

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,7 +16,7 @@ from hplus.solvers.result import Status
 CACHE_MEGABYTES = 400
 
 LEAST_ITERATIONS = 200_000
-"""libsvm may take at least so many steps, of one pair of points each."""
+"""The iteration limit of libsvm is at least this; each iteration updates one pair of points."""
 
 
 def svm_dual(kernel: Kernel, X: Floats, risk: Risk, *, tol: float) -> tuple[Floats, int, Status]:
@@ -28,18 +27,18 @@ def svm_dual(kernel: Kernel, X: Floats, risk: Risk, *, tol: float) -> tuple[Floa
     Returns (c, iterations, status).
     """
     points, settings = _native(kernel, X)
-    limit = max(LEAST_ITERATIONS, 100 * len(X))  # it may never end where k(x, x) is huge
+    limit = max(LEAST_ITERATIONS, 100 * len(X))  # it may not terminate where k(x, x) is huge
     machine = SVC(C=1.0, tol=tol, cache_size=CACHE_MEGABYTES, max_iter=limit, **settings)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate will tell
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the certificate will show it
         machine.fit(points, risk.y, sample_weight=risk.shares / (2.0 * risk.penalty))
     c = np.zeros(len(X))
     c[machine.support_] = machine.dual_coef_[0]
     return c, int(machine.n_iter_[0]), Status.CONVERGED
 
 
-def _native(kernel: Kernel, X: Floats) -> tuple[Floats, dict[str, Any]]:
-    """What to give to libsvm: points and its own kernel, or a Gram matrix."""
+def _native(kernel: Kernel, X: Floats) -> tuple[Floats, dict[str, str | float]]:
+    """The input of libsvm: points and its own kernel, or a Gram matrix."""
     if isinstance(kernel, Gaussian):
         A = kernel.select(X)
         # libsvm computes x² + z² - 2xz, which cancels far from the origin
@@ -47,8 +46,8 @@ def _native(kernel: Kernel, X: Floats) -> tuple[Floats, dict[str, Any]]:
     if isinstance(kernel, Linear):
         return kernel.select(X), {"kernel": "linear"}
     if isinstance(kernel, Polynomial):
-        settings = {"kernel": "poly", "gamma": 1.0, "degree": kernel.degree}
-        return kernel.select(X), settings | {"coef0": kernel.offset}
+        power = {"gamma": 1.0, "degree": kernel.degree, "coef0": kernel.offset}
+        return kernel.select(X), {"kernel": "poly", **power}
     n = len(X)
     check_memory(
         16.0 * n * n,

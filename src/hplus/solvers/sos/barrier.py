@@ -7,24 +7,25 @@ from typing import Self
 
 import numpy as np
 
-from hplus._checks import Floats
-from hplus.solvers.sos.rowwise import Bools, RowLoss
+from hplus._checks import Bools, Floats
+from hplus.solvers.sos.rowwise import RowLoss
 
-INTERIOR = 0.02
+LEAST_MARGIN = 0.02
 """Slopes start at least this share of their box away from its sides."""
 
-TINY = float(np.finfo(float).tiny)
+LEAST_SLACK = float(np.finfo(float).tiny)
+"""Slacks in logarithms are at least this."""
 
-FRACTION = 0.99
-"""A step goes this far of the way to the nearest side."""
+LARGEST_SHARE = 0.99
+"""A step covers at most this share of the distance to the nearest side."""
 
 
 @dataclass(frozen=True)
 class Barrier:
-    """low < x < high where `boxed`, and multipliers `lower`, `upper` >= 0 of the two sides.
+    """low < x < high where `boxed`, with multipliers `lower`, `upper` >= 0 of the two sides.
 
-    All arrays are (n, outputs); multipliers are per unit of a row's share. Where nothing is boxed
-    every method is neutral.
+    All arrays have shape (n, outputs), and multipliers are per unit of a row's share. Without any
+    box the barrier has no effect.
     """
 
     boxed: Bools
@@ -43,7 +44,7 @@ class Barrier:
 
     def pulled_in(self, x: Floats) -> Floats:
         """x, moved into the interior of the box."""
-        margin = INTERIOR * (self.high - self.low)
+        margin = LEAST_MARGIN * (self.high - self.low)
         return np.where(self.boxed, np.clip(x, self.low + margin, self.high - margin), x)
 
     def balanced(self, gradient: Floats) -> Self:
@@ -65,7 +66,7 @@ class Barrier:
         if target == 0.0:
             return 0.0
         below, above = self._slacks(x)
-        logs = np.log(np.maximum(below, TINY)) + np.log(np.maximum(above, TINY))
+        logs = np.log(np.maximum(below, LEAST_SLACK)) + np.log(np.maximum(above, LEAST_SLACK))
         return -target * float(shares @ logs.sum(axis=1))
 
     def force(self, x: Floats, target: float) -> Floats:
@@ -84,7 +85,7 @@ class Barrier:
         return min(self._reach(below, d), self._reach(above, -d))
 
     def moved(self, x: Floats, d: Floats, target: float) -> Self:
-        """The multipliers after a Newton step d of the slopes x, by a step of their own length."""
+        """The multipliers after a Newton step d of the slopes x, with their own step length."""
         below, above = self._slacks(x)
         lower = np.where(self.boxed, (target - self.lower * d) / below - self.lower, 0.0)
         upper = np.where(self.boxed, (target + self.upper * d) / above - self.upper, 0.0)
@@ -98,4 +99,6 @@ class Barrier:
 
     def _reach(self, slack: Floats, change: Floats) -> float:
         falling = self.boxed & (change < 0.0)
-        return min(1.0, FRACTION * float(np.min(-slack[falling] / change[falling], initial=np.inf)))
+        return min(
+            1.0, LARGEST_SHARE * float(np.min(-slack[falling] / change[falling], initial=np.inf))
+        )

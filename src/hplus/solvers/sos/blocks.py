@@ -1,7 +1,7 @@
-"""The unknown functions of a convex problem, and how each of them answers a slope at every row.
+"""The unknown functions of a convex problem, and their responses to slopes at the rows.
 
-A block is a family of functions g(x) = g(φ(x)) with a penalty. For slopes a (n,) at the rows of
-Φ (n, m) it answers with the g that minimises Σ_i a_i g(φ_i) + penalty(g): a `Point`.
+A block is a family of functions g(x) = g(φ(x)) with a penalty. Its `Response` to slopes a (n,) at
+the rows of Φ (n, m) is the g that minimises Σ_i a_i g(φ_i) + penalty(g).
 """
 
 from __future__ import annotations
@@ -20,18 +20,15 @@ from hplus.solvers.sos.rowwise import Rows
 from hplus.solvers.sos.sweeps import products_gram, row_products, weighted_gram
 
 
-class Ease(NamedTuple):
-    """How much easier than the truth a problem is made.
-
-    A frobenius penalty is at least `softness`; A ≻ 0 is kept by a barrier -smoothing·log det A.
-    """
+class Relaxation(NamedTuple):
+    """Frobenius penalties of at least `softness`, and a barrier -smoothing·log det A for A ≻ 0."""
 
     softness: float = 0.0
     smoothing: float = 0.0
 
 
-class Point(ABC):
-    """The answer of a block to slopes a."""
+class Response(ABC):
+    """The minimiser g of a block for slopes a."""
 
     values: Floats
     """g(φ_i), shape (n,)."""
@@ -40,9 +37,9 @@ class Point(ABC):
     conjugate: float
     """ψ(a) = max_g -Σ a_i g(φ_i) - penalty(g)."""
     smoothed: float
-    """ψ(a), or a smooth function that is close to it; its gradient is -values."""
+    """ψ(a) of the relaxed problem; its gradient is -values."""
     weights: Floats
-    """g in coordinates: w (m,) with g = φ·w, or R (m, rank) with g = ‖Rᵀφ‖²."""
+    """Coordinates of g: w (m,) with g = φ·w, or R (m, rank) with g = ‖Rᵀφ‖²."""
 
     @abstractmethod
     def curve(self, d: Floats) -> Floats:
@@ -50,11 +47,11 @@ class Point(ABC):
 
     @abstractmethod
     def curve_diagonal(self) -> Floats:
-        """About the diagonal of ∇²ψ(a)."""
+        """An approximation of the diagonal of ∇²ψ(a)."""
 
     @abstractmethod
     def curve_matrix(self) -> Floats:
-        """∇²ψ(a) whole, shape (n, n)."""
+        """∇²ψ(a), shape (n, n)."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class FunctionBlock(ABC):
     @property
     @abstractmethod
     def stiffness(self) -> float:
-        """The factor of ½‖·‖² in the penalty of a sum of squares, ∞ if there is none."""
+        """The frobenius penalty of a sum of squares, ∞ for other functions."""
 
     @cached_property
     def norms(self) -> Floats:
@@ -74,8 +71,8 @@ class FunctionBlock(ABC):
         return np.einsum("ij,ij->i", self.features, self.features)
 
     @abstractmethod
-    def answer(self, a: Floats, ease: Ease) -> Point:
-        """The minimiser of Σ a_i g(φ_i) + penalty(g), with a penalty made easier by `ease`."""
+    def response(self, a: Floats, relaxation: Relaxation) -> Response:
+        """The minimiser of Σ a_i g(φ_i) + penalty(g), with a relaxed penalty."""
 
     @abstractmethod
     def penalty_of(self, weights: Floats) -> float:
@@ -83,21 +80,21 @@ class FunctionBlock(ABC):
 
     @abstractmethod
     def conjugate(self, a: Floats) -> float:
-        """ψ(a), computed afresh."""
+        """ψ(a), without relaxation."""
 
     def part(self, rows: Rows) -> Self:
-        """The same block at some of the rows."""
+        """This block at some of the rows."""
         return replace(self, features=np.ascontiguousarray(self.features[rows]))
 
     def narrowed(self, width: int) -> Self:
-        """The same block on the first features only."""
+        """This block on the first features only."""
         return replace(self, features=np.ascontiguousarray(self.features[:, :width]))
 
 
 @final
 @dataclass(frozen=True)
 class Plain(FunctionBlock):
-    """g = φ·w of any sign, penalty (scale/2)‖w‖²."""
+    """g = φ·w of any sign, with penalty (scale/2)‖w‖²."""
 
     scale: float
 
@@ -105,8 +102,8 @@ class Plain(FunctionBlock):
     def stiffness(self) -> float:
         return np.inf
 
-    def answer(self, a: Floats, ease: Ease) -> PlainPoint:
-        return PlainPoint(self, -(self.features.T @ a) / self.scale)
+    def response(self, a: Floats, relaxation: Relaxation) -> PlainResponse:
+        return PlainResponse(self, -(self.features.T @ a) / self.scale)
 
     def penalty_of(self, weights: Floats) -> float:
         return 0.5 * self.scale * float(weights @ weights)
@@ -117,7 +114,7 @@ class Plain(FunctionBlock):
 
 
 @final
-class PlainPoint(Point):
+class PlainResponse(Response):
     """w = -Φᵀa/scale."""
 
     def __init__(self, block: Plain, weights: Floats) -> None:
@@ -139,9 +136,9 @@ class PlainPoint(Point):
 @final
 @dataclass(frozen=True)
 class Squares(FunctionBlock):
-    """g = φᵀAφ with A ⪰ 0, penalty trace·tr A + (frobenius/2)‖A‖² + <T, A> [math, Eq. 3.4].
+    """g = φᵀAφ with A ⪰ 0, with penalty trace·tr A + (frobenius/2)‖A‖² + <T, A> [math, Eq. 3.4].
 
-    T is `measure` (m, m), symmetric, or 0.
+    T is the symmetric matrix `measure` (m, m), or 0.
     """
 
     trace: float
@@ -152,13 +149,13 @@ class Squares(FunctionBlock):
     def stiffness(self) -> float:
         return self.frobenius
 
-    def answer(self, a: Floats, ease: Ease) -> SquaresPoint | InteriorPoint:
+    def response(self, a: Floats, relaxation: Relaxation) -> SquaresResponse | InteriorResponse:
         # A = M₊/frobenius, M = -(Φᵀ diag(a) Φ + T + trace I)
         s, P = eigh(self._matrix(a), overwrite_a=True, check_finite=False, driver="evd")
-        soft = max(self.frobenius, ease.softness)
-        if ease.smoothing > 0.0:
-            return InteriorPoint(self, s, P, soft, ease.smoothing)
-        return SquaresPoint(self, s, P, soft)
+        soft = max(self.frobenius, relaxation.softness)
+        if relaxation.smoothing > 0.0:
+            return InteriorResponse(self, s, P, soft, relaxation.smoothing)
+        return SquaresResponse(self, s, P, soft)
 
     def penalty_of(self, weights: Floats) -> float:
         square = float(np.sum((weights.T @ weights) ** 2))
@@ -188,7 +185,7 @@ class Squares(FunctionBlock):
 
 
 @final
-class SquaresPoint(Point):
+class SquaresResponse(Response):
     """A = P diag(s₊/soft) Pᵀ from the eigenvalues s and eigenvectors P of M."""
 
     def __init__(self, block: Squares, s: Floats, P: Floats, soft: float) -> None:
@@ -212,14 +209,14 @@ class SquaresPoint(Point):
     def curve(self, d: Floats) -> Floats:
         return _swept([self], d[:, None])[0]
 
-    def turned(self, W: Floats) -> Floats:
-        """(Ω ∘ W)/soft in the axes of `swept`, for W = U₊ᵀ diag(d) V in these axes."""
+    def rotated(self, W: Floats) -> Floats:
+        """(Ω ∘ W)/soft in the axes of `swept`, for W = U₊ᵀ diag(d) V in the same axes."""
         ratios = self._ratios / self.soft
         return ratios * W if self._few_rows else (ratios * (W @ self.P)) @ self.P.T
 
     @cached_property
     def swept(self) -> Floats:
-        """V = ΦP or, if there are so many rows that turning every W is cheaper, Φ."""
+        """V = ΦP, or Φ if there are so many rows that rotating every W is cheaper."""
         return self.block.features @ self.P if self._few_rows else self.block.features
 
     @property
@@ -227,7 +224,7 @@ class SquaresPoint(Point):
         return self.U.shape[0] <= 4 * len(self.s)
 
     def curve_diagonal(self) -> Floats:
-        # the features outside the positive eigenvectors count with the mean ratio
+        # features outside the span of the positive eigenvectors count with the mean ratio
         if self.rank == 0:
             return np.zeros(len(self.U))
         squares = self.U * self.U
@@ -242,8 +239,8 @@ class SquaresPoint(Point):
 
 
 @final
-class InteriorPoint(Point):
-    """A = P diag(h) Pᵀ ≻ 0, soft·h - smoothing/h = s: the barrier's answer [math, Eq. 3.14]."""
+class InteriorResponse(Response):
+    """A = P diag(h) Pᵀ ≻ 0 with soft·h - smoothing/h = s, for a barrier [math, Eq. 3.14]."""
 
     def __init__(self, block: Squares, s: Floats, P: Floats, soft: float, smoothing: float) -> None:
         self.block, self.s, self.P, self.soft = block, s, P, soft
@@ -251,7 +248,7 @@ class InteriorPoint(Point):
         # the two roots of soft·h² - s·h - smoothing multiply to -smoothing/soft: no cancellation
         larger = (np.abs(s) + self.root) / (2.0 * soft)
         h = np.where(s > 0.0, larger, smoothing / (soft * larger))
-        h = np.maximum(h, np.finfo(float).tiny)  # its logarithm is taken
+        h = np.maximum(h, np.finfo(float).tiny)  # for the logarithm
         self.U = block.features @ P
         self.values = (self.U * self.U) @ h
         self.weights = P * np.sqrt(h)
@@ -259,9 +256,9 @@ class InteriorPoint(Point):
         self.smoothed = float(np.sum(s * h - 0.5 * soft * h**2 + smoothing * np.log(h)))
         self.penalty = block.linear_penalty(self.weights) + 0.5 * soft * float(h @ h)
 
-    def eased(self, smoothing: float) -> InteriorPoint:
-        """The answer to the same slopes with another barrier."""
-        return InteriorPoint(self.block, self.s, self.P, self.soft, smoothing)
+    def relaxed(self, smoothing: float) -> InteriorResponse:
+        """The response to the same slopes with another barrier."""
+        return InteriorResponse(self.block, self.s, self.P, self.soft, smoothing)
 
     @cached_property
     def _ratios(self) -> Floats:
@@ -281,21 +278,21 @@ class InteriorPoint(Point):
         return products_gram(self.U, self.U, self._ratios)
 
 
-def curves(points: Sequence[Point], a: Floats) -> list[Floats]:
-    """∇²ψ_b a_b of every point, for a (n, B); points on the same features are swept together."""
-    squares = {b: p for b, p in enumerate(points) if isinstance(p, SquaresPoint)}
-    if len({id(point.swept) for point in squares.values()}) != 1:
-        return [point.curve(a[:, b]) for b, point in enumerate(points)]
+def curves(responses: Sequence[Response], a: Floats) -> list[Floats]:
+    """∇²ψ_b a_b of every response, for a (n, B), in one pass for responses on the same features."""
+    squares = {b: p for b, p in enumerate(responses) if isinstance(p, SquaresResponse)}
+    if len({id(response.swept) for response in squares.values()}) != 1:
+        return [response.curve(a[:, b]) for b, response in enumerate(responses)]
     together = dict(zip(squares, _swept(list(squares.values()), a[:, list(squares)]), strict=True))
-    return [together[b] if b in together else p.curve(a[:, b]) for b, p in enumerate(points)]
+    return [together[b] if b in together else p.curve(a[:, b]) for b, p in enumerate(responses)]
 
 
-def _swept(points: Sequence[SquaresPoint], a: Floats) -> Floats:
-    """∇²ψ_b a_b, shape (B, n), of points that share V, in two passes over V."""
+def _swept(responses: Sequence[SquaresResponse], a: Floats) -> Floats:
+    """∇²ψ_b a_b, shape (B, n), of responses with the same V, in two passes over V."""
     # diag(U₊ (Ω ∘ (U₊ᵀ diag(a_b) U)) Uᵀ)/soft, U = ΦP [math, Eq. 3.8]
-    V, U = points[0].swept, np.hstack([point.U for point in points])
-    ranks = [point.rank for point in points]
+    V, U = responses[0].swept, np.hstack([response.U for response in responses])
+    ranks = [response.rank for response in responses]
     W = weighted_gram(U, np.repeat(a, ranks, axis=1), V)
-    parts = zip(points, np.split(W, np.cumsum(ranks)[:-1]), strict=True)
-    W = np.vstack([point.turned(part) for point, part in parts])
-    return row_products(U, V, W, np.repeat(np.eye(len(points)), ranks, axis=0)).T
+    parts = zip(responses, np.split(W, np.cumsum(ranks)[:-1]), strict=True)
+    W = np.vstack([response.rotated(part) for response, part in parts])
+    return row_products(U, V, W, np.repeat(np.eye(len(responses)), ranks, axis=0)).T

@@ -1,4 +1,4 @@
-"""A problem of sums of squares at some slopes: the blocks' answers, both objectives, the gap."""
+"""A problem of sums of squares at given slopes: responses of the blocks, objectives and gap."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.solvers.result import Status
-from hplus.solvers.sos.blocks import Ease, InteriorPoint, Point
-from hplus.solvers.sos.problem import TINY, Problem
+from hplus.solvers.sos.blocks import InteriorResponse, Relaxation, Response
+from hplus.solvers.sos.problem import LEAST_DIVISOR, Problem
 
 
 @dataclass(frozen=True)
 class DualSolution:
-    """The slopes of the last iterate and the weights of every block there."""
+    """The slopes of the last iterate and the weights of every block."""
 
     x: Floats
     weights: tuple[Floats, ...]
@@ -25,10 +25,10 @@ class DualSolution:
 
 @dataclass(frozen=True)
 class Iterate:
-    """Slopes x, the blocks' answers, outputs z, G(x), a smooth stand-in for G, and P."""
+    """Slopes x, responses of the blocks, outputs z, G(x), its relaxation, and P."""
 
     x: Floats
-    points: tuple[Point, ...]
+    responses: tuple[Response, ...]
     z: Floats
     dual: float
     smoothed: float
@@ -43,37 +43,40 @@ class Iterate:
 
     @property
     def relative_gap(self) -> float:
-        """The gap in units of the size of P."""
-        return self.gap / max(self.size, TINY) if np.isfinite(self.gap) else np.inf
+        """The gap relative to the size of P."""
+        return self.gap / max(self.size, LEAST_DIVISOR) if np.isfinite(self.gap) else np.inf
 
     def solved(self, iterations: int, status: Status) -> DualSolution:
-        """This iterate as the answer."""
-        weights = tuple(point.weights for point in self.points)
+        """This iterate as the solution."""
+        weights = tuple(response.weights for response in self.responses)
         return DualSolution(self.x, weights, iterations, status)
 
 
-def evaluate(problem: Problem, x: Floats, ease: Ease) -> Iterate:
-    """The blocks' answers to slopes x, and what they give."""
+def evaluate(problem: Problem, x: Floats, relaxation: Relaxation) -> Iterate:
+    """The iterate at slopes x."""
     a = problem.slopes(x)
-    return _iterate(problem, x, [b.answer(a[:, i], ease) for i, b in enumerate(problem.blocks)])
+    responses = [b.response(a[:, i], relaxation) for i, b in enumerate(problem.blocks)]
+    return _iterate(problem, x, responses)
 
 
-def eased(problem: Problem, now: Iterate, smoothing: float) -> Iterate:
-    """The same slopes with another barrier."""
-    points = [p.eased(smoothing) if isinstance(p, InteriorPoint) else p for p in now.points]
-    return _iterate(problem, now.x, points)
+def relaxed(problem: Problem, now: Iterate, smoothing: float) -> Iterate:
+    """The iterate at the same slopes with another barrier."""
+    responses = [
+        p.relaxed(smoothing) if isinstance(p, InteriorResponse) else p for p in now.responses
+    ]
+    return _iterate(problem, now.x, responses)
 
 
-def _iterate(problem: Problem, x: Floats, points: Sequence[Point]) -> Iterate:
-    z = problem.outputs([point.values for point in points])
-    penalty = sum(point.penalty for point in points)
+def _iterate(problem: Problem, x: Floats, responses: Sequence[Response]) -> Iterate:
+    z = problem.outputs([response.values for response in responses])
+    penalty = sum(response.penalty for response in responses)
     conjugate = float(problem.shares @ problem.rows.conjugate(x))
     return Iterate(
         x,
-        tuple(points),
+        tuple(responses),
         z,
-        conjugate + sum(point.conjugate for point in points),
-        conjugate + sum(point.smoothed for point in points),
+        conjugate + sum(response.conjugate for response in responses),
+        conjugate + sum(response.smoothed for response in responses),
         problem.primal(z, penalty),
         problem.size(z, penalty),
     )

@@ -1,8 +1,8 @@
-"""From data to certified functions: features, the dual's solution, thin factors, the certificate.
+"""From data to certified functions: features, solution of the dual, thin factors, certificate.
 
-`learn` solves a problem of `psd` on the features of a map and gives every block's function back as
-a weighted sum of kernels (`Function`) or a sum of squares of them (`SumOfSquares`), certified with
-fresh kernel values.
+`learn` solves a problem on the features of a map and returns the function of every block, a
+weighted sum of kernels (`Function`) or a sum of squares (`SumOfSquares`), certified with fresh
+kernel values.
 """
 
 from __future__ import annotations
@@ -29,19 +29,20 @@ from hplus.solvers.sos.rowwise import OneOutput, Surprise
 from hplus.space import Function
 
 TRUNCATION, EXACT = 1e-9, 1e-13
-"""Where features are cut off, relative to the largest k(x, x): in general, and if finite."""
+"""Features are truncated at this share of the largest k(x, x): in general, and for kernels with
+finitely many features."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The function of every block, and how good they are."""
+    """The function of every block, and the quality of the solution."""
 
     functions: tuple[Function | SumOfSquares, ...]
     result: SolverResult
 
 
 def feature_map(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> NystroemMap:
-    """Features on the landmarks or, without any, on as many points as the kernel has features."""
+    """Features on the landmarks or, without any, on all points that the kernel distinguishes."""
     if landmarks is None:
         finite = kernel.feature_count(X.shape[1]) is not None
         return Pivots(EXACT if finite else TRUNCATION)(kernel, X)
@@ -50,19 +51,21 @@ def feature_map(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> Nystro
 
 
 def check_fit_memory(n: int, m: int, blocks: int) -> None:
-    """Refuse a fit of so many rows on so many features before it allocates."""
+    """Raise MemoryError before a fit of n rows on m features allocates too much."""
     need = 8.0 * (3.0 + 2.0 * blocks) * n * m + 48.0 * blocks * m * m
-    check_memory(need, f"A fit of {n} points on {m} others", "set landmarks, or fewer of them")
+    check_memory(
+        need, f"A fit of {n} points on {m} landmarks", "set landmarks, or use fewer of them"
+    )
 
 
 def level_of(y: Floats, shares: Floats) -> float:
-    """The size of the targets: their mean absolute value, 1 if they are all next to zero."""
+    """The size of the targets: their mean absolute value, or 1 if that is almost zero."""
     level = float(shares @ np.abs(y)) / float(shares.sum())
     return level if level > 1e-100 else 1.0
 
 
 def regression(loss: Loss, y: Floats, shares: Floats, features: Floats, cone: Full) -> Problem:
-    """One sum of squares with one loss."""
+    """The problem of one sum of squares with one loss."""
     block = Squares(features, cone.trace, cone.frobenius)
     return Problem(OneOutput(loss, y), shares, (block,), np.ones((1, 1)), level_of(y, shares))
 
@@ -70,28 +73,28 @@ def regression(loss: Loss, y: Floats, shares: Floats, features: Floats, cone: Fu
 def likelihood(
     shares: Floats, features: Floats, measure: Floats, cone: Full, level: float
 ) -> Problem:
-    """-Σ p_i log f(x_i) + ∫f over sums of squares, ∫f = <measure, A>: events at the rows.
+    """The problem  min -Σ p_i log f(x_i) + ∫f  over sums of squares, with ∫f = <measure, A>.
 
-    `level` is the size of f that one would expect, such as one over the volume.
+    `level` is the expected size of f, such as one over the volume.
     """
     block = Squares(features, cone.trace, cone.frobenius, measure)
     return Problem(Surprise(len(shares)), shares, (block,), np.ones((1, 1)), level)
 
 
 def learn(problem: Problem, features: NystroemMap, X: Floats) -> Learned:
-    """Solve the problem, whose blocks are on `features` of the rows X, and certify the answer."""
+    """Solve a problem whose blocks are on `features` of the rows X, and certify the solution."""
     check_fit_memory(len(X), problem.width, len(problem.blocks))
     solved = solve(problem)
     with one_thread_if_small(problem.width):
         weights = with_few_columns(problem, solved.weights)
         functions = tuple(_function(features, w) for w in weights)
-        # fresh kernel values: what is certified is what will predict
+        # fresh kernel values: the certificate is for the functions that predict
         z = problem.outputs([f(X) for f in functions])
         return Learned(functions, certify(problem, replace(solved, weights=weights), z))
 
 
 def with_few_columns(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Floats, ...]:
-    """Factors with as few columns as leave the objective within a share of the promised gap."""
+    """Factors with as few columns as keep the objective within a share of the promised gap."""
 
     def objective(candidate: tuple[Floats, ...]) -> float:
         penalties = (b.penalty_of(w) for b, w in zip(problem.blocks, candidate, strict=True))
@@ -110,7 +113,7 @@ def with_few_columns(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Flo
 def learn_diagonal(
     kernel: Kernel, X: Floats, Z: Floats, risk: Risk
 ) -> tuple[SumOfSquares, SolverResult]:
-    """Σ_j α_j k(z_j, ·)² with α >= 0 for the rows X of the risk and distinct points Z."""
+    """Σ_j α_j k(z_j, ·)² with α >= 0, for the rows X of the risk and distinct points Z."""
     check_memory(
         24.0 * len(Z) * (len(X) + len(Z)),
         f"A fit of {len(X)} points with {len(Z)} weights",
@@ -132,7 +135,7 @@ def learn_paper(
     np.add.at(total, inverse.ravel(), shares * y)
     mean = total / mass
     alpha, result = paper_cone(kernel(Z), mean, mass, penalty)
-    # Σ p (f - y)² = Σ p (f - ȳ)² + Σ p (y - ȳ)² over targets that share a point
+    # Σ p (f - y)² = Σ p (f - ȳ)² + Σ p (y - ȳ)² for targets at the same point
     rest = float(shares @ (y - mean[inverse.ravel()]) ** 2)
     result = replace(result, objective=result.objective + rest, size=result.size + rest)
     return _squares_of_kernels(kernel, Z, alpha), result
@@ -144,7 +147,7 @@ def _squares_of_kernels(kernel: Kernel, Z: Floats, alpha: Floats) -> SumOfSquare
 
 
 def _largest_columns(weights: Floats, share: float) -> Floats:
-    """The columns of a factor with more than a share of the largest one's square."""
+    """The columns of a factor whose squared norm is above a share of the largest."""
     if weights.ndim == 1:
         return weights
     squares = np.einsum("ij,ij->j", weights, weights)

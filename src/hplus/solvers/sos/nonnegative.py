@@ -1,7 +1,7 @@
 """Functions Σ_j α_j k²(z_j, ·) with α >= 0: the diagonal cone of the sums of squares.
 
 Minimises  P(α) = Σ_i p_i Φ(y_i, f_i) + penalty αᵀQα,  f = Bα,  over α >= 0, for B = k²(X, Z) of
-shape (n, m) and Q = k²(Z, Z), whose entries are all at least 0: so f >= 0 by construction.
+shape (n, m) and Q = k²(Z, Z), whose entries are all non-negative: so f >= 0 by construction.
 """
 
 from __future__ import annotations
@@ -10,31 +10,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve
-from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.losses import Loss, PiecewiseLinear, Poisson, Squared
-from hplus.solvers.machines.gram import cholesky
+from hplus.solvers.machines.gram import cholesky, pivoted_root
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.slopes import Slopes, SmoothSlopes, slopes_of
 
 SQUARED_GAP, CONE_GAP = 1e-8, 1e-6
-"""The relative gaps that are promised for the squared loss and for the others."""
+"""The relative gaps promised for the squared loss and for the others."""
 
-PATIENCE = 15
-"""Iterations without progress after which rounding is taken to be the reason."""
+MAX_IDLE_ITERATIONS = 15
+"""Iterations without progress after which the method stops: rounding limits it."""
 
-SHORT = 0.2
-"""A step that can be taken to less than this share starts too near an edge."""
+SHORT_STEP = 0.2
+"""If less than this share of a step is possible, the iterate is too close to the boundary."""
 
-NEGLIGIBLE = (1e-5, 1e-7, 1e-9)
-"""Shares of the largest weight below which a weight may be taken for 0."""
+NEGLIGIBLE_WEIGHTS = (1e-5, 1e-7, 1e-9)
+"""Shares of the largest weight below which weights are set to 0, if the gap allows it."""
 
-OUT_OF_REACH = 1e-100
-"""A kernel value below this share of the largest is none."""
+NEGLIGIBLE_KERNEL = 1e-100
+"""A kernel value below this share of the largest counts as 0."""
 
 Solution = tuple[Floats, Floats, int, Status]
 """Weights α (m,), slopes u (n,) of the loss in the dual, iterations, status."""
@@ -42,7 +41,7 @@ Solution = tuple[Floats, Floats, int, Status]
 
 @dataclass(frozen=True)
 class ConeIterate:
-    """The weights α, the multipliers ν of α >= 0 and the slopes' V; or a step of them."""
+    """The weights α, the multipliers ν of α >= 0, and V of the slopes; or a step of these."""
 
     alpha: Floats
     nu: Floats
@@ -55,14 +54,14 @@ class ConeIterate:
 def solve_nonnegative(risk: Risk, B: Floats, Q: Floats) -> Solution:
     """The weights α >= 0 that minimise P, and the slopes u that certify them.
 
-    The squared loss is non-negative least squares, the others go by an interior point method.
+    The squared loss uses non-negative least squares, other losses an interior point method.
     """
     _require(risk, B)
     with one_thread_if_small(len(Q)):
         if isinstance(risk.loss, Squared):
             try:
                 return _least_squares(risk, B, Q)
-            except RuntimeError:  # its number of steps has no good bound
+            except RuntimeError:  # the active-set method needed too many steps
                 pass
         if (u := _slopes_at_zero(risk, B)) is not None:
             return np.zeros(len(Q)), u, 0, Status.CONVERGED
@@ -81,19 +80,19 @@ def certify(
     *,
     least: Floats | float = 0.0,
 ) -> SolverResult:
-    """P at α, and how far at most it is above the smallest P there is.
+    """P at α, with a certified gap.
 
-    The dual point is u or the slopes at α, whichever gives the larger bound; `least` as below.
+    The dual point is u or the slopes at α, whichever gives the better bound; `least` is explained
+    in `lower_bound`.
     """
     f = B @ alpha
     square = float(alpha @ (Q @ alpha))
     P, size = risk.primal(f, 0.0, square), risk.size(f, 0.0, square)
     points = (u, risk.loss.slope(risk.y, f))
     D = max(lower_bound(risk, B, Q, alpha, v, least) for v in points)
-    # at the optimum rounding may leave D a hair above P
-    return SolverResult(status, iterations, P, max(P - D, 0.0), size).judged(
-        promised_gap(risk.loss)
-    )
+    # at the optimum rounding may leave D slightly above P
+    result = SolverResult(status, iterations, P, max(P - D, 0.0), size)
+    return result.judged(promised_gap(risk.loss))
 
 
 def lower_bound(
@@ -101,11 +100,11 @@ def lower_bound(
 ) -> float:
     """D = -Σ p_i Φ*(y_i, u_i) - penalty wᵀQw <= min P, if  s = Bᵀ(pu) + 2 penalty Qw >= least.
 
-    For then  Σ p_i Φ(y_i, f_i) >= (pu)ᵀf - Σ p_i Φ*  and  (pu)ᵀBα = sᵀα - 2 penalty wᵀQα, where
-    sᵀα >= 0 for the α of the cone: s >= 0 for α >= 0, and a smaller cone may ask for a larger s.
-    w is α itself, raised where s falls short, which is always possible as Q has no entry below 0.
+    Then  Σ p_i Φ(y_i, f_i) >= (pu)ᵀf - Σ p_i Φ*  and  (pu)ᵀBα = sᵀα - 2 penalty wᵀQα, where
+    sᵀα >= 0 for all α of the cone: s >= 0 for α >= 0, and a smaller cone may require a larger s.
+    w is α, increased where s is too small; this is always possible, as Q has no negative entries.
     """
-    # a hair towards 0, which lies in the domain, so that rounding at its edge does not count
+    # slightly towards 0, which is in the domain, so that rounding at its edge does not matter
     u = u * (1.0 - 8.0 * np.finfo(float).eps)
     conjugates = float(risk.shares @ risk.loss.conjugate(risk.y, u))
     Qw = Q @ alpha
@@ -128,27 +127,27 @@ def _raised(Q: Floats, w: Floats, Qw: Floats, t: Floats, lack: Floats) -> float:
 
 
 def promised_gap(loss: Loss) -> float:
-    """The relative gap that a fit is expected to certify."""
+    """The relative gap that a fit with this loss is expected to certify."""
     return SQUARED_GAP if isinstance(loss, Squared) else CONE_GAP
 
 
 def _require(risk: Risk, B: Floats) -> None:
-    """Refuse a tube, and counts where no function of the cone is positive."""
+    """Raise for a loss with a tube, and for counts where no function of the cone is positive."""
     loss = risk.loss
     if isinstance(loss, PiecewiseLinear) and loss.tube > 0.0:
         raise ValueError(f"loss must have no tube in the diagonal cone, got {loss}: use Huber.")
     if isinstance(loss, Poisson):
-        lost = (risk.y > 0.0) & (B.max(axis=1) <= OUT_OF_REACH * B.max())
+        lost = (risk.y > 0.0) & (B.max(axis=1) <= NEGLIGIBLE_KERNEL * B.max())
         if lost.any():
             raise ValueError(
-                "every point with y > 0 must have a kernel value above 0 with some centre, got 0 "
-                f"at row {int(np.argmax(lost))}: use more landmarks or a wider kernel."
+                "k(x, z) must be positive for some center z at every row x with y > 0, got 0 in "
+                f"row {int(np.argmax(lost))}: use more landmarks or a wider kernel."
             )
 
 
 def _least_squares(risk: Risk, B: Floats, Q: Floats) -> Solution:
     """‖√p (Bα - y)‖² + ‖√penalty Lᵀα‖², Q = LLᵀ, by active sets: many α are exactly 0."""
-    L = _root(Q)
+    L = pivoted_root(Q, 1e-15 * Q.diagonal().max(initial=0.0))
     sqrt_p = np.sqrt(risk.shares)
     A = np.vstack([sqrt_p[:, None] * B, np.sqrt(risk.penalty) * L.T])
     b = np.concatenate([sqrt_p * risk.y, np.zeros(L.shape[1])])
@@ -156,16 +155,8 @@ def _least_squares(risk: Risk, B: Floats, Q: Floats) -> Solution:
     return alpha, risk.loss.slope(risk.y, B @ alpha), 1, Status.CONVERGED
 
 
-def _root(Q: Floats) -> Floats:
-    """L (m, rank) with Q = LLᵀ, by Cholesky with pivots."""
-    L, pivots, rank, _ = dpstrf(Q, tol=1e-15 * Q.diagonal().max(initial=0.0), lower=1)
-    root = np.empty((len(Q), rank))
-    root[pivots - 1] = np.tril(L[:, :rank])
-    return root
-
-
 def _slopes_at_zero(risk: Risk, B: Floats) -> Floats | None:
-    """The slopes at f = 0 if α = 0 is the best there is: Bᵀ(pu) >= 0."""
+    """The slopes at f = 0 if α = 0 is optimal, i.e. if Bᵀ(pu) >= 0."""
     f = np.zeros(len(risk.y))
     if not np.isfinite(risk.loss.value(risk.y, f)).all():
         return None
@@ -176,7 +167,7 @@ def _slopes_at_zero(risk: Risk, B: Floats) -> Floats | None:
 def _interior_point(
     risk: Risk, B: Floats, Q: Floats, *, tol: float = 1e-9, max_iter: int = 100
 ) -> Solution:
-    """Mehrotra's predictor and corrector for α >= 0, with the slopes of the loss as variables."""
+    """Mehrotra's predictor-corrector method for α >= 0, with slopes of the loss as variables."""
     slopes = slopes_of(risk)
     state = _start(risk, B, Q, slopes)
     best, best_gap = (state.alpha, slopes.slopes(state.V)), np.inf
@@ -190,14 +181,14 @@ def _interior_point(
             smallest, found = mu, iteration
         if now.relative_gap <= tol:
             return *best, iteration, Status.CONVERGED
-        if iteration - found > PATIENCE:
+        if iteration - found > MAX_IDLE_ITERATIONS:
             return *best, iteration, Status.STALLED
         state = _iterate(risk, B, Q, slopes, state)
     return *best, max_iter, Status.MAX_ITER
 
 
 def _start(risk: Risk, B: Floats, Q: Floats, slopes: Slopes) -> ConeIterate:
-    """Equal weights of the best size, and multipliers of the size of the gradient's terms."""
+    """Equal weights of the best size, and multipliers of the size of the terms of the gradient."""
     alpha = np.full(len(Q), _best_size(risk, B.sum(axis=1), float(Q.sum())))
     V = slopes.start(B @ alpha)
     terms = B.T @ (risk.shares * slopes.reach(V)) + 2.0 * risk.penalty * (Q @ alpha)
@@ -205,13 +196,13 @@ def _start(risk: Risk, B: Floats, Q: Floats, slopes: Slopes) -> ConeIterate:
 
 
 def _best_size(risk: Risk, f: Floats, square: float) -> float:
-    """The c > 0 that minimises P for values cf and a squared norm c²·square, to a factor of 2."""
+    """The c > 0 that minimises P for values cf and a squared norm c²·square, up to a factor 2."""
 
     def rises(c: float) -> bool:
         slope = risk.shares @ (f * risk.loss.slope(risk.y, c * f))
         return bool(slope + 2.0 * risk.penalty * c * square > 0.0)
 
-    # the best for the squared loss and |y|, halved or doubled at most ten times
+    # the optimum for the squared loss and |y|, halved or doubled at most ten times
     c = float(risk.shares @ np.abs(f * risk.y))
     c = c / float(risk.shares @ f**2 + risk.penalty * square) if c > 0.0 else 1.0
     up = rises(c)
@@ -223,7 +214,7 @@ def _best_size(risk: Risk, f: Floats, square: float) -> float:
 
 
 def _iterate(risk: Risk, B: Floats, Q: Floats, slopes: Slopes, now: ConeIterate) -> ConeIterate:
-    """One predictor and corrector step; both share a factorisation."""
+    """One predictor-corrector step; both parts share a factorisation."""
     p, f = risk.shares, B @ now.alpha
     gradient = B.T @ (p * slopes.slopes(now.V)) + 2.0 * risk.penalty * (Q @ now.alpha)
     still = ConeIterate(np.zeros_like(now.alpha), np.zeros_like(now.nu), np.zeros_like(now.V))
@@ -239,42 +230,42 @@ def _iterate(risk: Risk, B: Floats, Q: Floats, slopes: Slopes, now: ConeIterate)
         d_nu = goal - now.nu - now.nu / now.alpha * d
         return ConeIterate(d, d_nu, slopes.follow(now.V, D * (B @ d) + e, target, ahead.V))
 
-    # a loss far from a parabola: the target falls slowly, and the second order would mislead
+    # far from a parabola the target must fall slowly, and a second-order correction misleads
     careful, mu = isinstance(slopes, SmoothSlopes), _complementarity(slopes, now)
     step = direction(0.0, still)
     ahead = now.moved(step, _longest(slopes, now, step))
     ratio = min(_complementarity(slopes, ahead) / mu, 1.0) ** 3
     step = direction(mu * max(ratio, 0.1), still) if careful else direction(mu * ratio, step)
-    if _longest(slopes, now, step) < SHORT:
-        step = direction(mu, still)  # back to the middle first
+    if _longest(slopes, now, step) < SHORT_STEP:
+        step = direction(mu, still)  # back to the central path first
     return now.moved(step, min(1.0, 0.995 * _longest(slopes, now, step)))
 
 
 def _complementarity(slopes: Slopes, state: ConeIterate) -> float:
-    """The mean of all products that are 0 at the optimum."""
+    """The mean of the products that vanish at the optimum."""
     products = slopes.products(state.V)
     total = float(state.alpha @ state.nu) + float(products.sum())
     return total / (len(state.nu) + products.size)
 
 
 def _longest(slopes: Slopes, now: ConeIterate, step: ConeIterate) -> float:
-    """The longest t <= 1 for which all that must be positive stays at least 0."""
+    """The longest t <= 1 for which everything that must be positive stays non-negative."""
     values = np.concatenate([now.alpha, now.nu, slopes.room(now.V).ravel()])
     changes = np.concatenate([step.alpha, step.nu, slopes.room(step.V).ravel()])
     falling = changes < 0.0
-    with np.errstate(over="ignore"):  # an infinite reach is no limit
+    with np.errstate(over="ignore"):  # an infinite distance sets no limit
         reach = -values[falling] / changes[falling]
     return min(1.0, float(np.min(reach, initial=1.0)))
 
 
 def _pruned(risk: Risk, B: Floats, Q: Floats, alpha: Floats, u: Floats) -> Floats:
-    """α with its negligible weights at exactly 0, if the certified gap stays small."""
+    """α with negligible weights set to exactly 0, if the certified gap stays small."""
 
     def gap(a: Floats) -> float:
         return certify(risk, B, Q, a, u, 0, Status.CONVERGED).relative_gap
 
     bound = max(gap(alpha), 0.01 * CONE_GAP)
-    for share in NEGLIGIBLE:
+    for share in NEGLIGIBLE_WEIGHTS:
         pruned = np.where(alpha > share * alpha.max(), alpha, 0.0)
         if gap(pruned) <= bound:
             return pruned

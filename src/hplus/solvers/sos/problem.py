@@ -1,4 +1,4 @@
-"""The convex problem of sums of squares: rows with a loss, blocks of unknown functions.
+"""The convex problem of sums of squares: a loss at each row, and blocks of unknown functions.
 
 min Σ_i p_i ℓ_i(z_i) + Σ_b penalty_b(g_b),   z_i = (g_1(x_i), …, g_B(x_i)) C   [math, Eq. 3.4]
 """
@@ -17,24 +17,25 @@ from hplus.solvers.sos.rowwise import RowLoss, Rows
 from hplus.solvers.sos.sweeps import values_of
 
 FEW_FEATURES, MANY_ROWS, SHRINK = 100, 40, 4
-"""Problems with more features, or more rows a feature, start from a fourth of them."""
+"""Problems with more features, or more rows per feature, start from a solution on a quarter of
+them."""
 
-NEGLIGIBLE = 1e-6
+NEGLIGIBLE_OBJECTIVE = 1e-6
 """An objective below this share of the usual loss counts as zero."""
 
-EASY, HARD = 1e-2, 2e-2
-"""The share of the loss that the frobenius penalty has where a problem is easy, and the share of
-that penalty below which a problem is hard."""
+EASY_SHARE, HARD_SHARE = 1e-2, 2e-2
+"""A problem is easy if the frobenius penalty is this share of the loss, and hard if it is below
+this share of an easy one."""
 
-TINY = 1e-100
-"""In place of zero in a division."""
+LEAST_DIVISOR = 1e-100
+"""Replaces zero in a division."""
 
 
 @dataclass(frozen=True)
 class Problem:
     """Rows with shares p (n,), blocks of unknown functions, and their mixing C (B, outputs).
 
-    `level` is the size of outputs that one would expect.
+    `level` is the expected size of the outputs.
     """
 
     rows: RowLoss
@@ -49,7 +50,7 @@ class Problem:
         return self.blocks[0].features.shape[1]
 
     def slopes(self, x: Floats) -> Floats:
-        """The slopes a (n, B) that the blocks are asked with."""
+        """The slopes a (n, B) of the blocks."""
         return (x @ self.mixing.T) * self.shares[:, None]
 
     def outputs(self, values: list[Floats]) -> Floats:
@@ -61,21 +62,21 @@ class Problem:
         return float(self.shares @ self.rows.value(z)) + penalty
 
     def size(self, z: Floats, penalty: float) -> float:
-        """Σ p |ℓ(z)| + penalty: P, but for losses of both signs; never far below the usual."""
+        """Σ p |ℓ(z)| + penalty: P, unless losses take both signs; not far below the usual loss."""
         here = float(self.shares @ np.abs(self.rows.value(z))) + penalty
-        return max(here, NEGLIGIBLE * self.usual_loss)
+        return max(here, NEGLIGIBLE_OBJECTIVE * self.usual_loss)
 
     @cached_property
     def usual_loss(self) -> float:
-        """Σ p |ℓ| for outputs of half the level, which fit nothing well."""
+        """Σ p |ℓ| for constant outputs of half the level, a poor fit."""
         z = np.full(self.rows.low.shape, 0.5 * self.level)
         return float(self.shares @ np.abs(self.rows.value(z)))
 
     @cached_property
     def isotropic(self) -> float:
-        """c for which the functions c‖φ(x)‖² come nearest to the level."""
+        """c for which c‖φ(x)‖² is nearest to the level."""
         norms, p = self._norms, self.shares
-        return self.level * float(p @ norms) / max(float(p @ norms**2), TINY)
+        return self.level * float(p @ norms) / max(float(p @ norms**2), LEAST_DIVISOR)
 
     @property
     def hardest(self) -> float:
@@ -84,15 +85,15 @@ class Problem:
 
     @property
     def softness(self) -> float:
-        """A frobenius penalty to begin with, of which functions of the level's size pay little.
+        """A frobenius penalty to start with, small for functions of the expected size.
 
-        0 if the true one is not much smaller.
+        0 if the true penalty is not much smaller.
         """
-        easy = EASY * self.usual_loss / max(self.isotropic, TINY) ** 2
-        return easy if self.isotropic > 0.0 and self.hardest < HARD * easy else 0.0
+        easy = EASY_SHARE * self.usual_loss / max(self.isotropic, LEAST_DIVISOR) ** 2
+        return easy if self.isotropic > 0.0 and self.hardest < HARD_SHARE * easy else 0.0
 
     def start(self, weights: Sequence[Floats] | None = None) -> Floats:
-        """Slopes to begin with: those of some functions, or of sums of squares c‖φ(x)‖²."""
+        """Slopes to start with: those at given functions, or at sums of squares c‖φ(x)‖²."""
         if weights is not None:
             values = self.values(weights)
         else:
@@ -104,18 +105,18 @@ class Problem:
         return self.rows.start(self.outputs(values))
 
     def values(self, weights: Sequence[Floats]) -> list[Floats]:
-        """The values at the rows of every block's function with these weights."""
+        """The values at the rows of the functions with these weights, one for each block."""
         pairs = zip(self.blocks, weights, strict=True)
         return [values_of(block.features, w) for block, w in pairs]
 
     @property
     def has_many_rows(self) -> bool:
-        """Far more rows than a feature needs?"""
+        """Are there far more rows than features?"""
         return len(self.shares) > MANY_ROWS * max(self.width, FEW_FEATURES)
 
     @property
     def has_spare_features(self) -> bool:
-        """Many features, of which the first fourth represents every row to some extent?"""
+        """Are there many features, the first quarter of which represents every row roughly?"""
         if self.width <= FEW_FEATURES:
             return False
         first = self.blocks[0].features[:, : self.width // SHRINK]
@@ -123,11 +124,11 @@ class Problem:
 
     @property
     def bounded(self) -> bool:
-        """Are slopes bounded on both sides?"""
+        """Are some slopes bounded on both sides?"""
         return bool(self.rows.boxed.any())
 
     def thinned(self) -> Problem:
-        """The problem at every so-many-th of its rows: its functions are near the best."""
+        """The problem at a quarter of its rows, whose functions are close to the optimum."""
         return self.part(slice(None, None, SHRINK))
 
     def part(self, rows: Rows) -> Problem:
@@ -137,7 +138,7 @@ class Problem:
         return replace(self, rows=self.rows.part(rows), shares=shares, blocks=blocks)
 
     def narrowed(self) -> Problem:
-        """The problem on its first features only: its slopes are near the best."""
+        """The problem on a quarter of its features, whose slopes are close to the optimum."""
         width = self.width // SHRINK
         return replace(self, blocks=tuple(block.narrowed(width) for block in self.blocks))
 

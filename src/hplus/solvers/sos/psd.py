@@ -1,6 +1,6 @@
-"""Sums of squares by their dual: semismooth Newton, with a barrier where slopes have bounds.
+"""Sums of squares by their dual: semismooth Newton, with a barrier where slopes are bounded.
 
-The dual of a `Problem` is to minimise, in the slopes x (n, outputs),
+The dual of a `Problem` minimises, over the slopes x (n, outputs),
     G(x) = Σ_i p_i ℓ_i*(x_i) + Σ_b ψ_b(p ∘ (x Cᵀ)_b)   [math, Eq. 3.5]
 and -G(x) <= min <= P(g) for every x and g, so that each iterate carries a certified gap.
 """
@@ -15,9 +15,9 @@ from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.barrier import Barrier
-from hplus.solvers.sos.blocks import Ease
+from hplus.solvers.sos.blocks import Relaxation
 from hplus.solvers.sos.directions import direction
-from hplus.solvers.sos.iterates import DualSolution, Iterate, eased, evaluate
+from hplus.solvers.sos.iterates import DualSolution, Iterate, evaluate, relaxed
 from hplus.solvers.sos.problem import Problem
 
 __all__ = ["AIM", "GAP", "DualSolution", "Problem", "certify", "solve"]
@@ -25,8 +25,8 @@ __all__ = ["AIM", "GAP", "DualSolution", "Problem", "certify", "solve"]
 GAP, AIM = 1e-6, 1e-7
 """The relative gap that is promised, and the one that the solver aims at."""
 
-LIMIT, ROUGH_LIMIT = 100, 30
-"""Newton steps of each of the two methods, and of one where a rough answer is enough."""
+MAX_NEWTON_STEPS, MAX_ROUGH_STEPS = 100, 30
+"""Newton steps of each of the two methods, and for a rough solution."""
 
 
 def solve(
@@ -37,13 +37,13 @@ def solve(
 ) -> DualSolution:
     """Minimise G from the slopes `start` (n, outputs), down from penalties of at least `softness`.
 
-    Without a start, slopes of the expected level. `softness` is a frobenius penalty at which the
-    problem is easy, which falls as the gap closes; by default the problem's own. Where a rough
-    answer is enough, a large `tolerance`, no second method is tried.
+    By default the slopes are those of functions of the expected level. `softness` is a frobenius
+    penalty at which the problem is easy; it decreases as the gap closes. With a large `tolerance`,
+    for a rough solution, the second method is not tried.
     """
     softness = problem.softness if softness is None else softness
     if start is None and problem.has_many_rows and not problem.bounded:
-        # bounded slopes would be at their bounds at once, which is no good start
+        # bounded slopes would lie at their bounds, which is a poor start
         few = solve(problem.thinned(), tolerance=1e-3)
         start, softness = problem.start(few.weights), 0.0
     elif start is None and problem.has_spare_features:
@@ -67,54 +67,57 @@ def certify(problem: Problem, solved: DualSolution, z: Floats) -> SolverResult:
     D = -float(problem.shares @ problem.rows.conjugate(x)) - sum(
         block.conjugate(a[:, b]) for b, block in enumerate(problem.blocks)
     )
-    # at the optimum rounding may leave D a hair above P; more would be a wrong bound
+    # at the optimum rounding may leave D slightly above P; more would mean a wrong bound
     sound = np.isfinite(P - D) and P - D >= -1e-9 * size
     gap = max(P - D, 0.0) if sound else np.inf
     return SolverResult(solved.status, solved.iterations, P, gap, size).judged(GAP)
 
 
 def _descend(problem: Problem, start: Floats, softness: float, tolerance: float) -> DualSolution:
-    """Semismooth Newton, from an easy frobenius penalty down to the true one."""
+    """Semismooth Newton, from an easy frobenius penalty down to the actual one."""
     barrier = Barrier.around(problem.rows)
     hardest = problem.hardest
-    ease = Ease(softness=max(softness, hardest))
-    now = evaluate(problem, barrier.pulled_in(start), ease)
+    relaxation = Relaxation(softness=max(softness, hardest))
+    now = evaluate(problem, barrier.pulled_in(start), relaxation)
     barrier = barrier.balanced(problem.rows.conjugate_slope(now.x) - now.z)
     step, iterations = Step(1.0, cut=False), 0
-    while iterations < (LIMIT if tolerance <= GAP else ROUGH_LIMIT) and step.length > 0.0:
-        true = ease.softness <= hardest
+    while (
+        iterations < (MAX_NEWTON_STEPS if tolerance <= GAP else MAX_ROUGH_STEPS)
+        and step.length > 0.0
+    ):
+        true = relaxation.softness <= hardest
         if true and now.relative_gap <= tolerance:
             return now.solved(iterations, Status.CONVERGED)
         if not true and not step.cut and now.relative_gap < 0.5:
-            ease = Ease(softness=max(hardest, 0.2 * ease.softness))
-            now = evaluate(problem, now.x, ease)
+            relaxation = Relaxation(softness=max(hardest, 0.2 * relaxation.softness))
+            now = evaluate(problem, now.x, relaxation)
         iterations += 1
         together = barrier.complementarity(now.x, problem.shares)
         target = step.centring * max(together, 0.03 * now.gap)
-        now, barrier, step = _newton_step(problem, now, barrier, target, ease, tolerance)
+        now, barrier, step = _newton_step(problem, now, barrier, target, relaxation, tolerance)
     return now.solved(iterations, Status.MAX_ITER if step.length > 0.0 else Status.STALLED)
 
 
 def _follow_path(problem: Problem, tolerance: float) -> DualSolution:
-    """An interior point method: Newton with a barrier for A ≻ 0 that falls with the gap.
+    """An interior point method: Newton with a barrier for A ≻ 0 that decreases with the gap.
 
-    Slower than `_descend` on large problems, but sure where the penalties are next to nothing.
+    Slower than `_descend` on large problems, but reliable for tiny penalties.
     """
     barrier = Barrier.around(problem.rows)
     sides = 2.0 * float(problem.shares @ barrier.boxed.sum(axis=1))
     weight = sides + sum(block.features.shape[1] for block in problem.blocks)
     target = problem.usual_loss / weight
-    now = evaluate(problem, barrier.pulled_in(problem.start()), Ease(smoothing=target))
+    now = evaluate(problem, barrier.pulled_in(problem.start()), Relaxation(smoothing=target))
     barrier = barrier.balanced(problem.rows.conjugate_slope(now.x) - now.z)
     step, iterations = Step(1.0, cut=False), 0
-    while iterations < LIMIT and step.length > 0.0:
+    while iterations < MAX_NEWTON_STEPS and step.length > 0.0:
         if now.relative_gap <= tolerance:
             return now.solved(iterations, Status.CONVERGED)
         iterations += 1
         target = min(target, step.centring * now.gap / weight)
-        now = eased(problem, now, target)
-        ease = Ease(smoothing=target)
-        now, barrier, step = _newton_step(problem, now, barrier, target, ease, tolerance)
+        now = relaxed(problem, now, target)
+        relaxation = Relaxation(smoothing=target)
+        now, barrier, step = _newton_step(problem, now, barrier, target, relaxation, tolerance)
     return now.solved(iterations, Status.MAX_ITER if step.length > 0.0 else Status.STALLED)
 
 
@@ -127,14 +130,19 @@ class Step:
 
     @property
     def centring(self) -> float:
-        """How far to bring a barrier down next: boldly after a long step."""
+        """The factor by which to reduce the barrier: a small one after a long step."""
         return 0.05 if self.length > 0.9 else 0.2 if self.length > 0.3 else 0.5
 
 
 def _newton_step(
-    problem: Problem, now: Iterate, barrier: Barrier, target: float, ease: Ease, aim: float
+    problem: Problem,
+    now: Iterate,
+    barrier: Barrier,
+    target: float,
+    relaxation: Relaxation,
+    aim: float,
 ) -> tuple[Iterate, Barrier, Step]:
-    """One step of Newton's method on G plus the barrier, and what it leads to."""
+    """One Newton step on G plus the barrier: the next iterate, its barrier, and the step."""
     rows, p = problem.rows, problem.shares
     target = target if barrier.boxed.any() else 0.0
     downhill = now.z - rows.conjugate_slope(now.x) + barrier.force(now.x, target)
@@ -146,7 +154,7 @@ def _newton_step(
     while length > 1e-10:
         x = now.x + length * d
         if np.isfinite(rows.conjugate(x)).all():
-            there = evaluate(problem, x, ease)
+            there = evaluate(problem, x, relaxation)
             bound = merit - 1e-4 * length * promise + 1e-12 * abs(merit)
             if there.smoothed + barrier.value(x, target, p) <= bound:
                 return there, barrier.moved(now.x, d, target), Step(length, cut)

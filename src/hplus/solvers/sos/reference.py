@@ -1,4 +1,4 @@
-"""What cvxpy solves, the `sdp` extra: the paper's own cone, and an oracle for the full one."""
+"""Problems solved by cvxpy (the extra `sdp`): the paper's cone, and an oracle for the full one."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.nonnegative import certify
 
-SOLVED = ("optimal", "optimal_inaccurate")
+SOLVED_STATUSES = ("optimal", "optimal_inaccurate")
 
-EXACT = 1e-10
-"""What Clarabel is asked for; the certificate tells what came of it."""
+CLARABEL_TOLERANCE = 1e-10
+"""The accuracy requested from Clarabel; the certificate shows the accuracy reached."""
 
 
 def paper_cone(G: Floats, y: Floats, shares: Floats, penalty: float) -> tuple[Floats, SolverResult]:
@@ -24,8 +24,8 @@ def paper_cone(G: Floats, y: Floats, shares: Floats, penalty: float) -> tuple[Fl
 
     min Σ_i p_i (f_i - y_i)² + penalty αᵀKα,  f = Kα,  K = G∘G,  G diag(α) + diag(α) G ⪰ 0, for
     the Gram matrix G (n, n), its nugget included. For a multiplier S ⪰ 0 of the constraint,
-    tr S(G diag(α) + diag(α) G) = sᵀα with s = 2 diag(SG); more on the diagonal of S makes s
-    larger, so every gradient >= s gives a bound.
+    tr S(G diag(α) + diag(α) G) = sᵀα with s = 2 diag(SG); a larger diagonal of S makes s larger, so
+    every gradient >= s gives a bound.
     """
     cp = _cvxpy()
     K = G * G
@@ -33,7 +33,9 @@ def paper_cone(G: Floats, y: Floats, shares: Floats, penalty: float) -> tuple[Fl
     inside = cp.multiply(G, _sums(cp, alpha)) >> 0
     loss = cp.sum_squares(cp.multiply(np.sqrt(shares), K @ alpha - y))
     objective = loss + penalty * cp.sum_squares(root.T @ alpha)
-    iterations = _solve(cp, cp.Problem(cp.Minimize(objective), [inside]), "CLARABEL", EXACT)
+    iterations = _solve(
+        cp, cp.Problem(cp.Minimize(objective), [inside]), "CLARABEL", CLARABEL_TOLERANCE
+    )
     # the diagonal of the constraint is 2 G_ii α_i >= 0: only the solver's rounding is cut off
     weights = np.maximum(alpha.value, 0.0)
     S = _nearest_psd(inside.dual_value)
@@ -56,7 +58,7 @@ def full_cone_reference(
 ) -> tuple[Floats, float]:
     """A (m, m) ⪰ 0 that minimises Σ_i p_i Φ(y_i, φ_iᵀAφ_i) + trace·tr A + (frobenius/2)‖A‖²_F.
 
-    φ_i are the rows of `features` (n, m). Slow, and A ⪰ 0 up to `eps` only: an oracle for small
+    φ_i are the rows of `features` (n, m). Slow, and A ⪰ 0 only up to `eps`: an oracle for small
     problems. Returns (A, objective).
     """
     cp = _cvxpy()
@@ -73,8 +75,8 @@ def _cvxpy() -> Any:
         import cvxpy
     except ImportError:
         raise ImportError(
-            "cvxpy must be installed for the paper's cone and the reference solvers, got no such "
-            'module: pip install "hplus[sdp]".'
+            "the paper's cone and the reference solvers need cvxpy, which is not installed: "
+            'pip install "hplus[sdp]".'
         ) from None
     return cvxpy
 
@@ -86,7 +88,7 @@ def _sums(cp: Any, alpha: Any) -> Any:
 
 
 def _loss(cp: Any, loss: Loss, y: Floats, f: Any) -> Any:
-    """Φ(y_i, f_i) in the words of cvxpy, shape (n,)."""
+    """Φ(y_i, f_i) as a cvxpy expression, shape (n,)."""
     match loss:
         case Squared():
             return cp.square(f - y)
@@ -104,27 +106,27 @@ def _loss(cp: Any, loss: Loss, y: Floats, f: Any) -> Any:
 
 
 def _solve(cp: Any, problem: Any, solver: str, eps: float) -> int:
-    """Solve by Clarabel, then SCS if that fails, or by SCS; return the number of iterations."""
+    """Solve with Clarabel, then with SCS if that fails, or with SCS; the number of iterations."""
     clarabel = {"tol_gap_abs": eps, "tol_gap_rel": eps, "tol_feas": eps}
     # as a last resort SCS gets some seconds, not minutes
     scs = {"eps_abs": eps, "eps_rel": eps, "max_iters": 200_000 if solver == "SCS" else 20_000}
-    # without rescaling Clarabel solves the paper's program, with it most others
+    # the paper's program needs no rescaling, most others do
     plain = {"equilibrate_enable": False}
     chain = [("CLARABEL", clarabel | plain), ("CLARABEL", clarabel), ("SCS", scs)]
     for name, settings in chain[2 if solver == "SCS" else 0 :]:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of accuracy: the certificate will tell
+                warnings.simplefilter("ignore")  # about accuracy, which the certificate shows
                 problem.solve(solver=name, **settings)
         except cp.error.SolverError:
             continue
-        if problem.status in SOLVED:
+        if problem.status in SOLVED_STATUSES:
             return int(problem.solver_stats.num_iters)
-    raise RuntimeError(f"Clarabel and SCS found no solution, the last status is {problem.status}.")
+    raise RuntimeError(f"Clarabel and SCS found no solution; the last status is {problem.status}.")
 
 
 def _root(K: Floats) -> Floats:
-    """R with K = RRᵀ, by eigenvectors."""
+    """R with K = RRᵀ, from an eigendecomposition."""
     values, vectors = np.linalg.eigh(K)
     return vectors * np.sqrt(np.maximum(values, 0.0))
 

@@ -1,6 +1,6 @@
-"""What the rows say: a loss of one or several outputs at each row, and its convex conjugate.
+"""Losses of one or several outputs at each row, and their convex conjugates.
 
-The solver of `psd` sees the data only through these. Outputs and slopes are arrays (n, outputs).
+The solver in `psd` sees the data only through these. Outputs and slopes have shape (n, outputs).
 """
 
 from __future__ import annotations
@@ -9,14 +9,12 @@ from abc import ABC, abstractmethod
 from typing import final
 
 import numpy as np
-import numpy.typing as npt
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Bools, Floats, Ints
 from hplus.losses import Loss, Quantile
 
-Bools = npt.NDArray[np.bool_]
 Rows = slice | Bools | Ints
-"""Which rows of an array."""
+"""An index of some rows of an array."""
 
 
 class RowLoss(ABC):
@@ -94,7 +92,7 @@ class OneOutput(RowLoss):
 
 @final
 class Surprise(RowLoss):
-    """-log f: how unexpected an event is where the rate or the density is f."""
+    """-log f, the loss of an event where the rate or the density is f."""
 
     def __init__(self, n: int) -> None:
         self.low, self.high = np.full((n, 1), -np.inf), np.zeros((n, 1))
@@ -122,7 +120,7 @@ class Surprise(RowLoss):
 
 @final
 class Pinballs(RowLoss):
-    """The quantile losses of several levels, added: Σ_k Φ_k(y, z_k)."""
+    """The sum of the quantile losses of several levels, Σ_k Φ_k(y, z_k)."""
 
     def __init__(self, levels: tuple[float, ...], y: Floats) -> None:
         self.losses, self.y = [Quantile(level) for level in levels], y
@@ -152,7 +150,7 @@ class Pinballs(RowLoss):
 
 @final
 class NormalNoise(RowLoss):
-    """-log of a normal density with mean η/θ and precision θ = floor + f, outputs (η, f).
+    """-log of a normal density with mean η/θ and precision θ = floor + f; the outputs are (η, f).
 
     ℓ = η²/2θ - ½ log θ - ηy + θy²/2 and, with c = -(t + u²/2 + uy) > 0,
     ℓ*(u, t) = -½ - ½ log 2c - floor·t [math, Eq. 3.12].

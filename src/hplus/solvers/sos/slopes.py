@@ -1,8 +1,8 @@
-"""The slopes of a loss as variables of an interior point method, next to those of the function.
+"""The slopes of a loss as variables of an interior point method, next to the function's weights.
 
-Near the present slopes u and values f every loss is a line,  Δu = D·Δf + e  with D >= 0: the step
-of its optimality conditions, relaxed by a target that goes to 0. What describes the slopes, such
-as the multipliers of their box, is one array V of shape (k, n); the other arrays are (n,).
+Near the current slopes u and values f every loss is linearised as  Δu = D·Δf + e  with D >= 0: the
+step of its optimality conditions, relaxed by a target that goes to 0. The variables behind the
+slopes, such as the multipliers of their box, form one array V (k, n); other arrays are (n,).
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ class Slopes(ABC):
 
     @abstractmethod
     def reach(self, V: Floats) -> Floats:
-        """How large |u| may be expected to become."""
+        """The expected size of |u|."""
 
     @abstractmethod
     def room(self, V: Floats) -> Floats:
-        """What must stay positive, linear in V; shape (j, n)."""
+        """The quantities that must stay positive, linear in V; shape (j, n)."""
 
     @abstractmethod
     def products(self, V: Floats) -> Floats:
-        """What is equal to the target in the middle, and 0 at the optimum; shape (i, n)."""
+        """Products that equal the target on the central path, 0 at the optimum; shape (i, n)."""
 
     @abstractmethod
     def line(self, V: Floats, f: Floats, target: float, ahead: Floats) -> tuple[Floats, Floats]:
-        """D and e; `ahead` is a predicted step of V, for the second order."""
+        """D and e; `ahead` is a predicted step of V, for the second-order correction."""
 
     @abstractmethod
     def follow(self, V: Floats, du: Floats, target: float, ahead: Floats) -> Floats:
-        """The step of V that goes with the step du of the slopes."""
+        """The step of V that corresponds to the step du of the slopes."""
 
 
 @final
@@ -55,8 +55,8 @@ class Slopes(ABC):
 class BoxedSlopes(Slopes):
     """Φ = sup over low <= u <= high of u·(f - y) - bend·u²/2: V = (a, b, high - u, u - low).
 
-    f - y = bend·u + a - b,  p·a·(high - u) = target = p·b·(u - low). The distances to the edges
-    of the box are the variables: as differences they would lose their digits.
+    f - y = bend·u + a - b,  p·a·(high - u) = target = p·b·(u - low). The distances to the sides of
+    the box are variables of their own, as differences would lose digits.
     """
 
     y: Floats
@@ -125,7 +125,7 @@ class PoissonSlopes(Slopes):
         return np.empty((0, len(self.y)))
 
     def line(self, V: Floats, f: Floats, target: float, ahead: Floats) -> tuple[Floats, Floats]:
-        # (1 - u - Δu)(f + Δf) = y without ΔuΔf, which gained nothing
+        # (1 - u - Δu)(f + Δf) = y without ΔuΔf, which did not help
         return V[0] / f, V[0] - self.y / f
 
     def follow(self, V: Floats, du: Floats, target: float, ahead: Floats) -> Floats:
@@ -162,7 +162,7 @@ class SmoothSlopes(Slopes):
 
 
 def slopes_of(risk: Risk) -> Slopes:
-    """The conditions of the risk's loss, which must have no tube."""
+    """The optimality conditions of the risk's loss, which must have no tube."""
     loss, y = risk.loss, risk.y
     if isinstance(loss, PiecewiseLinear):
         return BoxedSlopes(y, risk.shares, *loss.bounds(y), 0.0)

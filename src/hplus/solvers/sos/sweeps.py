@@ -11,7 +11,7 @@ from hplus.kernels.base import BLOCK_ENTRIES
 
 
 def values_of(features: Floats, weights: Floats) -> Floats:
-    """Φw (n,) for weights (m,), the squared norms of the rows of ΦR for a factor R (m, rank)."""
+    """Φw (n,) for weights w (m,); the squared norms of the rows of ΦR for a factor R (m, rank)."""
     values = features @ weights
     return values if weights.ndim == 1 else np.einsum("ij,ij->i", values, values)
 
@@ -27,8 +27,8 @@ def weighted_gram(U: Floats, a: Floats, V: Floats) -> Floats:
 def row_products(U: Floats, V: Floats, W: Floats, groups: Floats | None = None) -> Floats:
     """Σ_k U_ik (VWᵀ)_ik over the groups of columns k, for U (n, r), V (n, m) and W (r, m).
 
-    `groups` (r, G) has a 1 where a column belongs to a group; by default all are in one. Gives
-    shape (n, G).
+    `groups` (r, G) is 1 where a column belongs to a group; by default there is one group. The
+    result has shape (n, G).
     """
     groups = np.ones((U.shape[1], 1)) if groups is None else groups
     out = np.empty((len(U), groups.shape[1]))

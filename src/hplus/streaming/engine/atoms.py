@@ -1,9 +1,9 @@
-"""A dictionary of atoms under the functions of a stream; compiled.
+"""The dictionary of atoms that the functions of a stream are made of; compiled.
 
 With P = (K + nugget)⁻¹ over the atoms, the nearest function without atom j has the weights
-w - P[:, j] w_j/P_jj, at the squared distance w_j²/P_jj, and the squared distances of removals one
-after the other add up [math, Eq. 5.3]. The nugget is part of the kernel, so that distances are
-never understated. `rows` hold numbers of each atom, `matrices` those of each pair.
+w - P[:, j] w_j/P_jj and the squared distance w_j²/P_jj, and the squared distances of successive
+removals add up [math, Eq. 5.3]. The nugget is part of the kernel, so that distances are never
+underestimated. `rows` has numbers for each atom, `matrices` for each pair.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from numba import njit
 
 from hplus.kernels.compiled import NO_WRAPPERS, OPTIONS, inner
 
-# rows: the weights of three functions; the diagonal of P, the event at which an atom came, and the
-# mean of the kernel between it and late events; then what is known of x, and scratch; and events
-# counted on the nodes of a grid
+# rows: the weights of three functions; the diagonal of P, the event at which an atom was added, and
+# its mean kernel with late events; then values for the current x, and scratch; and events counted
+# on the nodes of a grid
 CURRENT, AVERAGE, DRIFT, DIAGONAL, BORN, LATE = range(6)
 KERNEL, BESIDE, PROJECTION, SCRATCH, DIRECTION, TOTAL = range(6, 12)
 FUNCTIONS, KEPT, ROWS = 3, 6, 12
-# matrices: P; the mean outer product of pseudo-gradients, and the preconditioner made from it
+# matrices: P; the mean outer product of pseudo-gradients, and the preconditioner from it
 INVERSE, SCATTER, CORRECTION = range(3)
 
 summing = njit(**{**OPTIONS, **NO_WRAPPERS, "fastmath": {"reassoc", "contract", "nsz"}})
-"""Sums in any order, so that they use vector instructions; always the same on one machine."""
+"""Sums may be reordered, for vector instructions; always in the same way on one machine."""
 
 
 @summing
 def dot(x, y, n):
-    """Σ x_i y_i over the first n."""
+    """Σ x_i y_i over the first n entries."""
     total = 0.0
     for i in range(n):
         total += x[i] * y[i]
@@ -61,8 +61,15 @@ def add_multiple(target, factor, x, n):
 
 
 @inner
+def scale(target, factor, n):
+    """target *= factor over the first n."""
+    for i in range(n):
+        target[i] *= factor
+
+
+@inner
 def append(centers, rows, matrices, n, x, weight, event):
-    """A new atom at x, the n-th, with its weight in the current function and 0 in the others."""
+    """Add the n-th atom at x, with its weight in the current function and 0 in the others."""
     for c in range(len(x)):
         centers[n, c] = x[c]
     for f in range(FUNCTIONS):
@@ -73,12 +80,12 @@ def append(centers, rows, matrices, n, x, weight, event):
         for i in range(n):
             matrices[m, i, n] = 0.0
             matrices[m, n, i] = 0.0
-        matrices[m, n, n] = m - SCATTER  # no scatter, and a step of first order
+        matrices[m, n, n] = m - SCATTER  # no scatter, and a first-order step
 
 
 @inner
 def extend_inverse(P, diagonal, n, a, s):
-    """P with an atom more, the n-th; a = P k(x), and s its squared distance from the others."""
+    """Extend P by the n-th atom; a = P k(x), and s is its squared distance from the others."""
     for i in range(n):
         row, factor = P[i], a[i] / s
         for j in range(n):
@@ -92,7 +99,7 @@ def extend_inverse(P, diagonal, n, a, s):
 
 @inner
 def project_out(rows, matrices, n, j):
-    """Every function on the atoms but the j-th, and P without it."""
+    """Project every function on the atoms other than the j-th, and remove it from P."""
     P, p = matrices[INVERSE], rows[SCRATCH]
     pivot = P[j, j]
     for i in range(n):
@@ -114,7 +121,7 @@ def project_out(rows, matrices, n, j):
 
 @inner
 def delete(centers, rows, matrices, at_nodes, n, j):
-    """The last of n atoms takes the place of the j-th."""
+    """Replace the j-th of n atoms by the last."""
     last = n - 1
     for c in range(centers.shape[1]):
         centers[j, c] = centers[last, c]
@@ -132,7 +139,7 @@ def delete(centers, rows, matrices, at_nodes, n, j):
 
 @inner
 def same_point(centers, first, n, x, k, kxx):
-    """`find`, after a look at the kernel: where no atom is close there is none at x."""
+    """`find`, unless the kernel shows that no atom is close to x."""
     close = 0
     for i in range(first, n):
         close += k[i] > 0.999999 * kxx
@@ -141,7 +148,7 @@ def same_point(centers, first, n, x, k, kxx):
 
 @inner
 def find(centers, first, n, x):
-    """The atom at x, or -1; atoms before `first` are no points."""
+    """The index of the atom at x, or -1; atoms before `first` are not points."""
     for i in range(first, n):
         if centers[i, 0] == x[0]:
             same = True

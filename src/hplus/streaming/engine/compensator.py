@@ -1,4 +1,4 @@
-"""The part of a step on a Poisson process that comes from the integral of its rate; compiled."""
+"""The part of a Poisson process's step that comes from the integral of its rate; compiled."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hplus.streaming.engine.layout import EVENTS, GRID, SEEN, STEEPNESS
 from hplus.streaming.engine.rules import IN_F, IN_Z, link_slope, prediction
 
 LATE_EVENTS = 100.0
-"""Late events over which the sign of a gradient is taken: that of one event is no guide."""
+"""The sign of a gradient is that of its mean over about this many late events."""
 
 
 @spliced
 def drift(rule, constants, state, n, eta, beta):
-    """The part of a process's step that comes from ∫f; the weight of the event is returned."""
+    """Apply the part of the step that comes from ∫f, and return the weight of the event."""
     rows = state.rows
     w, k, drift = rows[CURRENT], rows[KERNEL], rows[DRIFT]
     if rule.budget == GRID:
@@ -35,7 +35,9 @@ def drift(rule, constants, state, n, eta, beta):
         w[0] -= eta
     elif rule.gradient == IN_Z:
         events = state.counts[EVENTS] - 1
-        if events % min(rule.refresh, 1 + int(1.0 / eta)) == 0:  # f may change e-fold, not more
+        if (
+            events % min(rule.refresh, 1 + int(1.0 / eta)) == 0
+        ):  # f changes at most e-fold in between
             integrate(rule, constants.shares, state, n)
             multiply(state.matrices[INVERSE], n, rows[PROJECTION], drift)
         add_multiple(w, -eta, drift, n)

@@ -1,4 +1,4 @@
-"""Rows of a stream whose function has a fixed number of weights; compiled."""
+"""Features of functions with a fixed number of weights: Fourier features and grids; compiled."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def fourier_row(frequencies, x, amplitude, out):
 
 @inner
 def regenerated_row(params, seed, n, x, out):
-    """Like `fourier_row`, for n features whose frequencies are drawn again every time.
+    """Like `fourier_row`, for n features whose frequencies are regenerated every time.
 
-    `params` are amplitude and 1/scale of a Gaussian kernel on each column; cosine and sine of a
-    frequency stand side by side, so that a block of features is a range.
+    `params` are the amplitude of a Gaussian kernel and 1/scale for each column; cosine and sine of
+    a frequency are adjacent, so that a block of features is a range.
     """
     scale = math.sqrt(2.0 * params[0] / n)
     for i in range(n // 2):
@@ -41,7 +41,7 @@ def regenerated_row(params, seed, n, x, out):
 
 @inner
 def _normal(seed, i):
-    """The i-th of a sequence of normal numbers, by Box and Muller's rule."""
+    """The i-th of a sequence of normal numbers, by the Box-Muller transform."""
     u, v = _uniform(seed, 2 * i), _uniform(seed, 2 * i + 1)
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
@@ -58,7 +58,7 @@ def _uniform(seed, i):
 
 @inner
 def interpolate(grid, x, values):
-    """Multilinear interpolation of `values` on the nodes of a grid; at its edge for x beyond it.
+    """Multilinear interpolation of `values` on the nodes of a grid; constant beyond its edges.
 
     The rows of `grid` are corner, spacing and number of nodes on each axis.
     """
@@ -71,7 +71,7 @@ def interpolate(grid, x, values):
 
 @inner
 def spread(grid, x, counts):
-    """Count an event at x on the nodes constants it, with the weights of the interpolation."""
+    """Count an event at x on the nodes around it, with interpolation weights."""
     for vertex in range(2 ** len(x)):
         index, weight = _corner(grid, x, vertex)
         counts[index] += weight
@@ -79,7 +79,7 @@ def spread(grid, x, counts):
 
 @inner
 def _corner(grid, x, vertex):
-    """A corner of the cell of x: its node, and its weight in the interpolation."""
+    """A corner of the cell of x: its node and its interpolation weight."""
     weight, index = 1.0, 0
     for c in range(len(x)):
         nodes = int(grid[2, c])

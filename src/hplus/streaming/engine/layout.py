@@ -1,4 +1,4 @@
-"""What the engine runs on, as numbers: codes, a rule, what is constants it, and the state."""
+"""The data of the engine, all numbers: codes, the rule, the constants and the state of a stream."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import NamedTuple
 
 from hplus._checks import Floats, Ints
 
-# budgets: dictionaries, then functions with a fixed number of weights
+# codes of budgets: dictionaries first, then functions with a fixed number of weights
 UNLIMITED, OLDEST, SMALLEST, FORGETRON, PROJECTED, SUBSPACE, FOURIER, REGENERATED, GRID = range(9)
-# counts
+# places in the array `counts`
 EVENTS, ATOMS, CHANGES, REFRESHED, CAPPED, EXCESS, MISTAKES = range(7)
-# numbers
+N_COUNTS = 7
+# places in the array `numbers`
 SEEN, EXPOSURE, SPENT, WORST, FORGETTING, STEEPNESS = range(6)
+N_NUMBERS = 6
 
 
 class Rule(NamedTuple):
-    """What a stream does, as numbers; the codes are those of `rules` and of this module."""
+    """What a stream does, as numbers; the codes are in `rules` and in this module."""
 
     loss: int
     low: float
@@ -42,9 +44,9 @@ class Rule(NamedTuple):
 
 
 class StreamConstants(NamedTuple):
-    """What does not change: the kernel's program, the nodes of a window with their shares, a grid.
+    """What stays fixed: the kernel's program, the nodes of a window with their shares, and a grid.
 
-    `grid` has the rows corner, spacing and number of nodes on each axis.
+    The rows of `grid` are corner, spacing and number of nodes on each axis.
     """
 
     ops: Ints
@@ -55,10 +57,10 @@ class StreamConstants(NamedTuple):
 
 
 class StreamState(NamedTuple):
-    """What changes: arrays with room for atoms, and for nodes or a grid where those are more.
+    """What changes: arrays with room for atoms, and for nodes or a grid if these are more.
 
     `centers` (room, d), `rows` (ROWS, widest), `matrices` (0 to 3, room, room), `at_nodes` (room,
-    nodes) the kernel between atoms and nodes, `stack` (depth, widest) the kernel's scratch.
+    nodes) the kernel between atoms and nodes, `stack` (depth, widest) scratch of the kernel.
     """
 
     centers: Floats

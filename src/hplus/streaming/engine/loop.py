@@ -1,7 +1,8 @@
-"""The engine of every stream: one compiled loop, three choices: loss × link × budget.
+"""The loop of every stream, with three choices: loss × link × budget; compiled.
 
-z ← (1 - ηλ) z - η g, f = link(z), and then the budget's rule for what is kept [math, Eq. 5.1]. All
-that changes is in arrays, so that a stream goes on where it stopped, in chunks of any size.
+z ← (1 - ηλ) z - η g, f = link(z), and then the budget decides what is kept [math, Eq. 5.1].
+Everything that changes is in arrays, so that a stream continues where it stopped, in chunks of any
+size.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hplus.streaming.engine.atoms import (
     TOTAL,
     add_multiple,
     dot,
+    scale,
 )
 from hplus.streaming.engine.compensator import drift
 from hplus.streaming.engine.feature_rows import fourier_row, interpolate, regenerated_row, spread
@@ -41,7 +43,7 @@ from hplus.streaming.engine.pursuit import project
 from hplus.streaming.engine.rules import (
     IDENTITY,
     IN_F,
-    LEAST,
+    LEAST_RATE,
     PROCESS,
     link_slope,
     prediction,
@@ -50,19 +52,19 @@ from hplus.streaming.engine.rules import (
     step_size,
 )
 
-REBUILD = 2048
-"""Changes of a dictionary after which P is computed afresh."""
+MAX_CHANGES = 2048
+"""Changes of a dictionary after which P is recomputed."""
 
 
 @compiled
 def run(rule, constants, state, X, y, sizes, gaps, values, start):
-    """Learn from the events X[start:]; the place of the first that was not learned from.
+    """Learn from the events X[start:]; returns the place of the first event not learned from.
 
-    `sizes` are k(x, x), `gaps` the times between events; z(x) before x was learned from is left
-    in `values`.
+    `sizes` are k(x, x), and `gaps` the exposure before each event; z(x) before learning from x is
+    written to `values`.
 
-    It stops before the end where there is no room for another atom, where P is to be computed
-    afresh or a second-order step needs its matrix: the caller sees to it and comes again.
+    Stops early if there is no room for another atom, if P is to be recomputed, or if a second-order
+    step needs its preconditioner: the caller does that and calls again.
     """
     rows, numbers, counts = state.rows, state.numbers, state.counts
     w = rows[CURRENT]
@@ -78,12 +80,10 @@ def run(rule, constants, state, X, y, sizes, gaps, values, start):
         eta, beta = _step(rule, numbers, counts, y[t], z, sizes[t])
         kept = kept if rule.fading else max(1.0 - eta * rule.decay, 0.0)
         if kept < 1.0:
-            for i in range(n):
-                w[i] *= kept
+            scale(w, kept, n)
         if rule.fading:
             if kept < 1.0:
-                for i in range(rows.shape[1]):
-                    rows[TOTAL, i] *= kept
+                scale(rows[TOTAL], kept, rows.shape[1])
             spread(constants.grid, x, rows[TOTAL])
         if rule.loss == PROCESS:
             beta = drift(rule, constants, state, n, eta, beta)
@@ -106,7 +106,7 @@ def run(rule, constants, state, X, y, sizes, gaps, values, start):
 def _must_stop(rule, capacity, counts):
     if rule.budget >= FOURIER:
         return False
-    if counts[ATOMS] == capacity or counts[CHANGES] >= REBUILD:
+    if counts[ATOMS] == capacity or counts[CHANGES] >= MAX_CHANGES:
         return True
     if rule.damping == 0.0 or counts[REFRESHED] == counts[EVENTS]:
         return False
@@ -115,7 +115,7 @@ def _must_stop(rule, capacity, counts):
 
 @spliced
 def age(half_life, numbers, gap):
-    """Time goes by: what was seen counts half as much after a half-life. The share that is kept."""
+    """Advance time: events count half as much after a half-life. Returns the share that is kept."""
     kept = 1.0 if half_life == math.inf else 2.0 ** (-gap / half_life)
     numbers[SEEN] *= kept
     if kept < 1.0:
@@ -127,10 +127,10 @@ def age(half_life, numbers, gap):
 
 @spliced
 def _look(rule, constants, state, x, n):
-    """What is known of x: the kernel at the atoms or the features in the row KERNEL.
+    """Evaluate the kernel between x and the atoms, or the features of x, into the row KERNEL.
 
-    In the row BESIDE the kernel at the nodes of the window, the mean of which is the first atom;
-    for a Forgetron that is full, the kernel between its oldest atom and the others.
+    The row BESIDE gets the kernel at the nodes of the window, whose mean is the first atom; for a
+    full Forgetron, the kernel between its oldest atom and the others.
     """
     k, beside = state.rows[KERNEL], state.rows[BESIDE]
     if rule.budget == FOURIER:
@@ -157,7 +157,7 @@ def _look(rule, constants, state, x, n):
 
 @spliced
 def _step(rule, numbers, counts, y, z, kxx):
-    """The size η of the step and the weight β of k(x, ·) in it, held down if they are too large."""
+    """The step size η and the weight β of k(x, ·) in the step, both limited."""
     counts[EVENTS] += 1
     f = prediction(rule.link, z, rule.cap)
     eta = step_size(rule.schedule, rule.step, numbers[SEEN])
@@ -165,7 +165,7 @@ def _step(rule, numbers, counts, y, z, kxx):
     if rule.loss == PROCESS and eta * kxx * max(numbers[STEEPNESS], 1.0) > 1.0:
         eta, held = 1.0 / (kxx * max(numbers[STEEPNESS], 1.0)), True
     if rule.loss == PROCESS and rule.link == IDENTITY:
-        f = max(f, LEAST)
+        f = max(f, LEAST_RATE)
     g = slope(rule.loss, rule.low, rule.high, rule.width, y, f)
     beta = -eta * (g if rule.gradient == IN_F else g * link_slope(rule.link, f))
     most = reach(rule.loss, rule.link, y, z, rule.cap)
@@ -177,7 +177,7 @@ def _step(rule, numbers, counts, y, z, kxx):
 
 @spliced
 def _range(rule, counts, n):
-    """Which of n weights a step changes, and how much more if they stand for all."""
+    """The range of the n weights that a step changes, and a factor if it stands for all of them."""
     if rule.budget != REGENERATED:
         return 0, n, 1.0
     blocks = n // rule.size

@@ -1,4 +1,4 @@
-"""Dictionaries that keep so many atoms, without projections; compiled."""
+"""Dictionaries of a bounded number of atoms, without projections; compiled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hplus.streaming.engine.layout import (
 
 @spliced
 def remember(rule, state, x, eta, beta):
-    """A new atom, or more weight for the one at x; past the budget's size one goes."""
+    """Add an atom at x, or weight to the one there; beyond the size of the budget, remove one."""
     centers, rows, counts = state.centers, state.rows, state.counts
     n, w = counts[ATOMS], rows[CURRENT]
     at = -1 if rule.budget == FORGETRON else find(centers, 0, n, x)
@@ -47,9 +47,9 @@ def remember(rule, state, x, eta, beta):
 
 @inner
 def _forgetron(numbers, mistakes, sigma, mu):
-    """The largest φ <= 1 with which Dekel et al.'s bound on forgetting holds [dekel2008].
+    """The largest φ <= 1 for which Dekel et al.'s bound on forgetting holds [dekel2008].
 
-    sigma is the size of the weight that goes and mu the margin at its point.
+    sigma is the size of the weight that is removed, and mu the margin at its point.
     """
     a, b = sigma * sigma - 2.0 * sigma * mu, 2.0 * sigma
     c = numbers[FORGETTING] - 15.0 / 32.0 * mistakes
@@ -62,7 +62,7 @@ def _forgetron(numbers, mistakes, sigma, mu):
 
 @inner
 def least(row, n):
-    """Where the smallest size stands."""
+    """The place of the entry with the smallest absolute value."""
     j = 0
     for i in range(1, n):
         if abs(row[i]) < abs(row[j]):

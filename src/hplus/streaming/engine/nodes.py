@@ -1,4 +1,4 @@
-"""Nodes of a window that are as dense as a kernel needs them."""
+"""Nodes of a window, as dense as a kernel needs them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from hplus.kernels import Kernel, Nugget
 from hplus.kernels.base import Product, Scaled, Sum
 from hplus.windows import Window
 
-TRIED = np.geomspace(1e-4, 1.0, 200)
-"""Distances, as shares of a window's side, at which a kernel is looked at."""
+RELATIVE_DISTANCES = np.geomspace(1e-4, 1.0, 200)
+"""Distances at which a kernel is evaluated, as shares of a half side of the window."""
 
 
 def grid_for(kernel: Kernel, window: Window, fineness: float, most: int) -> TensorGrid:
-    """A grid on the bounding box of W with `fineness` cells where the kernel falls by half.
+    """A grid on the bounding box of W with `fineness` cells per half-length of the kernel.
 
-    It has at most `most` nodes.
+    Coarser if it would have more than `most` nodes.
     """
     low, high = window.bounds()
     cells = np.maximum(np.ceil(fineness * (high - low) / _half_lengths(kernel, window)), 4.0)
@@ -30,7 +30,7 @@ def grid_for(kernel: Kernel, window: Window, fineness: float, most: int) -> Tens
 
 
 class Inside(NamedTuple):
-    """Nodes (q, d), their shares (q,) of a window, and which of a grid's nodes they are (G,)."""
+    """Nodes (q, d), their shares (q,) of a window, and a mask (G,) of them among a grid's nodes."""
 
     nodes: Floats
     shares: Floats
@@ -38,20 +38,20 @@ class Inside(NamedTuple):
 
 
 def nodes_within(grid: TensorGrid, window: Window) -> Inside:
-    """The nodes whose hat functions reach into W."""
+    """The nodes of a grid whose hat functions overlap W."""
     volumes = grid.integrals(window).ravel()
     which = volumes > 0.0
     return Inside(grid.nodes()[which], volumes[which] / volumes.sum(), which)
 
 
 def nowhere(dimension: int) -> Inside:
-    """No nodes: where nothing is integrated."""
+    """No nodes, for streams without an integral."""
     return Inside(np.zeros((0, dimension)), np.zeros(0), np.zeros(0, dtype=np.bool_))
 
 
 def _half_lengths(kernel: Kernel, window: Window) -> Floats:
-    """On each axis, how far from the middle of W the kernel, or one of its parts, has fallen by
-    half; the side if none has. A wide part beside it does not hide a narrow one."""
+    """The half-length on each axis: the shortest distance at which the kernel or one of its parts
+    falls to half its value, or the side if none does."""
     parts = [kernel, *_leaves(kernel)]
     return np.min([_half_length_of(part, window) for part in parts], axis=0)
 
@@ -68,10 +68,10 @@ def _half_length_of(kernel: Kernel, window: Window) -> Floats:
     low, high = window.bounds()
     middle, lengths = 0.5 * (low + high), high - low
     for axis in range(len(low)):
-        points = np.repeat(middle[None], len(TRIED), axis=0)
-        points[:, axis] += 0.5 * TRIED * (high - low)[axis]
+        points = np.repeat(middle[None], len(RELATIVE_DISTANCES), axis=0)
+        points[:, axis] += 0.5 * RELATIVE_DISTANCES * (high - low)[axis]
         k, own = kernel(middle[None], points)[0], kernel.diag(points)
         fallen = np.flatnonzero(k < 0.5 * np.sqrt(own * kernel.diag(middle[None])))
         if len(fallen):
-            lengths[axis] *= 0.5 * TRIED[fallen[0]]
+            lengths[axis] *= 0.5 * RELATIVE_DISTANCES[fallen[0]]
     return lengths

@@ -1,5 +1,4 @@
-"""Kernel orthogonal matching pursuit: a point comes, and atoms go while the tolerance allows it;
-compiled."""
+"""Kernel orthogonal matching pursuit: add a point, remove atoms within a tolerance; compiled."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ from hplus.streaming.engine.layout import (
 
 @spliced
 def project(rule, state, x, kxx, eta, beta):
-    """z + β k(x, ·) with a new atom or without; then atoms go while the tolerance allows it."""
+    """z + β k(x, ·), with a new atom or without; then remove atoms within the tolerance."""
     rows, matrices, counts = state.rows, state.matrices, state.counts
     n, w, k, a = counts[ATOMS], rows[CURRENT], rows[KERNEL], rows[PROJECTION]
     tolerance = rule.tolerance * (abs(beta) * math.sqrt(kxx) if rule.relative else 1.0)
@@ -83,7 +82,7 @@ def project(rule, state, x, kxx, eta, beta):
 
 @inner
 def _is_cheapest(rows, first, n, s, cost):
-    """Would every other atom cost more than the new one?"""
+    """Would removing any other atom cost more than removing the new one?"""
     w, diagonal, a, cheaper = rows[CURRENT], rows[DIAGONAL], rows[PROJECTION], 0
     factor = 1.0 / s
     for i in range(first, n):
@@ -93,7 +92,7 @@ def _is_cheapest(rows, first, n, s, cost):
 
 @spliced
 def _prune(state, first, size, spent, most):
-    """Leave out the cheapest atoms while all that is left out, the result, stays within `most`."""
+    """Remove the cheapest atoms while their total cost, which is returned, is at most `most`."""
     counts, w, diagonal = state.counts, state.rows[CURRENT], state.rows[DIAGONAL]
     while True:
         n, cheap = counts[ATOMS], 0
@@ -116,11 +115,11 @@ def _prune(state, first, size, spent, most):
 
 @inner
 def _correct(rows, matrices, n, eta, share):
-    """From the step of first order to that of second order, on the atoms that are there.
+    """Turn a first-order step into a second-order one, on the existing atoms.
 
-    γ = a - drift are the weights of -g. Their mean outer product G is kept, and η (C - I) γ added,
-    C = P (G + δP)⁻¹ as of the last refresh; held down where it would change f(x) more than e-fold,
-    which is returned.
+    γ = a - drift are the weights of -g. Updates their mean outer product G and adds η (C - I) γ,
+    with C = P (G + δP)⁻¹ from the last refresh, limited where it would change f(x) more than
+    e-fold; returns whether it was.
     """
     gamma, out, G = rows[DIRECTION], rows[SCRATCH], matrices[SCATTER]
     for i in range(n):

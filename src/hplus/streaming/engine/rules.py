@@ -1,6 +1,6 @@
-"""The scalar rules of a stream: slopes of losses, links, sizes of steps; compiled, chosen by codes.
+"""Scalar rules of a stream: slopes of losses, links and step sizes, selected by codes; compiled.
 
-A code is a whole number, so that every combination runs through one machine code.
+Codes are integers, so that every combination runs through the same machine code.
 """
 
 from __future__ import annotations
@@ -9,26 +9,25 @@ import math
 
 from hplus.kernels.compiled import inner
 
-# losses; PIECEWISE is linear on both sides of a tube constants y, PROCESS the Poisson process's
+# losses; PIECEWISE is linear on both sides of a tube around y, PROCESS is that of a Poisson process
 SQUARED, PIECEWISE, HUBER, POISSON, HINGE, SQUARED_HINGE, LOGISTIC, PERCEPTRON, PROCESS = range(9)
-# links: what the function z of the kernel's space is to the prediction f
+# links: how the prediction f follows from a function z of the kernel's space
 IDENTITY, EXPONENTIAL, RECIPROCAL = range(3)
-# pseudo-gradients: that of z, that of f in its place, and signs
+# pseudo-gradients: the gradient in z, the gradient in f in its place, and signs
 IN_Z, IN_F, SIGN = range(3)
-# how the size of a step depends on the number of events
+# schedules: how the step size depends on the number of events
 FIXED, ROOT, HARMONIC = range(3)
 
-LEAST = 1e-3
-"""-log f is taken as linear for smaller f where f may be negative."""
+LEAST_RATE = 1e-3
+"""-log f is continued linearly below this f where f may be negative."""
 
-
-FARTHEST = 1e100
-"""Where a loss sets no end to a step, this does."""
+LONGEST_REACH = 1e100
+"""The limit of a step where the loss sets none."""
 
 
 @inner
 def prediction(link, z, cap):
-    """f where z is known: z, e^z or 1/(1 - z); the last two stay within e^±cap."""
+    """f as a function of z: z, e^z or 1/(1 - z); the last two stay within e^±cap."""
     if link == EXPONENTIAL:
         return math.exp(min(max(z, -cap), cap))
     if link == RECIPROCAL:
@@ -48,7 +47,7 @@ def link_slope(link, f):
 
 @inner
 def slope(loss, low, high, width, y, f):
-    """∂Φ(y, f)/∂f, what the values in `hplus.losses` call slope."""
+    """∂Φ(y, f)/∂f, the `slope` of the values in `hplus.losses`."""
     if loss == SQUARED:
         return 2.0 * (f - y)
     if loss == PIECEWISE:
@@ -79,19 +78,19 @@ def _logistic(t):
 
 @inner
 def reach(loss, link, y, z, cap):
-    """How far one step may carry z at its event: to where y fits best, or by one for a process."""
+    """How far one step may move z at its event: to the best fit of y, or by 1 for a process."""
     if loss == PROCESS:
         return 0.5 * max(1.0 - z, 0.0) if link == RECIPROCAL else 1.0
     if link == EXPONENTIAL:
         return abs(math.log(max(y, math.exp(-cap))) - min(max(z, -cap), cap))
     if loss in (SQUARED, HUBER):
         return abs(y - z)
-    return abs(y - z) if loss == SQUARED_HINGE else FARTHEST
+    return abs(y - z) if loss == SQUARED_HINGE else LONGEST_REACH
 
 
 @inner
 def step_size(schedule, size, n):
-    """The step at the n-th event: size, size/√n, or size/n."""
+    """The step size at the n-th event: size, size/√n, or size/n."""
     if schedule == ROOT:
         return size / math.sqrt(n)
     if schedule == HARMONIC:

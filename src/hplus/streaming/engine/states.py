@@ -1,4 +1,4 @@
-"""The arrays of a stream: made, enlarged, and checked when they come from elsewhere."""
+"""The arrays of a stream: allocated, enlarged, and validated when loaded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import numpy as np
 
 from hplus._checks import check_memory
 from hplus.streaming.engine.atoms import ROWS
-from hplus.streaming.engine.layout import ATOMS, StreamState
+from hplus.streaming.engine.layout import ATOMS, N_COUNTS, N_NUMBERS, StreamState
 
-NUMBERS, COUNTS = 6, 7
-SAVED = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")
-"""What is saved of a state: all but scratch."""
+SAVED_ARRAYS = ("centers", "rows", "matrices", "at_nodes", "numbers", "counts")
+"""The arrays of a state that are saved: all but scratch."""
 
 
 def fits(state: StreamState, fresh: StreamState, *, fixed: bool) -> bool:
-    """Could the engine have made this state from the fresh one? It trusts its arrays."""
+    """Could this state have come from the fresh one? The engine trusts the shapes of its arrays."""
     if (state.numbers.shape, state.counts.shape) != (fresh.numbers.shape, fresh.counts.shape):
         return False
     if fixed:
@@ -33,17 +32,17 @@ def fits(state: StreamState, fresh: StreamState, *, fixed: bool) -> bool:
 def empty(
     room: int, dimension: int, matrices: int, nodes: int, depth: int, counted: int = 0
 ) -> StreamState:
-    """Zeros, with room for so many atoms, for nodes, and for a grid on which events are counted."""
+    """Zeros, with room for atoms, for nodes, and for a grid on which events are counted."""
     width = max(room, nodes, counted)
     bytes_ = 8.0 * (matrices * room * room + room * nodes + (ROWS + depth) * width)
-    check_memory(bytes_, f"a stream with room for {room} atoms", "give its budget a smaller size")
+    check_memory(bytes_, f"a stream with room for {room} atoms", "use a smaller budget")
     return StreamState(
         np.zeros((room, dimension)),
         np.zeros((ROWS, width)),
         np.zeros((matrices, room, room)),
         np.zeros((room, nodes)),
-        np.zeros(NUMBERS),
-        np.zeros(COUNTS, dtype=np.int64),
+        np.zeros(N_NUMBERS),
+        np.zeros(N_COUNTS, dtype=np.int64),
         np.zeros((depth, width)),
     )
 
@@ -51,7 +50,7 @@ def empty(
 def enlarged(state: StreamState, room: int) -> StreamState:
     """The same state with room for more atoms."""
     (matrices, depth), nodes = (len(state.matrices), len(state.stack)), state.at_nodes.shape[1]
-    width = state.rows.shape[1]  # of nodes and of a grid, or of fewer atoms
+    width = state.rows.shape[1]  # room for nodes and a grid, or for fewer atoms
     larger = empty(room, state.centers.shape[1], matrices, nodes, depth, width)
     for old, new in zip(state[:4], larger[:4], strict=True):
         new[tuple(slice(n) for n in old.shape)] = old
