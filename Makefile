@@ -26,7 +26,7 @@ demo: setup ## learn from bundled data and write a report into the folder demo/
 	$(BIN)/hplus demo
 
 test: setup ## run all tests, on two cores
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: setup ## check format, lint, types and the import contract
 	$(BIN)/ruff format --check

@@ -1,6 +1,8 @@
 """What every test may use: a seeded generator; hypothesis draws the same examples every time."""
 
+import gc
 import importlib
+import os
 import sys
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -12,6 +14,11 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import selection, statistic
+from hplus.tuning import scales
+
+# a test run starts some forty processes: what one of them compiles, the others read
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("house")
@@ -26,6 +33,17 @@ def pytest_configure():
         with suppress(FileNotFoundError):  # another worker was quicker
             if kept.stat().st_mtime < newest:
                 kept.unlink()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Modules and tests stay until the end: the garbage collector need not look at them again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 AT_THE_DOOR = {
@@ -69,6 +87,16 @@ HELD_OTHERWISE = {
 """As those in read-only memory, which is stricter; check_estimators_dtypes has the other types."""
 
 
+FIRST = ("test_stream_intensity.py", "test_intervals.py")
+"""One worker compiles the engine of streams; the other finds it on disk if it comes later."""
+
+
+def order(item):
+    """The pages, of which some take long, come before most files: no worker ends with them."""
+    name = item.path.name
+    return FIRST.index(name) if name in FIRST else len(FIRST) + (item.path.suffix != ".md")
+
+
 def pytest_collection_modifyitems(items):
     """Both kinds of checks run with the first setting of a class in a file only."""
     first, kept = {}, []
@@ -82,7 +110,7 @@ def pytest_collection_modifyitems(items):
             ):
                 continue
         kept.append(item)
-    items[:] = kept
+    items[:] = sorted(kept, key=order)
 
 
 @pytest.fixture
@@ -105,6 +133,24 @@ def coarsely():
 
 
 @pytest.fixture(scope="module")
+def few_nodes():
+    """Kernels that are given act on coarser grids than usual: laws hold on any."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(selection.MAX_MATRIX_NODES, 1, 257)
+        patch.setitem(selection.MAX_MATRIX_NODES, 2, 500)
+        patch.setitem(selection.MAX_MATRIX_NODES, 3, 800)
+        yield
+
+
+@pytest.fixture
+def few_candidates(monkeypatch):
+    """Scales and penalties are learned from three each, on two folds: some laws hold anyway."""
+    monkeypatch.setattr(scales, "SCALE_FACTORS", np.array([0.5, 1.0, 2.0]))
+    monkeypatch.setattr(scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-1, 1e-2]))
+    monkeypatch.setattr(scales, "FOLDS", 2)
+
+
+@pytest.fixture(scope="module")
 def paper(request):
     """The module `run` of the paper in the folder PAPER that a test module names."""
     folder = request.module.PAPER
@@ -118,6 +164,6 @@ def paper(request):
 @pytest.fixture(scope="module")
 def data(request, paper):
     """What every section of the paper computes, on the sizes of the test module or quick ones."""
-    sizes = getattr(request.module, "SMALL", None) or paper.QUICK
+    sizes = getattr(paper, "QUICK", {}) | getattr(request.module, "SMALL", {})
     with threadpool_limits(1):  # the matrices are small
         return {s.name: s.data(**sizes.get(s.name, {})) for s in paper.SECTIONS}

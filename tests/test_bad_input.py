@@ -745,7 +745,7 @@ MACHINES = [
 
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
-def test_odd_data_are_learned_from(machine, data):
+def test_odd_data_are_learned_from(machine, data, few_candidates):
     points, targets = ODD[data]
     assert np.isfinite(machine.fit(points, targets).predict(points)).all()
 

@@ -12,6 +12,7 @@ from hplus.simulate import LAMBDA1
 
 ROOT = Path(__file__).parents[1]
 PAPER = ROOT / "papers" / "intensity"
+SMALL = {"distance": {"splits": 2, "models": ("exp", "KDE")}}
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def heard(request):
 def learn(model):
     """The model fitted to few events or rows, and what it predicts."""
     rng = np.random.default_rng(0)
-    X = 0.1 + 0.8 * rng.beta(2, 3, (40, 1))
+    X = 0.1 + 0.8 * rng.beta(2, 3, (25, 1))
     y = np.round(X[:, 0]) if isinstance(model, KernelClassifier) else np.sin(5 * X[:, 0]) + 1.0
     fitted = model.fit(X) if model in OF_EVENTS else model.fit(X, y)
     return fitted.predict(X)

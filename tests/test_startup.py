@@ -57,6 +57,7 @@ def test_a_statement_imports_no_more_than_it_needs(statement, allowed):
         (("--version",), {"click", "rich"}),
         (("fit", "--help"), {"click", "rich", "numpy", "safetensors"}),
         (("regress", "--help"), {"click", "rich", "numpy", "safetensors"}),
+        (("stream", "--help"), {"click", "rich", "numpy", "safetensors"}),
         (("expect", "--help"), {"click", "rich", "numpy", "safetensors"}),
         (("data",), {"click", "rich", "numpy", "safetensors"}),
         (("info", STORED / "study_quantity.hplus"), {"click", "rich", "numpy", "safetensors"}),

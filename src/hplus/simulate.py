@@ -65,7 +65,9 @@ def poisson(
     rng = check_random_state(random_state)
     bound = None if bound is None else check_nonnegative("bound", bound)
     if not callable(rate):
-        return _constant(check_nonnegative("rate", rate), window, bound, rng)
+        constant = check_nonnegative("rate", rate)
+        _check_bound(constant, constant if bound is None else bound)
+        return _uniform(constant, window, rng)
     if bound is None:
         return _layers(rate, window, _find_bound(rate, window), rng)
     kept, met = _layer(rate, window, 0.0, bound, rng)
@@ -146,14 +148,6 @@ LAMBDA3 = Truth("LAMBDA3", Interval(0, 100), _broken_line, integral=225.0)
 
 TRUTHS = (LAMBDA1, LAMBDA2, LAMBDA3)
 """All test rates."""
-
-
-def _constant(
-    rate: float, window: Window, bound: float | None, rng: np.random.RandomState
-) -> Floats:
-    """Events (n, d) with a constant rate: uniform points, no thinning."""
-    _check_bound(rate, rate if bound is None else bound)
-    return _uniform(rate, window, rng)
 
 
 def _uniform(rate: float, window: Window, rng: np.random.RandomState) -> Floats:

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from hplus import Box, Interval, load
 from hplus.cli.commands import hplus
 from hplus.cli.live import BARS, SHADES, Picture, bars, picture
-from hplus.cli.stream import NO_END
+from hplus.cli.stream_run import NO_END
 from hplus.files import feeds, lines
 from hplus.files.feeds import TableError
 from hplus.storage import files

@@ -11,6 +11,7 @@ from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.wording import ratio_words
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
 plt.switch_backend("Agg")
 
 WINDOWS = {"line": Interval(0, 3, unit="s"), "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}

@@ -23,28 +23,32 @@ def events(seed):
 
 
 X = events(1)
-MODEL = Intensity(DAY).fit(X)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return Intensity(DAY).fit(X)
 
 
 def error(model):
     return np.sqrt(np.mean((model.predict(HOURS) - rate(HOURS[:, 0])) ** 2))
 
 
-def test_both_ends_of_a_cycle_have_one_rate_and_one_band():
+def test_both_ends_of_a_cycle_have_one_rate_and_one_band(fitted):
     ends = [[0.0], [24.0]]
-    for found in (MODEL.predict(ends), *MODEL.predict_interval(ends)):
+    for found in (fitted.predict(ends), *fitted.predict_interval(ends)):
         assert found[0] == found[1]
     just_before = np.nextafter(24.0, 0.0)
-    assert_allclose(MODEL.predict([[just_before]]), MODEL.predict([[0.0]]), rtol=1e-9)
+    assert_allclose(fitted.predict([[just_before]]), fitted.predict([[0.0]]), rtol=1e-9)
 
 
 @pytest.mark.parametrize("turn", [3.0, 21.0])
-def test_a_shifted_pattern_has_the_shifted_rate_and_band(turn):
+def test_a_shifted_pattern_has_the_shifted_rate_and_band(turn, fitted):
     shifted = Intensity(DAY).fit((X + turn) % 24.0)
     there = (HOURS + turn) % 24.0
-    assert_allclose(shifted.predict(there), MODEL.predict(HOURS), rtol=1e-3)
+    assert_allclose(shifted.predict(there), fitted.predict(HOURS), rtol=1e-3)
     for here, moved in zip(
-        MODEL.predict_interval(HOURS), shifted.predict_interval(there), strict=True
+        fitted.predict_interval(HOURS), shifted.predict_interval(there), strict=True
     ):
         assert_allclose(moved, here, rtol=0.01)
 
@@ -58,15 +62,15 @@ def test_a_rate_that_goes_round_is_found_better_on_a_cycle_than_on_an_interval()
     assert cycle < 0.9 * line
 
 
-def test_counts_of_parts_of_a_cycle_add_up_and_its_peak_is_near_midnight():
+def test_counts_of_parts_of_a_cycle_add_up_and_its_peak_is_near_midnight(fitted):
     night = [Interval(21, 24), Interval(0, 6)]
-    parts = MODEL.expected_count([*night, Interval(6, 21)])
+    parts = fitted.expected_count([*night, Interval(6, 21)])
     assert parts.sum() == pytest.approx(len(X), rel=1e-9)
-    assert MODEL.expected_count(DAY) == pytest.approx(len(X), rel=1e-9)
-    (place,), top = MODEL.peak()
+    assert fitted.expected_count(DAY) == pytest.approx(len(X), rel=1e-9)
+    (place,), top = fitted.peak()
     assert min(place, 24.0 - place) < 3.0
-    assert top >= MODEL.predict(HOURS).max()
-    sample = MODEL.sample(1, random_state=0)[0]
+    assert top >= fitted.predict(HOURS).max()
+    sample = fitted.sample(1, random_state=0)[0]
     share = np.mean((sample > 21.0) | (sample < 6.0))
     assert share == pytest.approx(parts[:2].sum() / len(X), abs=0.08)
 

@@ -28,6 +28,8 @@ from hplus import (
 from hplus.estimators.intensity import MODELS
 from hplus.simulate import poisson
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
+
 SQUARE = Polygon([(0, 0), (4, 0), (4, 4), (0, 4)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
 WINDOWS = {
     "interval": Interval(-2, 10, unit="s"),

@@ -42,7 +42,7 @@ CLASSIFIERS = [
 
 
 @parametrize_with_checks(REGRESSORS + CLASSIFIERS)
-def test_scikit_learn_conventions(estimator, check):
+def test_scikit_learn_conventions(estimator, check, few_candidates):
     check(estimator)
 
 

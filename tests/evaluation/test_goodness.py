@@ -61,7 +61,7 @@ def events(model, seed):
 
 @every_window
 def test_a_right_rate_has_uniform_p_values(window, monkeypatch):
-    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**15)  # 40 checks in a moment
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)  # 40 checks in a moment
     model = right(window)
     found = [check(model, events(model, seed), random_state=seed).p_values for seed in range(40)]
     for name in found[0]:

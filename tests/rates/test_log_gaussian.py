@@ -15,6 +15,8 @@ from hplus.rates.prior import Field, KernelPrior, LogRates, SumOfFields
 from hplus.rates.search import SMOOTHNESS, finalists, moves, search, two_fields, weighted
 from hplus.rates.selection import LearnFields, LearnPenalty
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
+
 LINE = Interval(0, 1)
 
 

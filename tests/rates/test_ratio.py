@@ -10,6 +10,8 @@ from hplus import Gaussian, Intensity, Interval, Polygon, StreamingIntensity
 from hplus.estimators.intensity import MODELS
 from hplus.simulate import poisson
 
+pytestmark = pytest.mark.usefixtures("few_nodes")
+
 LINE = Interval(0, 10, unit="h")
 WINDOWS = {"line": LINE, "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}
 CASES = [(name, model) for name in WINDOWS for model in MODELS if model == "exp" or name == "line"]

@@ -115,7 +115,7 @@ def test_an_iterate_near_an_edge_goes_back_to_the_middle():
     "loss", [SquaredHinge(), Logistic(), PoissonLog(), Own(Cosh()), Own(Fourth())], ids=repr
 )
 def test_smooth_losses_far_from_a_parabola_are_solved_too(loss, penalty):
-    for seed in range(5):
+    for seed in range(3):
         X = np.random.default_rng(seed).uniform(-2.0, 2.0, (50, 2))
         y = np.where(np.sin(2.0 * X[:, 0]) + X[:, 1] > 1.0, 1.0, -1.0)
         y = np.maximum(y, 0.0) * 5.0 if isinstance(loss, PoissonLog | Own) else y

@@ -15,7 +15,6 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
 from hplus.kernels import Kernel
-from hplus.storage import storable
 from hplus.windows import Box, Window
 
 BASE_WIDTH = 3.0
@@ -25,7 +24,6 @@ MIN_RELATIVE_SPREAD = 1e-9
 """Least standard deviation of a column, as a share of its largest absolute value."""
 
 
-@storable
 class Density(Estimator):
     """The density p(x) >= 0 of independent values: an `Intensity` whose integral is 1.
 

@@ -27,14 +27,12 @@ from hplus.losses import Quantile
 from hplus.positivity import Cone
 from hplus.solvers.sos.psd import GAP
 from hplus.solvers.sos.rowwise import NormalNoise, Pinballs
-from hplus.storage import storable
 
 LEAST_PRECISION = 1e-3
 """1/s² is at least this, in units of the targets' spread: far from the data s is 32 spreads."""
 
 
 @final
-@storable
 class HeteroscedasticRegressor(RegressorMixin, JointRegressor):
     """Regression with a noise level that depends on x, learned together with the mean.
 
@@ -130,7 +128,6 @@ class HeteroscedasticRegressor(RegressorMixin, JointRegressor):
 
 
 @final
-@storable
 class QuantilesRegressor(JointRegressor):
     """Several quantiles of the target that cannot cross, learned jointly.
 

@@ -49,7 +49,6 @@ from hplus.losses import (
 from hplus.solvers.machines.representer import basis_for, promised_gap, ridge, train
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_scale, learned_scale
 
 REGRESSION_LOSSES = (
@@ -58,7 +57,6 @@ REGRESSION_LOSSES = (
 
 
 @final
-@storable
 class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     """Regression in a kernel's function space, with any convex loss.
 
@@ -186,7 +184,6 @@ def _probabilistic(estimator: KernelClassifier) -> bool:
 
 
 @final
-@storable
 class KernelClassifier(ClassifierMixin, Estimator):
     """Classification in a kernel's function space: support vectors, or logistic regression.
 

@@ -34,7 +34,6 @@ from hplus.solvers.sos.learning import (
     regression,
 )
 from hplus.solvers.sos.psd import GAP
-from hplus.storage import storable
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
 
@@ -43,7 +42,6 @@ SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")
 
 
 @final
-@storable
 class SoSRegressor(RegressorMixin, Estimator):
     """Regression with a non-negative function: a sum of squares of kernel functions.
 

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, as_floats, check_finite, shown
+from hplus.evaluation.scores import Rate
 
 RowLoss = Callable[[NDArray[Any], NDArray[Any]], ArrayLike]
 """From targets and predictions to one number per row."""
+
+
+class StreamingRate(Rate, Protocol):
+    """A rate that learns from events as they come."""
+
+    def partial_fit(self, X: Any) -> object:
+        """Learn from events X (n, d)."""
+        ...
+
+
+class StreamingModel(Protocol):
+    """A regressor or classifier that learns from rows as they come."""
+
+    def partial_fit(self, X: Any, y: Any) -> object:
+        """Learn from rows X (n, d) and targets y (n,)."""
+        ...
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """One prediction per row, shape (n,)."""
+        ...
 
 
 class Progress(NamedTuple):
@@ -63,7 +84,7 @@ def regret(losses: ArrayLike, comparator: ArrayLike) -> Floats:
     return np.cumsum(ours - best)
 
 
-def _rate_losses(model: Any, X: Any) -> Floats:
+def _rate_losses(model: StreamingRate, X: Any) -> Floats:
     X = model.window.require("X", X)
     losses = np.zeros(len(X))
     if hasattr(model, "state_"):
@@ -73,7 +94,7 @@ def _rate_losses(model: Any, X: Any) -> Floats:
     return losses
 
 
-def _losses(model: Any, chunk: Any, loss: RowLoss | None) -> Floats:
+def _losses(model: StreamingModel, chunk: Any, loss: RowLoss | None) -> Floats:
     X, y = chunk[0], np.asarray(chunk[1])
     if hasattr(model, "predict_then_learn"):
         predicted = model.predict_then_learn(X, y)

@@ -52,6 +52,17 @@ class GaussianSum(NamedTuple):
     Q: Floats
 
 
+class _Integrand(NamedTuple):
+    """Terms in order of `most`, their largest integrals; `curved` axes have a polynomial."""
+
+    heights: Floats
+    most: Floats
+    shapes: Floats
+    box: Floats
+    curved: Bools
+    polynomials: Floats
+
+
 def gaussian_integrals(
     box: Floats, C: Floats, D: Floats, total: GaussianSum, polynomials: Floats
 ) -> Floats:
@@ -68,38 +79,22 @@ def gaussian_integrals(
     root = np.sqrt(2.0 * sharp)
     shapes = np.stack([0.5 * P * Q / sharp, P / root, Q / root], axis=1)[order]
     curved = np.isin(np.arange(box.shape[1]), polynomials[:, 0])
-    return _gaussian_sums(heights[order], most[order], shapes, box, curved, polynomials, C, D)
+    terms = _Integrand(heights[order], most[order], shapes, box, curved, polynomials)
+    return _gaussian_sums(terms, C, D)
 
 
 @compiled
-def _gaussian_sums(
-    heights: Floats,
-    most: Floats,
-    shapes: Floats,
-    box: Floats,
-    curved: Bools,
-    polynomials: Floats,
-    C: Floats,
-    D: Floats,
-) -> Floats:
+def _gaussian_sums(terms: _Integrand, C: Floats, D: Floats) -> Floats:
     out = np.empty((len(C), len(D)))
     for i in range(len(C)):
         for k in range(len(D)):
-            out[i, k] = _gaussian_sum(heights, most, shapes, box, curved, polynomials, C[i], D[k])
+            out[i, k] = _gaussian_sum(terms, C[i], D[k])
     return out
 
 
 @compiled
-def _gaussian_sum(
-    heights: Floats,
-    most: Floats,
-    shapes: Floats,
-    box: Floats,
-    curved: Bools,
-    polynomials: Floats,
-    c: Floats,
-    d: Floats,
-) -> float:
+def _gaussian_sum(terms: _Integrand, c: Floats, d: Floats) -> float:
+    heights, most, shapes, box, curved, polynomials = terms
     bound, size, total = _largest(polynomials, box, c, d), 0.0, 0.0
     for b in range(len(heights)):
         # most·bound bounds a term and decreases with b: negligible terms are left out

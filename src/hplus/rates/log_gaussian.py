@@ -15,9 +15,9 @@ from hplus.rates.averaging import Averaged, average
 from hplus.rates.grid_rate import GridRate, promised_gap
 from hplus.rates.judging import log_evidence
 from hplus.rates.levels import Level, descend
-from hplus.rates.line import average_on_line
 from hplus.rates.modes import certify, newton
 from hplus.rates.prior import LogRates, Weighted, leading
+from hplus.rates.prior_lattice import average_on_line
 from hplus.rates.selection import (
     LearnFields,
     Wanted,

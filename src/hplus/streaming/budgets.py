@@ -7,11 +7,9 @@ from typing import Any, final
 from hplus._checks import check_choice, check_count, check_flag, check_nonnegative, shown
 from hplus._values import Value, value
 from hplus.features import Nystroem, RandomFourier
-from hplus.storage import storable
 
 
 @final
-@storable
 @value
 class Unlimited(Value):
     """Keep an atom for every event: exact, but memory grows with the stream."""
@@ -28,21 +26,18 @@ class Sized(Value):
 
 
 @final
-@storable
 @value
 class Oldest(Sized):
     """Keep `size` atoms and remove the oldest first."""
 
 
 @final
-@storable
 @value
 class Smallest(Sized):
     """Keep `size` atoms and remove the one with the smallest weight first."""
 
 
 @final
-@storable
 @value
 class Forgetron(Sized):
     """Keep `size` atoms; before the oldest is removed, all weights shrink so that little is lost.
@@ -52,7 +47,6 @@ class Forgetron(Sized):
 
 
 @final
-@storable
 @value
 class KOMP(Value):
     """Kernel orthogonal matching pursuit: after every step, remove atoms that are hardly needed.
@@ -82,7 +76,6 @@ class KOMP(Value):
 
 
 @final
-@storable
 @value
 class DoublyStochastic(Value):
     """Random Fourier features that are regenerated from their seed whenever they are needed.

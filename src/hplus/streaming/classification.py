@@ -14,7 +14,6 @@ from hplus.estimators.base import check_prediction
 from hplus.estimators.targets import Labels, check_classes, check_labels, one_against_rest
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Logistic, Loss, Perceptron, SquaredHinge, as_loss
-from hplus.storage import storable
 from hplus.streaming.steps import RootStep
 from hplus.streaming.supervised import Supervised
 
@@ -28,7 +27,6 @@ def _probabilistic(estimator: StreamingClassifier) -> bool:
 
 
 @final
-@storable
 class StreamingClassifier(ClassifierMixin, Supervised):
     """Kernel classification on a stream; several classes are learned one against the rest.
 

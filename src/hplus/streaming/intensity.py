@@ -13,7 +13,6 @@ from hplus.kernels import Kernel
 from hplus.positivity.exp import GridFunction
 from hplus.rates.by_region import over_regions, rate_unit
 from hplus.space import Function
-from hplus.storage import storable
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator
 from hplus.streaming.budgets import AUTO, AUTO_REFIT, as_budget
 from hplus.streaming.engine.atoms import CURRENT
@@ -38,7 +37,6 @@ LARGEST_DELAY = 32
 
 
 @final
-@storable
 class StreamingIntensity(StreamingEstimator):
     """The rate of a Poisson process, learned event by event in bounded memory.
 

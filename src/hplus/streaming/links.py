@@ -6,18 +6,15 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
 
 
 @final
-@storable
 @value
 class Identity(Value):
     """f = z, of either sign."""
 
 
 @final
-@storable
 @value
 class Log(Value):
     """f = e^z, positive.

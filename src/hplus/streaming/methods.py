@@ -6,7 +6,6 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_count, check_flag, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
 from hplus.streaming.steps import InverseStep, RootStep, Step, as_step
 
 GRADIENTS = ("log", "mirror", "sign")
@@ -16,7 +15,6 @@ LARGEST_LOG_RATE = 30.0
 
 
 @final
-@storable
 @value
 class SPPPOT(Value):
     """Projected pseudo-mirror descent: steps on z = log f in the kernel's space, then a budget.
@@ -52,7 +50,6 @@ class SPPPOT(Value):
 
 
 @final
-@storable
 @value
 class SecondOrder(Value):
     """SPPPOT preconditioned by the inverse of the mean outer product of its pseudo-gradients.
@@ -80,7 +77,6 @@ class SecondOrder(Value):
 
 
 @final
-@storable
 @value
 class PMD(Value):
     """Pseudo-mirror descent on a fixed grid: z = log f at its nodes, linear between them.
@@ -105,7 +101,6 @@ class PMD(Value):
 
 
 @final
-@storable
 @value
 class Refit(Value):
     """Count events on a fine grid, keep atoms, and solve the batch problem on them on demand.

@@ -27,7 +27,7 @@ CANDIDATE_PENALTIES = np.geomspace(1e3, 1e-4, 15)
 LARGEST_ROUNDING = 1e-12
 """The rounding error of a matrix, as a share of its trace."""
 
-MAX_NEWTON_STEPS, LEAST_DECREMENT = 60, 1e-12
+MAX_REFIT_STEPS, LEAST_DECREMENT = 60, 1e-12
 """Newton's method stops after this many steps, or below this decrement."""
 
 
@@ -119,7 +119,7 @@ def _mode(problem: RefitProblem, u: Floats, penalty: float) -> RefitMode:
     """Damped Newton steps from u."""
     ridge = penalty / problem.events
     value, p = _objective(problem, u, ridge)
-    for _ in range(MAX_NEWTON_STEPS):
+    for _ in range(MAX_REFIT_STEPS):
         mean = problem.at_nodes.T @ p
         slope = mean - problem.target + ridge * u
         centered = problem.at_nodes - mean

@@ -12,7 +12,6 @@ from hplus.estimators.base import LARGEST_INPUT, check_prediction
 from hplus.estimators.targets import check_targets
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Logistic, Loss, Perceptron, Poisson, SquaredHinge, as_loss
-from hplus.storage import storable
 from hplus.streaming.engine.rules import POISSON
 from hplus.streaming.links import Identity, as_link
 from hplus.streaming.settings import Part, link_part, loss_part
@@ -23,7 +22,6 @@ REGRESSION_LOSSES = ("squared", "absolute", "quantile", "huber", "epsilon_insens
 
 
 @final
-@storable
 class StreamingRegressor(RegressorMixin, Supervised):
     """Kernel regression on a stream, one step for each example.
 

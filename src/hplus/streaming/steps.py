@@ -6,11 +6,9 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_positive, shown
 from hplus._values import Value, value
-from hplus.storage import storable
 
 
 @final
-@storable
 @value
 class FixedStep(Value):
     """Steps of a constant size: the stream follows changes and never settles."""
@@ -22,7 +20,6 @@ class FixedStep(Value):
 
 
 @final
-@storable
 @value
 class RootStep(Value):
     """A step of size/√n at the n-th event."""
@@ -34,7 +31,6 @@ class RootStep(Value):
 
 
 @final
-@storable
 @value
 class InverseStep(Value):
     """A step of size/n at the n-th event; without a size, 1/(decay·n) for a decay above 0."""

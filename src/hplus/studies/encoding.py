@@ -11,7 +11,6 @@ from hplus._checks import Bools, Floats, as_floats, frozen_array, shown
 from hplus._values import Value, value
 from hplus.estimators.base import check_size
 from hplus.kernels import Finite, Gaussian, Kernel, Periodic
-from hplus.storage import storable
 
 MAX_LEVELS = 200
 """Categories of a column that are distinguished; rarer ones count as unknown."""
@@ -68,7 +67,6 @@ class ColumnPart(Value):
 
 
 @final
-@storable
 @value
 class Column(Value):
     """What a column of the table holds: "number", "date" or "text", and its usual values.

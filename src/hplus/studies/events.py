@@ -14,7 +14,6 @@ from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.windows import Window
@@ -23,7 +22,6 @@ MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
 
 
-@storable
 @final
 @value
 class Reading(Value):

@@ -16,11 +16,8 @@ from hplus.files.outlines import Outline, Rings
 from hplus.files.places import EqualArea
 from hplus.files.rows import Chunk
 from hplus.files.times import MAX_SECONDS, Zone, times
-from hplus.storage import storable
 from hplus.studies.spans import Clock
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
-
-storable(EqualArea)
 
 LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
 
@@ -54,7 +51,6 @@ class Placed(NamedTuple):
     zone: Zone
 
 
-@storable
 @final
 @value
 class Frame(Value):

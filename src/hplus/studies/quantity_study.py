@@ -18,7 +18,6 @@ from hplus.estimators.base import (
     check_prediction,
     check_size,
 )
-from hplus.storage import storable
 from hplus.studies.encoding import (
     MAX_LEVELS,
     Column,
@@ -47,7 +46,6 @@ class Effect(NamedTuple):
 
 
 @final
-@storable
 class QuantityStudy(Estimator):
     """A quantity that cannot be negative, learned from the columns of a table, with its intervals.
 

@@ -9,7 +9,6 @@ from scipy.optimize import nnls
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
-from hplus.storage import storable
 
 TAILS = np.geomspace(1e-4, 0.5, 200)
 """Shares of rows outside on each side, for which quantiles are stored."""
@@ -24,7 +23,6 @@ MIN_SPREAD = 0.05
 
 
 @final
-@storable
 @value
 class Ratios(Value):
     """The quantiles of r = (y/m)^(1/σ(m)), σ² = log(1 + φ₁/m + φ₂), for rows not learned from.

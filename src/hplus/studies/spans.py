@@ -11,7 +11,6 @@ import numpy as np
 
 from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
-from hplus.storage import storable
 from hplus.windows import Cycle, Interval, Window
 
 SECONDS = {
@@ -41,7 +40,6 @@ GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-@storable
 @final
 @value
 class Amount(Value):
@@ -93,7 +91,6 @@ def _singular(word: str) -> str:
     return word if word.endswith(("ss", "us", "is")) else word.removesuffix("s")
 
 
-@storable
 @final
 @value
 class Clock(Value):

@@ -16,7 +16,6 @@ from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import Chunk, Layout, read_rows
 from hplus.files.tables import Table, is_json, layout_of, start_table
 from hplus.files.times import Zone
-from hplus.storage import storable
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE, SEEN
 from hplus.streaming.intensity import StreamingIntensity
@@ -31,7 +30,6 @@ FIRST_GAP = 1e-9
 """Cycles before the first event, at least."""
 
 
-@storable
 @final
 class StreamStudy(Estimator):
     """How often events happen and where, learned from lines of CSV or JSON in bounded memory.

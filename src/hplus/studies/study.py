@@ -16,10 +16,9 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
-from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
-from hplus.storage import storable
 from hplus.studies.events import Reading, SplitEvents, read_events
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock, phases
@@ -31,11 +30,7 @@ MIN_EVENTS = 30
 MAX_HOLDOUT = 0.9
 """The largest share of events that may be held out."""
 
-for _part in (Check, Quadrats, Calibration, Thinned, Rescaling):
-    storable(_part)
 
-
-@storable
 @final
 @value
 class Holdout(Value):
@@ -57,7 +52,6 @@ class Holdout(Value):
     check: Check
 
 
-@storable
 @final
 class EventStudy(Estimator):
     """How often events happen and where, learned from a file.
@@ -243,7 +237,7 @@ def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
         return [tasks[0](), *(other.result() for other in others)]
 
 
-def _log_shapes(rate: Any, X: Floats) -> Floats:
+def _log_shapes(rate: Rate, X: Floats) -> Floats:
     """log(λ(x)|W|/∫λ) at each event, shape (n,)."""
     with np.errstate(divide="ignore"):
         logs = np.log(rate.predict(X))

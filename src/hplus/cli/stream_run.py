@@ -1,0 +1,183 @@
+"""What hplus stream does: lines are learned, snapshots saved, and then shown."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from time import monotonic, perf_counter
+from typing import Any
+
+import click
+
+from hplus import save
+from hplus.cli.doors import Refusal, note, note_dropped
+from hplus.cli.fit import plan_arguments
+from hplus.cli.live import View, summary, view_of
+from hplus.cli.summary import made_with
+from hplus.files.feeds import Feed
+from hplus.files.lines import Lines
+from hplus.files.tables import Table, open_table, start_table
+from hplus.studies.plans import plan
+from hplus.studies.previews import Preview
+from hplus.studies.snapshots import DamagedError, Snapshots, differences
+from hplus.studies.streams import MAX_LINES, StreamStudy
+from hplus.wording import count
+
+NO_END = "2100-01-01"
+"""The end of the observation period of a cycle, by default."""
+
+MIN_LINES = 20
+"""Lines that are read at once, at least, if this many events are wanted."""
+
+
+def run_stream(
+    file: str, output: str | None, state: str | None, as_json: bool, options: dict[str, Any]
+) -> None:
+    """Learn from a file or pipe until it ends or a signal arrives; end with code 130 for one."""
+    began = perf_counter()
+    with ExitStack() as stack:
+        snapshots = stack.enter_context(Snapshots(state)) if state else None
+        feed = Feed(file, options["follow"])
+        stack.callback(feed.close)
+        study = _study(feed, snapshots, options)
+        if snapshots is None:
+            note("No snapshots are saved: give --state FOLDER to be able to resume.")
+        view = stack.enter_context(view_of(as_json, safe=state is not None))
+        run = StreamRun(study, feed, snapshots, view, options["every"], options["seconds"])
+        with stop_signals() as stopped:
+            run.go(stopped)
+            interrupted = stopped()
+    study.made_with_ = made_with(began, 0)
+    _end(study, run, output)
+    if interrupted:
+        raise click.exceptions.Exit(130)
+
+
+def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> StreamStudy:
+    """The study to continue, or a new one."""
+    try:
+        kept = None if snapshots is None else snapshots.newest()
+    except DamagedError as error:
+        raise Refusal(f"{error} Give another --state to start again.", 4) from error
+    words = plan_arguments(options)
+    if words["cycle"] and words["end"] is None:
+        words["end"] = NO_END
+    frame = plan(_table(feed, kept if options["live"] else None), **words)
+    asked = StreamStudy(
+        frame, options["method"], options["budget"], options["forget"], options["exposure"]
+    ).begin()
+    if frame.clock is not None and not frame.clock.cycle and options["method"] != "refit":
+        note("For events in order of time, --method refit is the most accurate.")
+    if kept is None or snapshots is None:
+        return asked
+    if differ := differences(kept, asked):
+        raise Refusal(
+            f"{snapshots.folder} holds a stream with {'; '.join(differ)}: give the same options, "
+            "or another --state.",
+            2,
+        )
+    kept.exposure = asked.exposure
+    if not options["live"]:
+        feed.skip(kept.offset_, kept.header_)
+    note(f"Resuming after {count(kept.events_)} events, at byte {kept.offset_}.")
+    return kept
+
+
+def _table(feed: Feed, kept: StreamStudy | None) -> Table:
+    """The input before it is read: its columns and first lines or, of a file, all of it."""
+    if not feed.is_pipe:
+        return open_table(feed.path)
+    if kept is None:
+        return start_table(feed.path, feed.peek())
+    return kept.table()
+
+
+class StreamRun:
+    """A running stream: lines are learned, snapshots saved, and then shown."""
+
+    def __init__(
+        self,
+        study: StreamStudy,
+        feed: Feed,
+        snapshots: Snapshots | None,
+        view: View,
+        every: int,
+        seconds: float,
+    ) -> None:
+        self.study, self.feed, self.snapshots, self.view = study, feed, snapshots, view
+        self.every, self.seconds = every, seconds
+        self.lines, self.preview = Lines(), Preview(study.model_)
+        self.preview.update()
+        self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+
+    def go(self, stopped: Callable[[], bool]) -> None:
+        """Read all lines, until the end or until told to stop."""
+        while not stopped():
+            data = self.feed.read()
+            self.lines.add(data or b"")
+            while not stopped() and (block := self.lines.next(self._most())) is not None:
+                self.study.learn(block, self.preview.score_events)
+                self.view.tick(self.study)
+                self._snapshot_if_due()
+            if data == b"":
+                break
+            self.view.tick(self.study)
+            self._snapshot_if_due()
+        self._snapshot()
+
+    def _most(self) -> int:
+        """Lines to read at once: up to the next snapshot, but not line by line if some are bad."""
+        if not self.study.kind_:
+            return 1  # the header
+        due = self._events + self.every - self.study.events_
+        return min(max(due, MIN_LINES), self.every, MAX_LINES)
+
+    def _snapshot_if_due(self) -> None:
+        if self._offset == self.study.offset_:
+            self._at = monotonic()  # nothing has been waiting
+        elif self.study.events_ - self._events >= self.every or (
+            monotonic() - self._at >= self.seconds
+        ):
+            self._snapshot()
+
+    def _snapshot(self) -> None:
+        """Save what was learned, and only then show it."""
+        study = self.study
+        if study.offset_ == self._offset:
+            return
+        if self.snapshots is not None:
+            self.snapshots.save(study)
+        loss = self.preview.loss()
+        self.preview.update()
+        self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+        self.view.show(study, self.preview, loss)
+
+
+@contextmanager
+def stop_signals() -> Iterator[Callable[[], bool]]:
+    """SIGINT and SIGTERM as a request to stop, which can be polled; a second one does not wait."""
+    asked: list[int] = []
+
+    def ask(number: int, _: Any) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(study: StreamStudy, run: StreamRun, output: str | None) -> None:
+    note_dropped(study.dropped_, study.lines_, "lines")
+    if run.lines.waiting:
+        note(
+            f"The last {count(run.lines.waiting)} bytes are an incomplete line, which was not read."
+        )
+    if output is not None:
+        save(study, output, summary=summary(study))
+        note(f"Saved {output}.")
