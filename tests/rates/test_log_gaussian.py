@@ -6,7 +6,7 @@ from scipy.stats import poisson
 
 from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
-from hplus.rates.fitted import mixed_poisson_quantile
+from hplus.rates.bands import mixed_poisson_quantile
 from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
 from hplus.rates.levels import Level
 from hplus.rates.log_gaussian import _prolonged, learn_rate

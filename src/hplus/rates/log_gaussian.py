@@ -11,13 +11,13 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._progress import step
 from hplus.positivity.exp import GridFunction
-from hplus.rates.averaging import Averaged, average
+from hplus.rates.dense import average_on_line
 from hplus.rates.grid_rate import GridRate, promised_gap
 from hplus.rates.judging import log_evidence
 from hplus.rates.levels import Level, descend
 from hplus.rates.modes import certify, newton
+from hplus.rates.posterior import Averaged, average
 from hplus.rates.prior import LogRates, Weighted, leading
-from hplus.rates.prior_lattice import average_on_line
 from hplus.rates.selection import (
     LearnFields,
     Wanted,
@@ -40,10 +40,10 @@ EVIDENCE_TOLERANCE = 1e-3
 
 def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
     """The rate of binned events under priors that are given or learned, with its uncertainty."""
-    levels, averaged = _averaged(finest, wanted, seed)
-    coarse, (parts, known) = levels[-1], averaged
-    rate, evidence = _mean_rate(parts, coarse), _leading_evidence(coarse, parts)
-    level, parts, values, change = _refined(levels, parts, rate)
+    levels, known = _averaged(finest, wanted, seed)
+    coarse = levels[-1]
+    rate, evidence = _mean_rate(known.parts, coarse), _leading_evidence(coarse, known.parts)
+    level, parts, values, change = _refined(levels, known.parts, rate)
     step("certifying the answer", 0, 1)
     result = _certified(level, leading(parts))
     step("certifying the answer", 1, 1)

@@ -15,10 +15,9 @@ from hplus._checks import Bools, Floats, Seed, check_positive, check_random_stat
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
-from hplus.rates.factor_posterior import FactorPosterior, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
 from hplus.rates.square_rate import curvature, quadratic_form
-from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.squares_rate import FactorPosterior, SquaresRate, laplace
 from hplus.rates.window_features import Setting, WeightedEvents, setting
 from hplus.solvers.sos.learning import likelihood, with_few_columns
 from hplus.solvers.sos.psd import Problem, certify, solve

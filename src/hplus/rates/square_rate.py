@@ -19,9 +19,8 @@ from hplus._checks import Floats, check_positive
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity.sos import SumOfSquares
-from hplus.rates.factor_posterior import FactorPosterior, laplace
 from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
-from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.squares_rate import FactorPosterior, SquaresRate, laplace
 from hplus.rates.window_features import PENALTY_ROUNDING, Setting, WeightedEvents, setting
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.psd import GAP
