@@ -18,13 +18,7 @@ from hplus.rates.levels import Level, descend
 from hplus.rates.modes import certify, newton
 from hplus.rates.posterior import Averaged, average
 from hplus.rates.prior import LogRates, Weighted, leading
-from hplus.rates.selection import (
-    LearnFields,
-    Wanted,
-    effort_for,
-    select_priors,
-    working_levels,
-)
+from hplus.rates.selection import LearnPrior, Wanted, effort_for, select_priors, working_levels
 from hplus.solvers.result import SolverResult
 
 SETTLED_CHANGE = 0.01
@@ -64,7 +58,7 @@ def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
 def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Averaged]:
     """The levels to refine on, and log rates averaged over priors on the last one."""
     levels = descend(finest)
-    if finest.grid.dimension == 1 and wanted in (LearnFields("auto"), LearnFields("evidence")):
+    if finest.grid.dimension == 1 and wanted in (LearnPrior("auto"), LearnPrior("evidence")):
         averaged = average_on_line(levels[-1], seed)
         if averaged is not None:
             return levels, averaged

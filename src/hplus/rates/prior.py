@@ -116,7 +116,7 @@ Weighted = tuple[float, LogRates]
 
 
 def leading(weighted: Iterable[tuple[float, T]]) -> T:
-    """The part of the largest weight."""
+    """The part of the largest weight or score."""
     return max(weighted, key=lambda part: part[0])[1]
 
 

@@ -31,21 +31,14 @@ DENSE_LEVELS = 3
 
 
 @dataclass(frozen=True)
-class LearnFields:
-    """Learn a sum of Matérn fields."""
+class LearnPrior:
+    """Learn a sum of Matérn fields or, for a given kernel, the penalty that it is divided by."""
 
     criterion: Criterion
+    kernel: Kernel | None = None
 
 
-@dataclass(frozen=True)
-class LearnPenalty:
-    """Learn what a user's kernel is divided by."""
-
-    kernel: Kernel
-    criterion: Criterion
-
-
-Wanted = Mixture | LearnPenalty | LearnFields
+Wanted = Mixture | LearnPrior
 """Priors that are given with their weights, or what is to be learned of them."""
 
 
@@ -73,7 +66,7 @@ def effort_for(finest: Level) -> Effort:
 
 def learn_mixture(finest: Level, criterion: Criterion) -> Mixture:
     """Priors that suit binned events, with their weights, and not the rate under them."""
-    effort, wanted = effort_for(finest), LearnFields(criterion)
+    effort, wanted = effort_for(finest), LearnPrior(criterion)
     levels = working_levels(descend(finest), wanted, effort)
     return tuple((w, found.prior) for w, found in select_priors(levels, wanted, effort))
 
@@ -88,13 +81,9 @@ def working_levels(levels: list[Level], wanted: Wanted, effort: Effort) -> list[
 
 def _kernels(wanted: Wanted) -> list[Kernel]:
     """The kernels of a user, which may need matrices."""
-    match wanted:
-        case LearnFields():
-            return []
-        case LearnPenalty(kernel, _):
-            return [kernel]
-        case mixture:
-            return [prior.kernel for _, prior in mixture if isinstance(prior, KernelPrior)]
+    if isinstance(wanted, LearnPrior):
+        return [] if wanted.kernel is None else [wanted.kernel]
+    return [prior.kernel for _, prior in wanted if isinstance(prior, KernelPrior)]
 
 
 def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Weighted]:
@@ -102,16 +91,14 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
     level = levels[-1]
     start = level.start().astype(np.float32)
     match wanted:
-        case LearnFields(criterion):
+        case LearnPrior(criterion, None):
             tried = _searched(level, start, criterion, effort)
             if effort.again and len(levels) > 1:
                 tried = _judged_again(levels[-2], tried, criterion)
-        case LearnPenalty(kernel, criterion):
-            judge, penalties = (
-                judge_of(level, criterion),
-                each("learning penalties", KERNEL_PENALTIES),
-            )
-            tried = [judge(KernelPrior(kernel, float(penalty)), start) for penalty in penalties]
+        case LearnPrior(criterion, Kernel() as kernel):
+            judge = judge_of(level, criterion)
+            penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
+            tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
         case mixture:
             return [(weight, LogRates(prior, start)) for weight, prior in mixture]
     return weighted(tried, effort.kept)
