@@ -20,7 +20,6 @@ from hplus.solvers.sos import psd
 from hplus.solvers.sos.blocks import Plain, Relaxation, Squares, curves
 from hplus.solvers.sos.learning import feature_map, learn, likelihood, regression
 from hplus.solvers.sos.psd import GAP, DualSolution, Problem, certify, solve
-from hplus.solvers.sos.reference import full_cone_reference
 from hplus.solvers.sos.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
 from hplus.solvers.sos.sweeps import values_of
 
@@ -165,7 +164,11 @@ def random_problem(seed, loss):
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 @pytest.mark.parametrize("seed", range(30))
-def test_thirty_random_problems_agree_with_interior_points_and_splitting(seed, solver):
+def test_thirty_random_problems_agree_with_interior_points_and_splitting(
+    seed, solver, full_cone_reference
+):
+    seed, solver, full_cone_reference
+):
     loss = LOSSES[seed % len(LOSSES)]
     Phi, y, shares, cone = random_problem(seed, loss)
     problem = regression(loss, y, shares, Phi, cone)

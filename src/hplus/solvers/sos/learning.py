@@ -23,8 +23,8 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.sos.blocks import Squares
 from hplus.solvers.sos.nonnegative import certify as certify_nonnegative
 from hplus.solvers.sos.nonnegative import solve_nonnegative
+from hplus.solvers.sos.paper_cone import paper_cone
 from hplus.solvers.sos.psd import GAP, Problem, certify, solve
-from hplus.solvers.sos.reference import paper_cone
 from hplus.solvers.sos.rowwise import OneOutput, Surprise
 from hplus.space import Function
 
