@@ -167,8 +167,6 @@ def random_problem(seed, loss):
 def test_thirty_random_problems_agree_with_interior_points_and_splitting(
     seed, solver, full_cone_reference
 ):
-    seed, solver, full_cone_reference
-):
     loss = LOSSES[seed % len(LOSSES)]
     Phi, y, shares, cone = random_problem(seed, loss)
     problem = regression(loss, y, shares, Phi, cone)
