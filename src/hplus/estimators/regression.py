@@ -8,12 +8,13 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hplus._checks import Floats, check_choice, shown
+from hplus._checks import Floats
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
     check_fitted,
+    check_loss,
     check_points,
     check_prediction,
     function_values,
@@ -22,7 +23,7 @@ from hplus.estimators.base import (
 from hplus.estimators.targets import training_data
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
-from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared, as_loss
+from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared
 from hplus.positivity import Cone, Diagonal, Full, Paper, SumOfSquares, as_cone
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
@@ -37,8 +38,14 @@ from hplus.solvers.sos.psd import GAP
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
 
-SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")
-"""The losses that SoSRegressor accepts by name."""
+SQUARES_LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "poisson": Poisson,
+    "quantile": Quantile,
+    "huber": Huber,
+    "absolute": Absolute,
+}
+"""The losses of SoSRegressor."""
 
 
 @final
@@ -141,15 +148,7 @@ class SoSRegressor(RegressorMixin, Estimator):
         return f, learned.result
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, str):
-            check_choice("loss", self.loss, SQUARES_LOSSES)
-        loss = as_loss(self.loss)
-        if not isinstance(loss, Squared | Poisson | Quantile | Huber | Absolute):
-            raise ValueError(
-                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))}, or a value of these, "
-                f"got {shown(self.loss)}: use KernelRegressor for others."
-            )
-        return loss
+        return check_loss(self.loss, SQUARES_LOSSES, "use KernelRegressor for others")
 
     def _cone(self) -> Cone | None:
         """The cone, or None if its penalties are to be learned."""

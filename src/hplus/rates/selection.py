@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Reals
 from hplus._progress import each
 from hplus.kernels import Kernel
 from hplus.rates.judging import Criterion, Scored, judge_of
@@ -90,25 +89,19 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
     """Priors with weights and log rates to start from: those given, or the best that were tried."""
     level = levels[-1]
     start = level.start().astype(np.float32)
-    match wanted:
-        case LearnPrior(criterion, None):
-            tried = _searched(level, start, criterion, effort)
-            if effort.again and len(levels) > 1:
-                tried = _judged_again(levels[-2], tried, criterion)
-        case LearnPrior(criterion, Kernel() as kernel):
-            judge = judge_of(level, criterion)
-            penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
-            tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
-        case mixture:
-            return [(weight, LogRates(prior, start)) for weight, prior in mixture]
+    if not isinstance(wanted, LearnPrior):
+        return [(weight, LogRates(prior, start)) for weight, prior in wanted]
+    judge, kernel = judge_of(level, wanted.criterion), wanted.kernel
+    if kernel is not None:
+        penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
+        tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
+    else:
+        sides = level.window.longest_sides()
+        smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
+        tried = search(judge, sides, start, smallest, effort.trials)
+        if effort.again and len(levels) > 1:
+            tried = _judged_again(levels[-2], tried, wanted.criterion)
     return weighted(tried, effort.kept)
-
-
-def _searched(level: Level, start: Reals, criterion: Criterion, effort: Effort) -> list[Scored]:
-    """The priors that a search tried, with their scores."""
-    sides = level.window.longest_sides()
-    smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
-    return search(judge_of(level, criterion), sides, start, smallest, effort.trials)
 
 
 def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:

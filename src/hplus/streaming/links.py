@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import check_choice, check_positive, shown
-from hplus._values import Value, value
+from hplus._checks import check_choice, check_positive
+from hplus._values import Value, as_value, value
 
 
 @final
@@ -47,8 +47,4 @@ LINKS: dict[str, type[Link]] = {"identity": Identity, "log": Log}
 
 def as_link(link: Any) -> Link:
     """A link from its name or a link."""
-    if isinstance(link, Link):
-        return link
-    if isinstance(link, str):
-        return LINKS[check_choice("link", link, LINKS)]()
-    raise TypeError(f'link must be "identity", "log" or a link such as Log(), got {shown(link)}.')
+    return as_value("link", link, LINKS, "Log()")
