@@ -346,7 +346,7 @@ LOSSES = [
     ("slopes of text", "loss.slope", regress(loss=Broken("steep")), TypeError, "only real numbers"),
     ("slopes of NaN", "loss.slope", regress(loss=Broken(Y + np.nan)), ValueError, "not be NaN"),
     ("regression loss for labels", "loss", classify(loss="huber"), ValueError,
-     'one of "hinge", "squared_hinge", "logistic", got \'huber\': use KernelRegressor'),
+     "one of 'hinge', 'squared_hinge', 'logistic', got 'huber': use KernelRegressor"),
     ("unknown loss for labels", "loss", classify(loss="logistc"), ValueError, "got 'logistc': use"),
 ]  # fmt: skip
 

@@ -8,7 +8,7 @@ so a grid search reaches into an expression.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -18,14 +18,22 @@ from hplus._checks import check_choice, shown
 T = TypeVar("T")
 
 
-def split_params(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Parameters by name, and those with names like `left__scale` by the part they belong to."""
+def split_params(
+    owner: str, known: Iterable[str], params: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Parameters by name, and those with names like `left__scale` by the part they belong to.
+
+    An error if the owner, a class, has no such parameter.
+    """
     outer = {key: new for key, new in params.items() if "__" not in key}
     inner: dict[str, dict[str, Any]] = {}
     for key, new in params.items():
         name, nested, rest = key.partition("__")
         if nested:
             inner.setdefault(name, {})[rest] = new
+    for name in (*outer, *inner):
+        if name not in known:
+            raise ValueError(f"{owner} has no parameter {name!r}: use one of {list(known)}.")
     return outer, inner
 
 
@@ -51,12 +59,7 @@ class Value:
     def replace(self, **params: Any) -> Self:
         """A copy with some parameters changed; `left__scale=2.0` changes the part `left`."""
         known = self.get_params(deep=False)
-        outer, inner = split_params(params)
-        for name in (*outer, *inner):
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}, only {list(known)}."
-                )
+        outer, inner = split_params(type(self).__name__, known, params)
         for name, changes in inner.items():
             part = outer.get(name, known[name])
             if not isinstance(part, Value):
@@ -96,9 +99,9 @@ class Value:
 
 def as_value(name: str, given: Any, family: Mapping[str, type[T]], examples: str) -> T:
     """A value of a family, as it is or by its name; an error with examples for anything else."""
-    kinds: tuple[type, ...] = tuple(family.values())
-    if isinstance(given, kinds):
-        return given
+    for kind in family.values():
+        if isinstance(given, kind):
+            return given
     if isinstance(given, str):
         return family[check_choice(name, given, family)]()
     raise TypeError(

@@ -148,18 +148,9 @@ class SquaresRate:
         log_evidence: float = np.nan,
     ) -> SquaresRate:
         """Squares scaled to as many events as were seen."""
-        total = _integral(squares, events.window, events.window)
-        factor = events.total / events.exposure / total
-        return cls(
-            events.window,
-            squares,
-            posterior,
-            factor,
-            result,
-            log_evidence,
-            squares.kernel,
-            penalty,
-        )
+        window, kernel = events.window, squares.kernel
+        factor = events.total / events.exposure / _integral(squares, window, window)
+        return cls(window, squares, posterior, factor, result, log_evidence, kernel, penalty)
 
     @property
     def promised_gap(self) -> float:
