@@ -418,7 +418,7 @@ REGRESSION = [
     ("huge y", "y", regress(y=1e200 * Y), ValueError, r"at most 1e\+100 in size"),
     ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log"),
     ("zero exposure", "exposure", regress(exposure=spoiled(Y, 0, 0), **RATES), ValueError,
-     "at least 1e-100 in every row, got 0 in row 0: drop such rows"),
+     "above 0 in every row, got 0 in row 0: drop such rows"),
     ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in"),
     ("NaN exposure", "exposure", regress(exposure=spoiled(Y, np.nan, 5), **RATES), ValueError,
      "row 5"),
