@@ -27,13 +27,7 @@ from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared
 from hplus.positivity import Cone, Diagonal, Full, Paper, SumOfSquares, as_cone
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.solvers.sos.learning import (
-    feature_map,
-    learn,
-    learn_diagonal,
-    learn_paper,
-    regression,
-)
+from hplus.solvers.sos.learning import feature_map, learn, learn_diagonal, learn_paper, regression
 from hplus.solvers.sos.psd import GAP
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
@@ -142,10 +136,9 @@ class SoSRegressor(RegressorMixin, Estimator):
         assert isinstance(self.cone_, Full)
         features = feature_map(self.kernel_, X, landmarks)
         problem = regression(loss, y, shares, features(X), self.cone_)
-        learned = learn(problem, features, X)
-        (f,) = learned.functions
+        (f,), result = learn(problem, features, X)
         assert isinstance(f, SumOfSquares)
-        return f, learned.result
+        return f, result
 
     def _loss(self) -> Loss:
         return check_loss(self.loss, SQUARES_LOSSES, "use KernelRegressor for others")

@@ -11,14 +11,7 @@ from hplus._checks import Floats, Reals, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.rates.torus import (
-    Circulant,
-    Covariance,
-    Matrix,
-    Torus,
-    kernel_spectrum,
-    matern_spectrum,
-)
+from hplus.rates.torus import Circulant, Covariance, Matrix, Torus, kernel_spectrum, matern_spectrum
 
 T = TypeVar("T")
 

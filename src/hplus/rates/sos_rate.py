@@ -21,7 +21,8 @@ from hplus.rates.square_rate import curvature, quadratic_form
 from hplus.rates.squares_rate import FactorPosterior, SquaresRate, laplace
 from hplus.rates.window_features import Setting, WeightedEvents, setting
 from hplus.solvers.sos.learning import likelihood, with_few_columns
-from hplus.solvers.sos.psd import Problem, certify, solve
+from hplus.solvers.sos.problem import Problem
+from hplus.solvers.sos.psd import certify, solve
 from hplus.solvers.sos.sweeps import values_of
 
 SOS_FOLDS, USUAL_TRACE = 3, 1e-2

@@ -33,16 +33,21 @@ class Log(Value):
 
     def __post_init__(self) -> None:
         check_choice("gradient", self.gradient, ("log", "mirror"))
-        cap = check_positive("cap", self.cap)
-        if cap > 700.0:
-            raise ValueError(f"cap must be at most 700, where e^cap overflows, got {cap:.6g}.")
-        self._set(cap=cap)
+        self._set(cap=check_cap(self.cap, 700.0))
 
 
 Link = Identity | Log
 
 LINKS: dict[str, type[Link]] = {"identity": Identity, "log": Log}
 """Every link by name."""
+
+
+def check_cap(cap: Any, most: float) -> float:
+    """The largest |z|; an error if it is too large for e^z and its products."""
+    cap = check_positive("cap", cap)
+    if cap > most:
+        raise ValueError(f"cap must be at most {most:g}, got {cap:.6g}: e^cap would overflow.")
+    return cap
 
 
 def as_link(link: Any) -> Link:

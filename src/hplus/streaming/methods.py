@@ -6,10 +6,12 @@ from typing import Any, final
 
 from hplus._checks import check_choice, check_count, check_flag, check_positive
 from hplus._values import Value, as_value, value
+from hplus.streaming.links import check_cap
 from hplus.streaming.steps import InverseStep, RootStep, Step, as_step
 
 GRADIENTS = ("log", "mirror", "sign")
 MIRRORS = ("kl", "itakura_saito")
+LARGEST_CAP = 300.0
 LARGEST_LOG_RATE = 30.0
 """The largest |log f| of a stream's function f, in units of the constant rate."""
 
@@ -46,7 +48,7 @@ class SPPPOT(Value):
         check_choice("gradient", self.gradient, GRADIENTS)
         check_choice("mirror", self.mirror, MIRRORS)
         average = check_flag("average", self.average)
-        self._set(step=_step(self.step), average=average, cap=_cap(self.cap))
+        self._set(step=_step(self.step), average=average, cap=check_cap(self.cap, LARGEST_CAP))
 
 
 @final
@@ -70,7 +72,7 @@ class SecondOrder(Value):
 
     def __post_init__(self) -> None:
         average = check_flag("average", self.average)
-        self._set(step=_step(self.step), average=average, cap=_cap(self.cap))
+        self._set(step=_step(self.step), average=average, cap=check_cap(self.cap, LARGEST_CAP))
         self._set(damping=check_positive("damping", self.damping))
 
 
@@ -95,7 +97,7 @@ class PMD(Value):
         many = isinstance(self.grid, tuple | list)
         nodes = [check_count("grid", n, least=2) for n in (self.grid if many else [self.grid])]
         grid = tuple(nodes) if many else nodes[0]
-        self._set(grid=grid, step=_step(self.step), cap=_cap(self.cap))
+        self._set(grid=grid, step=_step(self.step), cap=check_cap(self.cap, LARGEST_CAP))
 
 
 @final
@@ -147,10 +149,3 @@ def _step(step: Any) -> Step:
             "step must have a size here, as there is no decay, got InverseStep(): give its size."
         )
     return step
-
-
-def _cap(cap: Any) -> float:
-    cap = check_positive("cap", cap)
-    if cap > 300.0:
-        raise ValueError(f"cap must be at most 300, got {cap:.6g}: e^cap would overflow.")
-    return cap

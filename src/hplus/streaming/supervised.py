@@ -13,14 +13,7 @@ from hplus.kernels import Gaussian, Kernel, Scaled
 from hplus.losses import Hinge, Loss, Perceptron
 from hplus.space import Function
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator
-from hplus.streaming.budgets import (
-    Budget,
-    DoublyStochastic,
-    Forgetron,
-    Oldest,
-    Smallest,
-    as_budget,
-)
+from hplus.streaming.budgets import Budget, DoublyStochastic, Forgetron, Oldest, Smallest, as_budget
 from hplus.streaming.engine.layout import FOURIER, Rule
 from hplus.streaming.engine.learner import Learner, StreamStatus
 from hplus.streaming.engine.nodes import nowhere

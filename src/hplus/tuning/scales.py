@@ -20,7 +20,8 @@ from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.machines.representer import AllPoints, train
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.sos.learning import level_of, regression
-from hplus.solvers.sos.psd import Problem, solve
+from hplus.solvers.sos.problem import Problem
+from hplus.solvers.sos.psd import solve
 from hplus.solvers.sos.rowwise import OneOutput, RowLoss
 
 MOST_ROWS = 1000

@@ -19,8 +19,6 @@ from hplus.solvers.sos.blocks import Relaxation
 from hplus.solvers.sos.directions import direction
 from hplus.solvers.sos.problem import DualSolution, Iterate, Problem, evaluate, relaxed
 
-__all__ = ["AIM", "GAP", "DualSolution", "Problem", "certify", "solve"]
-
 GAP, AIM = 1e-6, 1e-7
 """The relative gap that is promised, and the one that the solver aims at."""
 
