@@ -266,7 +266,7 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
 def test_the_preconditioner_is_symmetric_and_positive(rng):
     prior, W = prior_on(GRID, deviation=3.0), np.exp(rng.uniform(-2.0, 4.0, (1, 12)))
     system = System(prior, W)
-    ease = system._eased(prior.centered(), 1e4)
+    ease = system._preconditioner(prior.centered(), 1e4)
     x, y = (system.project(rng.normal(size=(1, 12))) for _ in range(2))
     np.testing.assert_allclose(np.sum(x * ease(y)), np.sum(y * ease(x)))
     assert np.sum(x * ease(x)) > 0.0

@@ -63,7 +63,7 @@ class RateEstimator(Estimator):
         return float(np.average(logs, weights=weights))
 
     def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
-        """Σ log(E λ(x_i)) - E∫λ of events seen during an exposure E."""
+        """Σ log(E λ(x_i)) - E∫λ of events observed during an exposure E."""
         X, E = self._points(X), check_positive("exposure", exposure)
         with np.errstate(divide="ignore"):
             logs = np.log(E * self.rate_.function(X))

@@ -53,7 +53,8 @@ def average_on_line(level: Level, seed: int) -> Averaged | None:
     """The average over the whole lattice; None if the events need smaller scales.
 
     Log rates are averaged with the evidence as weights. The weights of bands are
-    evidence^BAND_TEMPER times deviation²/scale: rough priors leave room for what was not seen.
+    evidence^BAND_TEMPER times deviation²/scale: rough priors leave room for variation that the
+    events do not show.
     """
     if _crowded(level):
         return None
@@ -160,8 +161,8 @@ def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
     for _ in range(MAX_DENSE_STEPS):
         W = nu * np.exp(z)
         R = np.sqrt(W)
-        seen = R > 1e-150
-        pull = np.where(seen, (s - W) / np.where(seen, R, 1.0), 0.0)
+        exposed = R > 1e-150
+        pull = np.where(exposed, (s - W) / np.where(exposed, R, 1.0), 0.0)
         L, x = _solved(K, R, np.stack([R * z + pull, R], axis=1))
         p, ones = R * x[:, 0], R * x[:, 1]
         b = p.sum() / ones.sum()

@@ -113,7 +113,7 @@ def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic
     lost = float(events[apart > ONE_CELL].sum())
     if lost > MAX_UNEXPOSED * statistic.total:
         raise ValueError(
-            f"exposure must be above 0 where events were seen, got 0 around {lost:.6g} of "
+            f"exposure must be above 0 where events occurred, got 0 around {lost:.6g} of "
             f"{statistic.total:.6g} events: correct the exposure or drop them."
         )
     if not np.any(events[unexposed]):
@@ -199,8 +199,8 @@ def coefficient_covariance(
 ) -> Floats:
     """The covariance of β where counts W (*grid) vary with a field: A⁻¹(A + CᵀWKWC)A⁻¹, (p, p).
 
-    A = CᵀWC, C with a column of ones [math, Eq. 4.10]. K is scaled
-    down to the `variance` that the field was found to have, if that is less.
+    A = CᵀWC, C with a column of ones [math, Eq. 4.10]. K is scaled down to the `variance` that the
+    field was found to have, if that is less.
     """
     X = np.concatenate([np.ones((1, *W.shape)), C.reshape(len(C), *W.shape)])
     flat = X.reshape(len(X), -1)

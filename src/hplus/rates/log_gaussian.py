@@ -124,7 +124,7 @@ def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
 
 
 def _mean_rate(parts: list[Weighted], level: Level) -> Floats:
-    """Σ weights · e^z, with as many events as were seen."""
+    """Σ weights · e^z, scaled to the number of events."""
     logs = [np.log(weight) + found.z[0].astype(float) for weight, found in parts]
     log_rate = np.logaddexp.reduce(logs)
     rate = np.exp(log_rate - log_rate.max())

@@ -90,7 +90,7 @@ def _frobenius(s: Setting, penalty: float) -> float:
 def _posterior(s: Setting, R: Floats, penalty: float) -> FactorPosterior:
     """D = ET + λI + μA - Σ w φφᵀ/f, positive semidefinite at the optimum by dual feasibility.
 
-    It is singular along R and, where λ is small, next to singular in many other directions. There
+    It is singular along R and, where λ is small, nearly singular in many other directions. There
     the columns of R are given a prior of the right size: r of them have the usual γ times r.
     """
     B = quadratic_form(s, penalty) + _frobenius(s, penalty) * (R @ R.T)
@@ -101,7 +101,8 @@ def _posterior(s: Setting, R: Floats, penalty: float) -> FactorPosterior:
 def by_thinning(s: Setting, slopes: list[Floats | None]) -> Penalties:
     """Penalties by the likelihood of held-out parts.
 
-    The likelihood Σ w log f - E∫f sees the count that a penalty costs; that of f/∫f would not.
+    The likelihood Σ w log f - E∫f accounts for the count that a penalty costs; that of f/∫f would
+    not.
     `slopes` are where the solver starts for each part, and are replaced by where it ends.
     """
     folds = min(SOS_FOLDS, len(s.events.w))

@@ -24,7 +24,7 @@ from hplus.solvers.result import SolverResult
 from hplus.windows import Box, Window
 
 MAX_BAND_EVENTS = 1500
-"""Events from which error bands are computed at most; of more, so many stand for all."""
+"""The most events from which error bands are computed; of more, a sample stands for all."""
 
 BAND_ROWS = 2000
 """Points whose deviations are computed at once."""
@@ -82,8 +82,8 @@ class FactorPosterior:
             return np.inf
         # ∇_R log ∫_A f = 2 T_A R/∫_A f
         Q = self.spread.T @ TC * (2.0 / count)
-        seen = np.einsum("ij,ij->i", self.psi @ Q, self.v)
-        return float(self._sd(np.array([np.sum(Q**2)]), seen[None])[0])
+        cross = np.einsum("ij,ij->i", self.psi @ Q, self.v)
+        return float(self._sd(np.array([np.sum(Q**2)]), cross[None])[0])
 
     def _root_sd(self, X: Floats) -> Floats:
         f = self.function
@@ -92,8 +92,8 @@ class FactorPosterior:
         U /= np.maximum(np.linalg.norm(U, axis=1, keepdims=True), 1e-300)
         return self._sd(np.einsum("ij,ij->i", psi, psi), (psi @ self.psi.T) * (U @ self.v.T))
 
-    def _sd(self, prior: Floats, seen: Floats) -> Floats:
-        known = solve_triangular(self.root, seen.T, lower=True) if len(self.root) else seen.T
+    def _sd(self, prior: Floats, cross: Floats) -> Floats:
+        known = solve_triangular(self.root, cross.T, lower=True) if len(self.root) else cross.T
         return np.sqrt(np.maximum(prior - np.einsum("ij,ij->j", known, known), 0.0))
 
 
@@ -102,7 +102,7 @@ def laplace(s: Setting, R: Floats, D: Floats, least: float, observed: Floats) ->
 
     Eigenvalues of D (m, m) are raised to `least` > 0, so that changes R → RQ with an orthogonal Q,
     which leave f as it is, have a precision too. `observed` (n,) are weights of the events, 0 for
-    those that D has already.
+    those that D already includes.
     """
     with one_thread_if_small(len(D)):
         eigenvalues, P = eigh(D)
@@ -126,7 +126,7 @@ def square_quantile(mean: Floats, sd: Floats, p: float) -> Floats:
 
 @dataclass(frozen=True)
 class SquaresRate:
-    """A rate by squares on a window, scaled by `factor` to the events that were seen."""
+    """A rate by squares on a window, scaled by `factor` to the number of events."""
 
     window: Window
     squares: SumOfSquares
@@ -147,7 +147,7 @@ class SquaresRate:
         penalty: float,
         log_evidence: float = np.nan,
     ) -> SquaresRate:
-        """Squares scaled to as many events as were seen."""
+        """Squares scaled to the number of events."""
         window, kernel = events.window, squares.kernel
         factor = events.total / events.exposure / _integral(squares, window, window)
         return cls(window, squares, posterior, factor, result, log_evidence, kernel, penalty)
