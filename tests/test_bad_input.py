@@ -199,11 +199,17 @@ KERNELS = [
 ]  # fmt: skip
 
 ANOTHER = "can only be combined with another Function, got"
-SHARED = "must have equal numbers of columns and outputs"
+SHARED = "functions must have equal numbers of"
 FACTOR = "factor of a function must be a finite number, got"
 FUNCTIONS = [
     ("name as kernel", "kernel", lambda: Function("rbf", X, Y), TypeError, "such as Gaussian"),
-    ("class as kernel", "kernel", lambda: Function(Gaussian, X, Y), TypeError, "got <class"),
+    (
+        "class as kernel",
+        "kernel",
+        lambda: Function(Gaussian, X, Y),
+        TypeError,
+        "got the class Gaussian: use Gaussian",
+    ),
     ("centers on a line", "centers", lambda: Function(G, Y, Y), ValueError, "two dimensions"),
     ("too few weights", "weights", lambda: Function(G, X, Y[:3]), ValueError, "the 12 centers"),
     ("NaN weights", "weights", lambda: Function(G, LINE, LINE + np.nan), ValueError, "5 NaN"),
