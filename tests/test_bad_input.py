@@ -360,7 +360,7 @@ AUTO = 'kernel must be "auto" or a kernel such as Gaussian'
 SETTINGS = [
     ("name as kernel", "kernel", {"kernel": "gaussian"}, TypeError, f"{AUTO}.*, got 'gaussian'"),
     ("no kernel", "kernel", {"kernel": None}, TypeError, f"{AUTO}.*, got None"),
-    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: write"),
+    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: use"),
     ("function as kernel", "kernel", {"kernel": np.dot}, TypeError, r"wrap it as Custom\(kernel\)"),
     ("foreign kernel", "kernel", {"kernel": RBF()}, TypeError, r"RBF.*: wrap it as Custom"),
     ("kernel of other columns", "columns", {"kernel": Linear(columns=[5])}, ValueError, "below 2"),
