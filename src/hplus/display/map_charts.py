@@ -9,7 +9,7 @@ from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats
 from hplus.display.canvas import CHART_SIZE, Canvas, line_path, shape, written
-from hplus.display.chart_axes import ChartAxis, Mark, round_marks
+from hplus.display.chart_axes import ChartAxis, Tick, round_ticks
 from hplus.display.colours import Shading, hex_colour, image_uri, text_bytes
 from hplus.display.data.check_data import LARGE_RESIDUAL, QuadratResiduals, middle_within
 from hplus.display.data.framing import outline, same_unit
@@ -31,8 +31,8 @@ READ_PIXELS = 96
 TALLEST, FLATTEST = 1.25, 0.45
 """Height over width of a map at most and at least."""
 
-BAR_MARK_GAP = 34.0
-"""Pixels between two marks under the colours, at least."""
+BAR_TICK_GAP = 34.0
+"""Pixels between two ticks under the colours, at least."""
 
 MOST_WRITTEN_BOXES = 36
 """Boxes up to which every residual is written, and not only the large ones."""
@@ -137,21 +137,21 @@ def colour_bar(figure: PageMap) -> Element:
     """The colours of a map with the rates they stand for."""
     colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
-    marks: list[Element] = []
-    last = -BAR_MARK_GAP
-    for at, text in _bar_marks(colours):
+    ticks: list[Element] = []
+    last = -BAR_TICK_GAP
+    for at, text in _bar_ticks(colours):
         x = LEFT + inner * (at / colours.top) ** colours.power
-        if x - last > BAR_MARK_GAP:
+        if x - last > BAR_TICK_GAP:
             anchor = "end" if x > MAP_WIDTH - RIGHT - 12.0 else "middle"
-            marks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
-            marks.append(written(x, 48.0, text, anchor))
+            ticks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
+            ticks.append(written(x, 48.0, text, anchor))
             last = x
     return shape(
         "svg",
         shape("linearGradient", *stops, id="ramp"),
         written(LEFT, 10.0, figure.unit, "start", "axis-name"),
         shape("rect", x=LEFT, y=18.0, width=inner, height=12.0, rx=2.0, fill="url(#ramp)"),
-        *marks,
+        *ticks,
         class_="chart map bar",
         viewBox=f"0 0 {MAP_WIDTH:g} 56",
         role="img",
@@ -159,18 +159,18 @@ def colour_bar(figure: PageMap) -> Element:
     )
 
 
-def _bar_marks(colours: Shading) -> list[Mark]:
+def _bar_ticks(colours: Shading) -> list[Tick]:
     """Round rates under the colours, spread evenly where colours follow a root of the rate."""
     top, root = colours.top, 1.0 / colours.power
     if colours.power == 1.0:
-        marks = list(round_marks(0.0, top, 5))
+        ticks = list(round_ticks(0.0, top, 5))
     else:
         rates = [float(f"{top * share**root:.1g}") for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
-        marks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
+        ticks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
     if colours.peak > top:
-        below = [mark for mark in marks if mark[0] < 0.85**root * top]
-        marks = [*below, (top, f"over {rounded(top, 2)}")]
-    return marks
+        below = [tick for tick in ticks if tick[0] < 0.85**root * top]
+        ticks = [*below, (top, f"over {rounded(top, 2)}")]
+    return ticks
 
 
 def small_map(part: PartMap, index: int) -> Element:

@@ -175,7 +175,7 @@ class Tiling(Value):
     window: Window
     shape: tuple[int, ...]
 
-    def of(self, X: Floats) -> Ints:
+    def index(self, X: Floats) -> Ints:
         """The index of the cell of X[i], shape (n,); the last axis is the fastest."""
         low, high = self.window.bounds()
         u = np.floor((X - low) / (high - low) * self.shape).astype(np.int64)
@@ -184,14 +184,14 @@ class Tiling(Value):
 
     def totals(self, X: Floats, weights: Floats | None = None) -> Floats:
         """The number of points of X in each cell, or the sum of their weights, shape (cells,)."""
-        return np.bincount(self.of(X), weights, minlength=int(np.prod(self.shape))).astype(float)
+        return np.bincount(self.index(X), weights, minlength=int(np.prod(self.shape))).astype(float)
 
     def corners(self) -> tuple[Floats, Floats]:
         """The low and the high corner of each cell, shape (cells, d) each."""
         low, high = self.window.bounds()
         sides = (high - low) / self.shape
-        index = np.indices(self.shape).reshape(len(self.shape), -1).T
-        return low + index * sides, low + (index + 1) * sides
+        cells = np.indices(self.shape).reshape(len(self.shape), -1).T
+        return low + cells * sides, low + (cells + 1) * sides
 
     def quadrats(self, X: Floats, nodes: Floats, masses: Floats) -> Quadrats:
         """Counts of events X (n, d), and n times the share of the masses (q,) at nodes (q, d).

@@ -95,7 +95,7 @@ def check_events(window: Window, X: Any) -> Floats | None:
 
 
 def thinned(events: Floats, most: int) -> Floats:
-    """At most so many of the events (n, d), spread evenly over the rows."""
+    """At most `most` of the events (n, d), spread evenly over the rows."""
     return events[:: -(-len(events) // most) or 1]
 
 
