@@ -106,8 +106,10 @@ class Canvas(Value):
             anchor = "start" if x < self.left + 8 and len(text) > 6 else "middle"
             anchor = "end" if x > self.width - self.right - 8 and len(text) > 3 else anchor
             parts.append(written(x, base + 18.0, text, anchor))
-        middle = 0.5 * (self.left + self.width - self.right)
-        return [*parts, written(middle, self.height - 6.0, self.x.label, "middle", "axis-name")]
+        if self.x.label:
+            middle = 0.5 * (self.left + self.width - self.right)
+            parts.append(written(middle, self.height - 6.0, self.x.label, "middle", "axis-name"))
+        return parts
 
     def _y_axis(self, ticks: int, lines: bool) -> list[Element]:
         """Ticks left of the data, or a faint grid."""

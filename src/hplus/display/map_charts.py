@@ -31,8 +31,8 @@ READ_PIXELS = 96
 TALLEST, FLATTEST = 1.25, 0.45
 """Height over width of a map at most and at least."""
 
-BAR_TICK_GAP = 34.0
-"""Pixels between two ticks under the colours, at least."""
+BAR_TICK_GAP = 0.08
+"""Share of the colours between two ticks under them, at least."""
 
 MOST_WRITTEN_BOXES = 36
 """Boxes up to which every residual is written, and not only the large ones."""
@@ -135,31 +135,20 @@ def _reader(canvas: Canvas, figure: PageMap) -> Element:
 
 def colour_bar(figure: PageMap) -> Element:
     """The colours of a map with the rates they stand for."""
-    colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
+    x, y = ChartAxis("", 0.0, 1.0, _bar_ticks(figure.shading)), ChartAxis("", 0.0, 1.0)
+    canvas = Canvas(x, y, MAP_WIDTH, 56.0, LEFT, RIGHT, 18.0, 26.0)
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
-    ticks: list[Element] = []
-    last = -BAR_TICK_GAP
-    for at, text in _bar_ticks(colours):
-        x = LEFT + inner * (at / colours.top) ** colours.power
-        if x - last > BAR_TICK_GAP:
-            anchor = "end" if x > MAP_WIDTH - RIGHT - 12.0 else "middle"
-            ticks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
-            ticks.append(written(x, 48.0, text, anchor))
-            last = x
-    return shape(
-        "svg",
+    return canvas.svg(
         shape("linearGradient", *stops, id="ramp"),
         written(LEFT, 10.0, figure.unit, "start", "axis-name"),
-        shape("rect", x=LEFT, y=18.0, width=inner, height=12.0, rx=2.0, fill="url(#ramp)"),
-        *ticks,
+        shape("rect", rx=2.0, fill="url(#ramp)", **canvas.inner()),
+        *canvas.x_axis(len(x.ticks)),
+        label=f"Colours from 0 to {rounded(figure.shading.top)} {figure.unit}",
         class_="chart map bar",
-        viewBox=f"0 0 {MAP_WIDTH:g} 56",
-        role="img",
-        aria_label=f"Colours from 0 to {rounded(colours.top)} {figure.unit}",
     )
 
 
-def _bar_ticks(colours: Shading) -> list[Tick]:
+def _bar_ticks(colours: Shading) -> tuple[Tick, ...]:
     """Round rates under the colours, spread evenly where colours follow a root of the rate."""
     top, root = colours.top, 1.0 / colours.power
     if colours.power == 1.0:
@@ -170,7 +159,12 @@ def _bar_ticks(colours: Shading) -> list[Tick]:
     if colours.peak > top:
         below = [tick for tick in ticks if tick[0] < 0.85**root * top]
         ticks = [*below, (top, f"over {rounded(top, 2)}")]
-    return ticks
+    apart: list[Tick] = []
+    for rate, text in ticks:
+        share = (rate / top) ** colours.power
+        if not apart or share - apart[-1][0] > BAR_TICK_GAP:
+            apart.append((share, text))
+    return tuple(apart)
 
 
 def small_map(part: PartMap, index: int) -> Element:
