@@ -60,7 +60,7 @@ def likelihood_ratio(holdout: Holdout) -> str:
 def prediction(holdout: Holdout) -> Finding:
     """How much likelier held-out events are than under a constant rate, and compared with a KDE."""
     odds = f"{likelihood_ratio(holdout)}{NBSP}×"
-    measured = "as likely as under a constant rate: each event held out from the fit, on average"
+    measured = "as likely as under a constant rate: the average event held out from the fit"
     if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
         return Finding(odds, f"{measured}. This may be chance.")
     return Finding(odds, f"{measured}. {against_kde(holdout)}")

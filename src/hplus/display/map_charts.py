@@ -157,7 +157,8 @@ def _bar_ticks(colours: Shading) -> tuple[Tick, ...]:
         rates = [float(f"{top * share**root:.1g}") for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
         ticks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
     if colours.peak > top:
-        below = [tick for tick in ticks if tick[0] < 0.85**root * top]
+        # the last label is long and ends at the right edge
+        below = [tick for tick in ticks if tick[0] < 0.8**root * top]
         ticks = [*below, (top, f"over {rounded(top, 2)}")]
     apart: list[Tick] = []
     for rate, text in ticks:
