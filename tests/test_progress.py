@@ -114,7 +114,7 @@ def learn_rows(model):
     return model.fit(X, np.sin(X[:, 0]))
 
 
-def test_every_stage_of_a_search_is_heard_in_the_order_of_the_work():
+def test_every_stage_of_a_search_is_reported_in_order():
     calls = {}
     X = np.random.default_rng(0).random((60, 1))
     with progress(lambda stage, done, total: calls.update({stage: (done, total)})):

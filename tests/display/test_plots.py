@@ -505,7 +505,11 @@ CHECK = "found must be what evaluation.check returns, got 3.0."
         (map_data, (LINE,), "the model's window must have 2 or 3 axes, got 1."),
         (map_data, (3.0,), "model must be a rate fitted on a window, got 3.0."),
         (map_data, (Linear(BOX), 0), "cells must be a whole number of at least 1, got 0."),
-        (map_data, (HOOK, 1), "cells must be more, so that a centre is in the window, got 1."),
+        (
+            map_data,
+            (HOOK, 1),
+            "cells must be larger, so that the centre of a cell lies in the window, got 1.",
+        ),
         (map_data, (Linear(BOX), 9, 1.0), "at must be None for a window of 2 axes, got 1.0."),
         (map_data, (Linear(BOX * YEAR), 9, 366), "at must lie from 0 to 365, in the window, got"),
         (map_data, (SIDEWAYS,), "the last axis of the window must be separate from the first two"),

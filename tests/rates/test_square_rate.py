@@ -94,7 +94,7 @@ def test_the_value_is_that_of_the_dual_problem(rng):
     assert objective(u, Phi, w, B) == pytest.approx(value, rel=1e-9)
 
 
-def test_newtons_method_needs_few_steps_and_says_so_if_it_has_too_few(rng, monkeypatch):
+def test_newtons_method_needs_few_steps_and_reports_if_they_are_too_few(rng, monkeypatch):
     Phi, w, B = problem(rng)
     assert newton(B, Phi, w, np.ones(12)).iterations <= 12
     monkeypatch.setattr("hplus.rates.square_rate.MAX_SQUARE_STEPS", 2)

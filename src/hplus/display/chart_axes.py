@@ -31,7 +31,7 @@ class ChartAxis(Value):
     marks: tuple[Mark, ...] = ()
 
     def marked(self, about: int) -> tuple[Mark, ...]:
-        """About so many marks."""
+        """About this many marks."""
         if not self.marks:
             return round_marks(self.low, self.high, about)
         # every second, every third, …: those left are as far apart as before
@@ -39,7 +39,7 @@ class ChartAxis(Value):
 
 
 def round_marks(low: float, high: float, about: int = 6) -> tuple[Mark, ...]:
-    """Round numbers from low to high, about so many."""
+    """About this many round numbers from low to high."""
     if not high > low:
         return ((low, at_decimals(low, 0)),)
     step = nice_step((high - low) / about)

@@ -192,7 +192,7 @@ class Intensity(RateEstimator):
             warnings.warn(
                 "Events are too crowded for the finest grid on this window to resolve them "
                 "(quadrature_error_ is the share of them that moves from one grid to the next). "
-                "Take a smaller window; if coordinates are rounded, spread them evenly over the "
+                "Use a smaller window; if coordinates are rounded, spread them evenly over the "
                 "step of the rounding.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -209,7 +209,7 @@ class Intensity(RateEstimator):
         for _, prior in self.kernel:
             if isinstance(prior, SumOfFields) and prior.dimension != d:
                 raise ValueError(
-                    f"kernel must be the mixture_ of a fit with {d} axes, got one of "
+                    f"kernel must be the mixture_ of a fit with {d} axes, got one with "
                     f"{prior.dimension}."
                 )
 
@@ -219,7 +219,7 @@ class Intensity(RateEstimator):
             if self.model != "exp" or sample_weight is not None or X.window != self.window:
                 raise ValueError(
                     'a Statistic must have the same window and needs model="exp" and no '
-                    f"sample_weight, got one of {shown(X.window)}: fit the events themselves."
+                    f"sample_weight, got one on {shown(X.window)}: fit the events themselves."
                 )
             statistic, points, weights = X, np.zeros((0, self.window.dimension)), np.zeros(0)
         else:

@@ -40,7 +40,7 @@ SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
 
 QuadratCounts = int | Sequence[int] | None
-"""Quadrats on every axis or on each; None for as many as the events allow."""
+"""The number of quadrats, for all axes or for each; None for as many as the events allow."""
 
 Exposure = ArrayLike | Callable[[Floats], ArrayLike]
 """A number, an array over the bounding box of the window, or a function of points."""

@@ -155,7 +155,7 @@ class CalibrationData(PlotData):
 
 
 def calibration_data(found: Check) -> CalibrationData:
-    """Observed rate = predicted rate · observed count / expected count, and likewise its bounds.
+    """Observed rate = predicted rate · observed count / expected count; bounds alike.
 
     The expected counts are scaled to the number of events: totals agree.
     """
