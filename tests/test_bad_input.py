@@ -555,7 +555,7 @@ def test_the_classifier_refuses(name, call, error, pattern):
 
 @pytest.mark.parametrize("machine", [regress, classify])
 @table(SETTINGS, "name", "settings", "error", "pattern")
-def test_both_machines_reject(machine, name, settings, error, pattern):
+def test_both_machines_refuse(machine, name, settings, error, pattern):
     refused(machine(**settings), error, name, pattern)
 
 

@@ -129,7 +129,7 @@ def test_every_stage_of_a_search_is_reported_in_order():
     assert all(done == total for done, total in calls.values())
 
 
-def test_a_hook_is_heard_in_a_thread_that_runs_in_a_copy_of_the_context_only():
+def test_a_hook_is_called_from_another_thread_only_in_a_copy_of_the_context():
     calls = {"copied": [], "bare": []}
 
     def run(name, start):

@@ -327,7 +327,7 @@ def test_64_levels_of_lists_in_a_model_are_saved_and_65_are_refused(folder):
         save(smoother(nested(64)), folder / "again.hplus")
 
 
-def test_an_attribute_that_load_would_reject_is_rejected_by_save(tmp_path):
+def test_an_attribute_that_load_would_refuse_is_refused_by_save(tmp_path):
     model = smoother()
     model.X_ = 1
     with pytest.raises(ValueError, match="names like coef_, got 'X_'"):

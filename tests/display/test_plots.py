@@ -215,7 +215,7 @@ def test_an_outline_encloses_the_window(window):
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_ring_runs_as_it_is_told_however_it_was_given(sign):
+def test_a_ring_runs_in_the_requested_direction(sign):
     for ring, _ in outline(TRIANGLE):
         for given in (ring, ring[::-1], ring - 9.0, ring[::-1] - 9.0):
             assert sign * _signed_area(plots.oriented(given, sign)) > 0.0
@@ -434,7 +434,7 @@ def test_a_calibration_has_units_and_marks_what_lies_outside():
     inside = drawn.data.inside.sum()
     assert drawn.ax_.get_title(loc="left") == f"{inside} of 10 bins in their 90 % interval"
     assert drawn.ax_.get_xlabel() == "predicted events per km²"
-    assert drawn.ax_.get_ylabel() == "observed events per km², same total"
+    assert drawn.ax_.get_ylabel() == "observed events per km², scaled to the same total"
     crosses = next(line for line in drawn.ax_.lines if line.get_marker() == "X")
     assert len(crosses.get_xdata()) == 10 - inside > 3
 

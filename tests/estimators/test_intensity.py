@@ -97,7 +97,7 @@ def test_more_exposure_gives_more_events_in_proportion_and_bounds_of_less_chance
 
 
 @each
-def test_bounds_of_a_count_hold_their_share_of_the_mixture_of_poisson_laws(name, model):
+def test_bounds_of_a_count_contain_their_share_of_the_mixture_of_poisson_laws(name, model):
     rate, _ = fitted(name, model)
     means = 3.0 * rate.rate_.count_draws(rate.window)
     low, high = rate.count_interval(rate.window, 0.8, exposure=3.0)

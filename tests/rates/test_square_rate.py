@@ -231,7 +231,7 @@ def test_the_evidence_prefers_the_scale_that_drew_the_events():
 
 
 @pytest.mark.parametrize(("learn", "penalty"), [(learn_square, 0.04), (learn_sos, 0.1)])
-def test_nine_of_ten_bands_of_nine_tenths_hold_the_truth(learn, penalty):
+def test_nine_of_ten_90_percent_bands_contain_the_truth(learn, penalty):
     X, held, counted = np.linspace(0.1, 9.9, 50)[:, None], [], []
     left = Interval(0, 5)
     nodes, weights = left.quadrature(40)

@@ -79,7 +79,7 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly)
     assert held.events == len(X)
 
 
-def test_a_partly_observed_week_is_not_held_against_the_rate(partly):
+def test_a_partly_observed_week_does_not_count_against_the_rate(partly):
     held = partly[0].holdout_
     assert not held.check.faults
     assert min(held.check.p_values.values()) > 1e-3

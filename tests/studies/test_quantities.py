@@ -217,7 +217,7 @@ def test_columns_that_tell_the_target_are_named():
     assert leaks(["a", "b"], np.column_stack([a, b]), a + b + c) == []
 
 
-def test_constant_columns_and_leaks_are_told_in_words():
+def test_constant_columns_and_leaks_are_reported_in_words():
     columns, mean, rng = table(30)
     y = rng.poisson(mean).astype(float)
     with pytest.warns(UserWarning, match="The column") as told:

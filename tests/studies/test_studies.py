@@ -172,7 +172,7 @@ def test_arguments_about_times_need_a_column_of_times(calls, words):
         plan(str(calls), ("x",), window=(0, 1), **words)
 
 
-def test_events_outside_the_observation_period_are_told_with_the_time_that_holds_them(calls):
+def test_events_outside_the_observation_period_are_reported_with_the_range_of_the_data(calls):
     late = plan(str(calls), time="when", start="2027-01-01", end="2027-02-01")
     with pytest.raises(TableError, match="data span start='2026-01-01', end='2026-01-31'"):
         EventStudy(late).fit(str(calls))

@@ -205,7 +205,7 @@ def write_text(path: str | None, text: str) -> None:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
-    """Rows with equal keys as CSV; `names` are its columns if there may be no row."""
+    """Rows with equal keys as CSV; `names` are its columns, in case there are no rows."""
     out = io.StringIO()
     writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -25,7 +25,7 @@ MOST_GAIN = 5.0
 
 
 def time_words(frame: Frame) -> str | None:
-    """From when to when events were observed."""
+    """The observation period in words, and how times are used."""
     clock = frame.clock
     if clock is None:
         return None

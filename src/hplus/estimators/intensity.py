@@ -157,7 +157,7 @@ class Intensity(RateEstimator):
         if self.window != other.window:
             raise ValueError(
                 f"rates must have the same window to be divided, got {shown(self.window)} and "
-                f"{shown(other.window)}: fit both on one window."
+                f"{shown(other.window)}: fit both on the same window."
             )
         return RateRatio(self.window, self.rate_, other.rate_)
 
@@ -202,8 +202,8 @@ class Intensity(RateEstimator):
         """A mixture leaves nothing to learn, and belongs to a model and a number of axes."""
         if self.model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
             raise ValueError(
-                'kernel may be the mixture_ of another fit with model="exp" and penalty="auto" '
-                f"only, got model={self.model!r} and penalty={self.penalty!r}."
+                'kernel may be the mixture_ of another fit only with model="exp" and '
+                f'penalty="auto", got model={self.model!r} and penalty={self.penalty!r}.'
             )
         d = self.window.dimension
         for _, prior in self.kernel:

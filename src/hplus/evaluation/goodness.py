@@ -178,8 +178,8 @@ def _exposures(
         )
     if not at_events.min() > 0.0:
         raise ValueError(
-            f"exposure must be above 0 at every event, got {at_events.min():.6g} at one: correct "
-            "the exposure or drop those events."
+            f"exposure must be above 0 at every event, got {at_events.min():.6g} at one of "
+            "them: correct the exposure or drop those events."
         )
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
 
