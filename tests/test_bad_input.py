@@ -435,7 +435,7 @@ UNKNOWN = "Unknown label type in y: labels must be all text or all whole numbers
 CLASSIFICATION = [
     ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes, got 1 class: 0\.0"),
     ("one class by weight", "y", classify(sample_weight=LABELS), ValueError,
-     "got 1 class: 1: give rows of others a weight"),
+     "got 1 class: 1: give another class a positive weight"),
     ("one row", "y", classify(X[:1], LABELS[:1]), ValueError, "got 1 class: 0"),
     ("continuous labels", "y", classify(y=Y), ValueError, "continuous numbers such as 0.26"),
     ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one estimator for each column"),

@@ -27,7 +27,7 @@ READ_PIXELS = 96
 """Pixels on a side of the map that a script reads the rate from."""
 
 TALLEST, FLATTEST = 1.25, 0.45
-"""Height over width of a map at most and at least."""
+"""The largest and the smallest height of a map, over its width."""
 
 BAR_MARK_GAP = 34.0
 """Pixels between two marks under the colours, at least."""

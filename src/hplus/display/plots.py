@@ -31,7 +31,7 @@ MOST_MARKS = 20_000
 """Events drawn at most: of more, every second, every third and so on."""
 
 LONGEST_TO_SCALE = 3.0
-"""Longer side over shorter up to which both axes of a map are drawn to one scale."""
+"""The ratio of the sides of a map up to which both axes are drawn to one scale."""
 
 
 class Display(ABC):

@@ -241,7 +241,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             y = check_labels(y, X)
             check_diagonal(self.kernel, X)
             weights = check_weights("sample_weight", sample_weight, len(X))
-            self.classes_ = check_classes(y[weights > 0.0], "give rows of others a weight above 0")
+            self.classes_ = check_classes(y[weights > 0.0], "give another class a positive weight")
             codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
             X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
             sides = one_against_rest(codes, np.arange(len(self.classes_)))

@@ -32,7 +32,7 @@ class Lines:
 
     @property
     def waiting(self) -> int:
-        """Bytes of lines that were not taken."""
+        """Bytes of lines that were not taken yet."""
         return self._lost + len(self._data) - int(self._ends[self._taken])
 
     def add(self, data: bytes) -> None:

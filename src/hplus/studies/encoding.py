@@ -31,7 +31,7 @@ MAX_GRID = 1000
 """Values at which an effect is shown, at most."""
 
 CURVE_POINTS = 60
-"""Values at which the effect of a column is shown, if it has more."""
+"""Values at which an effect is shown for a column with many."""
 
 
 @final

@@ -24,7 +24,7 @@ MOST_HOT_SPOTS = 8
 """Hot spots listed at most."""
 
 CELLS_PER_SIDE = {1: 20.0, 2: 32.0}
-"""About how often a cell fits into the longest side of a window of one or two axes."""
+"""About how many cells fit along the longest side of a window with one or two axes."""
 
 USUAL_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
 """Lengths of an interval of hours that people use."""
