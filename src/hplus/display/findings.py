@@ -67,7 +67,7 @@ def prediction(holdout: Holdout) -> Finding:
     odds = f"{likelihood_ratio(holdout)}{TIED}×"
     measured = "as likely as under a constant rate: each event held out from the fit, on average"
     if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
-        return Finding(odds, f"{measured}. This may be chance.")
+        return Finding(odds, f"{measured}. This may be due to chance.")
     return Finding(odds, f"{measured}. {beside_kde(holdout)}")
 
 
