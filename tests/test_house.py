@@ -345,7 +345,7 @@ def test_nothing_that_people_read_speaks_of_one_machine_or_of_the_work_on_the_pr
         ("----", False),
     ],
 )
-def test_options_are_told_from_dashes_and_colours(text, found):
+def test_options_are_distinguished_from_dashes_and_colours(text, found):
     assert bool(OPTION.search(text)) == found
 
 
@@ -359,5 +359,5 @@ def test_options_are_told_from_dashes_and_colours(text, found):
         ("a long session of a user agent", False),
     ],
 )
-def test_words_of_the_workshop_are_told_from_others(text, found):
+def test_words_of_the_workshop_are_distinguished_from_others(text, found):
     assert bool(WORKSHOP.search(text)) == found

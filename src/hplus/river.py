@@ -8,8 +8,8 @@ Learning one example at a time or in batches gives the same model, bit for bit.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Any, final
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from scipy.special import expit
@@ -20,10 +20,18 @@ from hplus.streaming.classification import StreamingClassifier
 from hplus.streaming.links import Identity, as_link
 from hplus.streaming.regression import StreamingRegressor
 
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
 try:
     from river import base
 except ImportError:
     raise ImportError("hplus.river needs river: pip install 'hplus[river]'.") from None
+
+Example = dict[Hashable, Any]
+"""The features of an example by name."""
+
+Label = bool | str | int
 
 NUMBER_TYPES = (float, int, np.number, np.bool_)
 
@@ -33,25 +41,25 @@ NUMBER_TYPES = (float, int, np.number, np.bool_)
 class FeatureColumns(Value):
     """The features that form the columns of a row, sorted by name."""
 
-    names: tuple[Any, ...]
+    names: tuple[Hashable, ...]
 
     def __post_init__(self) -> None:
         if not self.names:
             raise ValueError("x must hold at least one feature in the first example, got none.")
         self._set(names=tuple(sorted(self.names, key=str)))
 
-    def row(self, x: Mapping[Any, Any]) -> Floats:
+    def row(self, x: Mapping[Hashable, object]) -> Floats:
         """One example as a row, shape (1, d)."""
         numbers = [x.get(name, 0.0) for name in self.names]
         if not all(isinstance(number, NUMBER_TYPES) for number in numbers):
             self._raise_for_text(x)
         return np.array([numbers], dtype=np.float64)
 
-    def rows(self, X: Any) -> Floats:
+    def rows(self, X: DataFrame) -> Floats:
         """A DataFrame as rows, shape (n, d)."""
         return X.reindex(columns=list(self.names), fill_value=0.0).to_numpy(dtype=np.float64)
 
-    def _raise_for_text(self, x: Mapping[Any, Any]) -> None:
+    def _raise_for_text(self, x: Mapping[Hashable, object]) -> None:
         name = next(n for n in self.names if not isinstance(x.get(n, 0.0), NUMBER_TYPES))
         raise TypeError(
             f"x must hold numbers only, got {shown(x[name])} for {name!r}: encode it first, for "
@@ -104,25 +112,25 @@ class RiverRegressor(base.MiniBatchRegressor):
         self._columns: FeatureColumns | None = None
         self._model = StreamingRegressor(**self._get_params())
 
-    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+    def learn_one(self, x: Example, y: float) -> None:
         """Learn from one example."""
         columns = self._columns or columns_of(x)
         self._model.learn_one(columns.row(x), y)
         self._columns = columns
 
-    def predict_one(self, x: dict[Any, Any]) -> float:
+    def predict_one(self, x: Example) -> float:
         """f(x)."""
         if self._columns is None:
             return self._first
         return float(self._model.predict(self._columns.row(x))[0])
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: DataFrame, y: Series) -> None:
         """Learn from the rows of a DataFrame, one at a time."""
         columns = self._columns or FeatureColumns(tuple(X.columns))
         self._model.partial_fit(columns.rows(X), np.asarray(y))
         self._columns = columns
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: DataFrame) -> Series:
         """f for every row, as a Series."""
         import pandas as pd
 
@@ -175,21 +183,21 @@ class RiverClassifier(base.MiniBatchClassifier):
         self.average = average
         self._columns: FeatureColumns | None = None
         self._none = StreamingClassifier(**self._get_params())
-        self._classifiers: dict[Any, StreamingClassifier] = {}
+        self._classifiers: dict[Label, StreamingClassifier] = {}
 
-    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+    def learn_one(self, x: Example, y: Label) -> None:
         """Learn from one example, which may belong to a new class."""
         columns = self._columns or columns_of(x)
         self._learn(columns.row(x), [y])
         self._columns = columns
 
-    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+    def predict_one(self, x: Example, **kwargs: object) -> Label | None:
         """The most likely class, or None before the first example."""
         if self._columns is None:
             return None
         return self._labels(self._columns.row(x))[0]
 
-    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+    def predict_proba_one(self, x: Example, **kwargs: object) -> dict[Label, float]:
         """The probability of every class seen so far."""
         if self._columns is None:
             return {}
@@ -197,7 +205,7 @@ class RiverClassifier(base.MiniBatchClassifier):
             zip(self._classifiers, self._shares(self._columns.row(x))[0].tolist(), strict=True)
         )
 
-    def learn_many(self, X: Any, y: Any) -> None:
+    def learn_many(self, X: DataFrame, y: Series) -> None:
         """Learn from the rows of a DataFrame, one at a time."""
         columns = self._columns or FeatureColumns(tuple(X.columns))
         rows, labels = columns.rows(X), list(y)
@@ -207,14 +215,14 @@ class RiverClassifier(base.MiniBatchClassifier):
             self._learn(rows[start:stop], labels[start:stop])
         self._columns = columns
 
-    def predict_many(self, X: Any) -> Any:
+    def predict_many(self, X: DataFrame) -> Series:
         """The most likely class of every row, as a Series."""
         import pandas as pd
 
         labels = [None] * len(X) if self._columns is None else self._labels(self._columns.rows(X))
         return pd.Series(labels, index=X.index, dtype=object)
 
-    def predict_proba_many(self, X: Any) -> Any:
+    def predict_proba_many(self, X: DataFrame) -> DataFrame:
         """The probability of every class seen so far, as a DataFrame."""
         import pandas as pd
 
@@ -227,7 +235,7 @@ class RiverClassifier(base.MiniBatchClassifier):
     def _multiclass(self) -> bool:
         return True
 
-    def _learn(self, rows: Floats, labels: list[Any]) -> None:
+    def _learn(self, rows: Floats, labels: list[Label]) -> None:
         """Learn from rows, of which only the first may belong to a new class."""
         if labels[0] not in self._classifiers:
             self._classifiers[labels[0]] = copy.deepcopy(self._none)
@@ -240,7 +248,7 @@ class RiverClassifier(base.MiniBatchClassifier):
         values = [model.decision_function(rows) for model in self._classifiers.values()]
         return np.stack(values, axis=1)
 
-    def _labels(self, rows: Floats) -> list[Any]:
+    def _labels(self, rows: Floats) -> list[Label]:
         classes = list(self._classifiers)
         return [classes[i] for i in self._values(rows).argmax(axis=1)]
 

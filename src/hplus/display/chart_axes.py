@@ -51,7 +51,7 @@ def round_ticks(low: float, high: float, about: int = 6) -> tuple[Tick, ...]:
 
 
 def log_ticks(low: float, high: float) -> tuple[Tick, ...]:
-    """Logs to base 10 of powers of ten, and of 2 and 5 times or 3 times them if there are few."""
+    """Ticks of a log scale: powers of ten and, if there are few, 3 times or 2 and 5 times them."""
     digits = (1,) if high - low > 3.0 else (1, 3) if high - low > 1.5 else (1, 2, 5)
     powers = range(math.floor(low), math.ceil(high) + 1)
     found = ((math.log10(m) + p, rounded(m * 10.0**p)) for p in powers for m in digits)
@@ -77,7 +77,7 @@ def cycle_ticks(period: float) -> tuple[Tick, ...]:
 
 
 def clock_ticks(clock: Clock) -> tuple[Tick, ...]:
-    """Beginnings of years, months or days in the time observed; none if it is shorter."""
+    """Starts of years, months or days in the observation period, if it contains any."""
     start, end = (datetime.fromtimestamp(t, UTC) for t in (clock.start, clock.end))
     days = (end - start).total_seconds() / SECONDS["day"]
     if days < FEWEST_DAYS:

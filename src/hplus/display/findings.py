@@ -62,7 +62,7 @@ def prediction(holdout: Holdout) -> Finding:
     odds = f"{likelihood_ratio(holdout)}{NBSP}×"
     measured = "as likely as under a constant rate: the average event held out from the fit"
     if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
-        return Finding(odds, f"{measured}. This may be chance.")
+        return Finding(odds, f"{measured}. This may be due to chance.")
     return Finding(odds, f"{measured}. {against_kde(holdout)}")
 
 

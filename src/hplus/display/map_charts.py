@@ -29,7 +29,7 @@ READ_PIXELS = 96
 """Pixels on a side of the map that a script reads the rate from."""
 
 TALLEST, FLATTEST = 1.25, 0.45
-"""Height over width of a map at most and at least."""
+"""The largest and the smallest height of a map, over its width."""
 
 BAR_TICK_GAP = 0.08
 """Share of the colours between two ticks under them, at least."""
@@ -53,7 +53,7 @@ def rate_map(figure: PageMap, spots: HotSpots) -> Element:
 
 
 def _canvas(figure: PageMap, width: float) -> Canvas:
-    """Both axes to one scale if they have one unit and the map is not a strip."""
+    """Both axes to one scale if they share a unit and the map is not a strip."""
     ratio = _proportion(figure.data)
     to_scale = same_unit(figure.data.place) and FLATTEST / 2.0 <= ratio <= 2.0 * TALLEST
     ratio = float(np.clip(ratio, FLATTEST, TALLEST)) if to_scale else 0.8

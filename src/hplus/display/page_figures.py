@@ -31,7 +31,7 @@ from hplus.wording import (
 )
 
 POWERS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
-"""Rates are per this many units of length, area or volume: the first with a peak of 0.5 or more."""
+"""Rates are per this many units of length, area or volume: the first whose peak reaches 0.5."""
 
 PARTS, PART_PIXELS = 4, 140
 """Small maps of parts of the last axis, and pixels on their longer side."""

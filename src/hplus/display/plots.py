@@ -31,7 +31,7 @@ MOST_MARKS = 20_000
 """Events drawn at most: of more, every second, every third and so on."""
 
 LONGEST_TO_SCALE = 3.0
-"""Longer side over shorter up to which both axes of a map are drawn to one scale."""
+"""The ratio of the sides of a map up to which both axes are drawn to one scale."""
 
 
 class Display(ABC):
@@ -127,7 +127,7 @@ def proportion(place: Window) -> float:
 
 
 def one_scale(place: Window) -> bool:
-    """Are both axes drawn to one scale? Those of one unit are, unless the window is very long."""
+    """Are both axes drawn to one scale? If they share a unit, unless the window is very long."""
     return same_unit(place) and 1.0 / LONGEST_TO_SCALE <= proportion(place) <= LONGEST_TO_SCALE
 
 
@@ -141,7 +141,7 @@ def clip_to(ax: Axes, artist: Artist, place: Window) -> None:
 
 
 def draw_plane(ax: Axes, place: Window) -> None:
-    """The outline of a window, instead of a frame; axes of one unit are drawn to one scale."""
+    """The outline of a window, instead of a frame; axes that share a unit also share a scale."""
     for ring, _ in outline(place):
         ax.plot(*ring.T, color=INK, lw=THIN, solid_joinstyle="round", clip_on=False)
     if one_scale(place):

@@ -114,7 +114,7 @@ def _given(bandwidth: float | tuple[float, ...], grid: TensorGrid, window: Windo
     """The given bandwidth on each axis, shape (d,); an error if the grid is too coarse for it."""
     if not isinstance(bandwidth, tuple) and len(set(window.axis_units)) > 1:
         raise ValueError(
-            f"bandwidth must be a tuple with one number for each axis, as their units differ "
+            f"bandwidth must be a tuple with one number for each axis, since their units differ, "
             f"{window.axis_units}, got {shown(bandwidth)}."
         )
     if isinstance(bandwidth, tuple) and len(bandwidth) != window.dimension:

@@ -37,7 +37,7 @@ def gain(model: Rate, X: Any) -> float:
 
 
 def thin(X: Any, share: float, random_state: Seed = None) -> tuple[Floats, Floats]:
-    """Split events at random: each is kept with probability `share`, and the others are the rest.
+    """Split events at random: each is in the first part with probability `share`.
 
     Both parts of a Poisson pattern (n, d) are Poisson patterns, independent of each other.
     """

@@ -14,7 +14,8 @@ from hplus.estimators.base import check_prediction
 from hplus.estimators.targets import Labels, check_classes, check_labels, one_against_rest
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Logistic, Loss, Perceptron, SquaredHinge, as_loss
-from hplus.streaming.steps import RootStep
+from hplus.streaming.budgets import Budget
+from hplus.streaming.steps import RootStep, Step
 from hplus.streaming.supervised import Supervised
 
 LABEL_LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
@@ -54,11 +55,11 @@ class StreamingClassifier(ClassifierMixin, Supervised):
     def __init__(
         self,
         kernel: Kernel | str = "auto",
-        loss: Any = "hinge",
+        loss: Loss | str = "hinge",
         *,
-        step: Any = "auto",
+        step: Step | float | str = "auto",
         decay: float = 0.0,
-        budget: Any = "auto",
+        budget: Budget | str | None = "auto",
         average: bool = False,
     ) -> None:
         self.kernel = kernel

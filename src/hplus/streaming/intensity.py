@@ -14,12 +14,12 @@ from hplus.positivity.exp import GridFunction
 from hplus.rates.by_region import over_regions, rate_unit
 from hplus.space import Function
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator
-from hplus.streaming.budgets import AUTO, AUTO_REFIT, as_budget
+from hplus.streaming.budgets import AUTO, AUTO_REFIT, Budget, as_budget
 from hplus.streaming.engine.atoms import CURRENT
 from hplus.streaming.engine.layout import EVENTS, EXPOSURE, SEEN
 from hplus.streaming.engine.learner import Learner, StreamStatus
 from hplus.streaming.engine.nodes import nodes_within
-from hplus.streaming.methods import PMD, Refit, as_method
+from hplus.streaming.methods import PMD, Method, Refit, as_method
 from hplus.streaming.rate_setup import (
     RATE_RESOLUTION,
     REFIT_RESOLUTION,
@@ -72,11 +72,11 @@ class StreamingIntensity(StreamingEstimator):
 
     def __init__(
         self,
-        window: Any,
-        kernel: Any = "auto",
-        method: Any = "spppot",
-        budget: Any = "auto",
-        forget: Any = None,
+        window: Window,
+        kernel: Kernel | str = "auto",
+        method: Method | str = "spppot",
+        budget: Budget | str = "auto",
+        forget: float | None = None,
     ) -> None:
         self.window = window
         self.kernel = kernel
@@ -255,7 +255,7 @@ class StreamingIntensity(StreamingEstimator):
             return np.zeros((0, self.window.dimension))
         X = self.window.require("X", X)
         if len(X) == 0:
-            raise ValueError("X must hold at least one event, got 0: give an exposure with it.")
+            raise ValueError("X must hold at least one event, got 0: give an exposure too.")
         return np.require(X, requirements=("C", "W"))
 
     def _inside(self, row: Floats) -> bool:

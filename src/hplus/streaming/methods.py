@@ -36,7 +36,7 @@ class SPPPOT(Value):
         and `status_` counts the events where this happens.
     """
 
-    step: Any = RootStep(4.0)
+    step: Step | float | str = RootStep(4.0)
     gradient: str = "log"
     mirror: str = "kl"
     average: bool = True
@@ -63,7 +63,7 @@ class SecondOrder(Value):
     cap : float
     """
 
-    step: Any = RootStep(0.1)
+    step: Step | float | str = RootStep(0.1)
     damping: float = 0.01
     average: bool = True
     cap: float = LARGEST_LOG_RATE
@@ -90,7 +90,7 @@ class PMD(Value):
     """
 
     grid: Any = 100
-    step: Any = RootStep(1.0)
+    step: Step | float | str = RootStep(1.0)
     cap: float = LARGEST_LOG_RATE
 
     def __post_init__(self) -> None:

@@ -12,10 +12,11 @@ from hplus.estimators.base import LARGEST_INPUT, check_prediction
 from hplus.estimators.targets import check_targets
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Logistic, Loss, Perceptron, Poisson, SquaredHinge, as_loss
+from hplus.streaming.budgets import Budget
 from hplus.streaming.engine.rules import POISSON
-from hplus.streaming.links import Identity, as_link
+from hplus.streaming.links import Identity, Link, as_link
 from hplus.streaming.settings import Part, link_part, loss_part
-from hplus.streaming.steps import RootStep
+from hplus.streaming.steps import RootStep, Step
 from hplus.streaming.supervised import Supervised
 
 REGRESSION_LOSSES = ("squared", "absolute", "quantile", "huber", "epsilon_insensitive", "poisson")
@@ -61,12 +62,12 @@ class StreamingRegressor(RegressorMixin, Supervised):
     def __init__(
         self,
         kernel: Kernel | str = "auto",
-        loss: Any = "squared",
-        link: Any = "identity",
+        loss: Loss | str = "squared",
+        link: Link | str = "identity",
         *,
-        step: Any = "auto",
+        step: Step | float | str = "auto",
         decay: float = 0.0,
-        budget: Any = "auto",
+        budget: Budget | str | None = "auto",
         average: bool = False,
     ) -> None:
         self.kernel = kernel
@@ -128,7 +129,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
         loss = as_loss(self.loss)
         if isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
             raise ValueError(
-                f"loss must be for numbers, got {loss}: use StreamingClassifier for labels."
+                f"loss must be a regression loss, got {loss}: use StreamingClassifier for labels."
             )
         if isinstance(loss, Poisson) and isinstance(as_link(self.link), Identity):
             raise ValueError('loss "poisson" needs positive predictions: use link="log".')

@@ -34,7 +34,7 @@ from hplus.streaming.engine import layout as la
 from hplus.streaming.engine import rules as ru
 from hplus.streaming.links import Identity, Link, Log
 from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Method, Refit, SecondOrder
-from hplus.streaming.steps import FixedStep, InverseStep, RootStep, Step
+from hplus.streaming.steps import FixedStep, InverseStep, RootStep, Step, as_step
 
 NOVELTY = 1e-4
 """A point becomes a landmark if its squared distance from the span of the others is larger than
@@ -157,7 +157,7 @@ def method_part(method: Method) -> Part:
                 "background": 1,
                 # 1/(1 - z) may double at a single event
                 "refresh": la.REFRESH_EVENTS if method.mirror == "kl" else 1,
-                **step_part(method.step, 0.0),
+                **step_part(as_step(method.step), 0.0),
                 **averaging(method.average),
             }
         case SecondOrder():
@@ -170,7 +170,7 @@ def method_part(method: Method) -> Part:
                 "gradient": ru.IN_F,
                 "cap": method.cap,
                 "budget": la.GRID,
-                **step_part(method.step, 0.0),
+                **step_part(as_step(method.step), 0.0),
             }
         case Refit():
             # z ← z + k(x, ·) at every event: the slope of a piecewise linear loss far below y = ∞

@@ -26,18 +26,18 @@ from hplus.streaming.engine.learner import Learner, StreamStatus
 from hplus.streaming.engine.nodes import nowhere
 from hplus.streaming.engine.starts import start, start_fixed
 from hplus.streaming.settings import Part, averaging, budget_part, loss_part, rule, step_part
-from hplus.streaming.steps import FixedStep, RootStep, as_step
+from hplus.streaming.steps import FixedStep, RootStep, Step, as_step
 
 
 class Supervised(StreamingEstimator):
     """A stream of examples (x, y); `auto_step` is the step that step="auto" stands for."""
 
     auto_step: RootStep
-    kernel: Any
-    step: Any
-    decay: Any
-    budget: Any
-    average: Any
+    kernel: Kernel | str
+    step: Step | float | str
+    decay: float
+    budget: Budget | str | None
+    average: bool
 
     def fit(self, X: Any, y: Any) -> Self:
         """Discard everything learned so far and learn from the rows in order, once."""
@@ -158,7 +158,7 @@ def as_kernel(kernel: Kernel | str, dimension: int) -> Kernel:
     return kernel if isinstance(kernel, Kernel) else Gaussian(float(np.sqrt(0.5 * dimension)))
 
 
-def supervised_rule(parts: Part, step: Any, decay: Any, budget: Budget) -> Rule:
+def supervised_rule(parts: Part, step: Step | float | str, decay: float, budget: Budget) -> Rule:
     """The rule of a regressor or classifier; raises where its parts do not go together."""
     step = as_step(step)
     decay = check_nonnegative("decay", decay)

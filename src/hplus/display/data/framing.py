@@ -89,7 +89,7 @@ def check_events(window: Window, X: Any) -> Floats | None:
 
 
 def thinned(events: Floats, most: int) -> Floats:
-    """At most `most` of the events (n, d), spread evenly over the rows."""
+    """At most this many of the events (n, d), spread evenly over the rows."""
     return events[:: -(-len(events) // most) or 1]
 
 
@@ -121,7 +121,7 @@ def last_axis(window: Window) -> Interval:
 
 
 def same_unit(window: Window) -> bool:
-    """Do all axes have one unit, so that their lengths can be compared?"""
+    """Do all axes share a unit, so that their lengths can be compared?"""
     return len(set(window.axis_units)) == 1
 
 

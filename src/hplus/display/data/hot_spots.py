@@ -24,7 +24,7 @@ MOST_HOT_SPOTS = 8
 """Hot spots listed at most."""
 
 CELLS_PER_SIDE = {1: 20.0, 2: 32.0}
-"""About how many cells fit along the longest side of a window of one or two axes."""
+"""About how many cells fit along the longest side of a window with one or two axes."""
 
 CUSTOMARY_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
 """Customary lengths of an interval, in hours."""
@@ -95,7 +95,7 @@ def find_hot_spots(
 
 
 def cell_sides(window: Window) -> Floats:
-    """The sides of a cell, (m,): round numbers, the same on axes of one unit."""
+    """The sides of a cell, (m,): round numbers, the same on axes with the same unit."""
     low, high = window.bounds()
     rough = window.longest_sides() / CELLS_PER_SIDE[len(low)]
     sides = [_side(s, unit) for s, unit in zip(rough.tolist(), window.axis_units, strict=True)]
@@ -133,7 +133,7 @@ def best_corners(f: GridFunction, sides: Floats) -> Floats:
 
 
 def _corners(low: float, high: float, step: float, steps: int) -> Floats:
-    """Multiples of a step that are at least low and that many steps below high, or low itself."""
+    """Multiples of a step from which this many steps fit between low and high, or low itself."""
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step - steps + 1e-9)
     return step * np.arange(first, last + 1.0) if last >= first else np.array([low])
 
