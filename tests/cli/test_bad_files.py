@@ -73,7 +73,7 @@ FILES = {
         rows("583960,4507523", header="lon,lat"), CITY, 3, "not a longitude and a latitude"),
     "no times": (times("soon", "later"), TIME, 3, "when is not a time"),
     "American dates": (times("01/13/2026"), TIME, 3, "--time-format"),
-    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "no offset,"),
+    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "no UTC offset,"),
     "small numbers as times": (times("3", "4"), TIME, 3, "--columns"),
     "times of another year": (times("2020-01-01", "2020-02-01"), TIME, 3, "outside the obs"),
     "impossible dates": (times("2026-02-30", "2026-13-01"), TIME, 3, "when is not a time"),
@@ -113,7 +113,7 @@ WORDS = {
     "no folder for the model": (
         "fit good.csv --columns x,y --window 0,0,1,1 -o nowhere/m.hplus", 5, "does not exist"),
     "a folder as model": ("fit good.csv --columns x,y --window 0,0,1,1 -o .", 5, "folder"),
-    "a model that is not there": ("info nowhere.hplus", 4, "exists"),
+    "a model that is not there": ("info nowhere.hplus", 4, "does not exist"),
     "text as model": ("info good.csv", 4, "cannot be loaded"),
     "half a model": ("expect torn.hplus --grid 2x2", 4, "cannot be loaded"),
     "a changed model": ("expect changed.hplus --grid 2x2", 4, "cannot be loaded"),
