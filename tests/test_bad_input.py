@@ -199,11 +199,17 @@ KERNELS = [
 ]  # fmt: skip
 
 ANOTHER = "can only be combined with another Function, got"
-SHARED = "must have equal numbers of columns and outputs"
+SHARED = "functions must have equal numbers of"
 FACTOR = "factor of a function must be a finite number, got"
 FUNCTIONS = [
     ("name as kernel", "kernel", lambda: Function("rbf", X, Y), TypeError, "such as Gaussian"),
-    ("class as kernel", "kernel", lambda: Function(Gaussian, X, Y), TypeError, "got <class"),
+    (
+        "class as kernel",
+        "kernel",
+        lambda: Function(Gaussian, X, Y),
+        TypeError,
+        "got the class Gaussian: use Gaussian",
+    ),
     ("centers on a line", "centers", lambda: Function(G, Y, Y), ValueError, "two dimensions"),
     ("too few weights", "weights", lambda: Function(G, X, Y[:3]), ValueError, "the 12 centers"),
     ("NaN weights", "weights", lambda: Function(G, LINE, LINE + np.nan), ValueError, "5 NaN"),
@@ -354,7 +360,7 @@ AUTO = 'kernel must be "auto" or a kernel such as Gaussian'
 SETTINGS = [
     ("name as kernel", "kernel", {"kernel": "gaussian"}, TypeError, f"{AUTO}.*, got 'gaussian'"),
     ("no kernel", "kernel", {"kernel": None}, TypeError, f"{AUTO}.*, got None"),
-    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: write"),
+    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: use"),
     ("function as kernel", "kernel", {"kernel": np.dot}, TypeError, r"wrap it as Custom\(kernel\)"),
     ("foreign kernel", "kernel", {"kernel": RBF()}, TypeError, r"RBF.*: wrap it as Custom"),
     ("kernel of other columns", "columns", {"kernel": Linear(columns=[5])}, ValueError, "below 2"),

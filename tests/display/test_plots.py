@@ -31,6 +31,7 @@ from hplus.display.data.check_data import middle_within
 from hplus.display.data.framing import outline, place_of, thinned
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.windows import Box, Interval, Polygon, Polygons, Window
+from hplus.windows.geometry import oriented
 from hplus.wording import TIED, residual_words
 
 plt.switch_backend("Agg")
@@ -209,16 +210,16 @@ def test_a_map_of_three_axes_is_a_slice_or_the_mean_over_the_last(window):
 @pytest.mark.parametrize("window", [*PLANES.values(), *SOLIDS.values()], ids=repr)
 def test_an_outline_encloses_the_window(window):
     place = place_of(window)
-    areas = [_signed_area(plots.oriented(ring, role)) for ring, role in outline(place)]
+    areas = [_signed_area(oriented(ring, role)) for ring, role in outline(place)]
     assert sum(areas) == pytest.approx(place.volume)
-    assert _signed_area(plots.oriented(outline(place)[0][0], -1.0)) == -areas[0]
+    assert _signed_area(oriented(outline(place)[0][0], -1.0)) == -areas[0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_ring_runs_in_the_requested_direction(sign):
     for ring, _ in outline(TRIANGLE):
         for given in (ring, ring[::-1], ring - 9.0, ring[::-1] - 9.0):
-            assert sign * _signed_area(plots.oriented(given, sign)) > 0.0
+            assert sign * _signed_area(oriented(given, sign)) > 0.0
 
 
 def _signed_area(ring):

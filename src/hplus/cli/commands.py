@@ -11,7 +11,6 @@ import click
 from hplus import __version__
 
 COMMANDS = {
-    "bench": ("hplus.cli.bench", "Run the benchmarks of a clone of the repository."),
     "check": ("hplus.cli.ask", "Test whether a model fits the events of a file."),
     "data": ("hplus.cli.show", "List the example data sets, or copy one to a file."),
     "demo": ("hplus.cli.show", "Fit, query and report on Stephen Curry's shots."),

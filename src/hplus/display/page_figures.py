@@ -81,6 +81,11 @@ class PageCurve(Value):
     unit: str
     events: Floats | None
 
+    @property
+    def highest(self) -> float:
+        """The highest rate."""
+        return float(self.data.rate.max())
+
 
 @final
 @value

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hplus._checks import Floats
 from hplus.display.data.framing import outline, same_unit
 from hplus.windows import Window
+from hplus.windows.geometry import oriented
 from hplus.wording import axis_words
 
 if TYPE_CHECKING:
@@ -136,16 +136,8 @@ def clip_to(ax: Axes, artist: Artist, place: Window) -> None:
     from matplotlib.path import Path
 
     # a path winds around what it encloses: holes must run the other way
-    rings = [oriented(ring, float(role)) for ring, role in outline(place)]
+    rings = [oriented(ring, role) for ring, role in outline(place)]
     artist.set_clip_path(Path.make_compound_path(*map(Path, rings)), ax.transData)
-
-
-def oriented(ring: Floats, sign: float) -> Floats:
-    """A closed ring (n + 1, 2), anticlockwise for sign 1 and clockwise for sign -1."""
-    x, y = (ring - ring[0]).T
-    # twice the signed area is Σ x_i y_{i+1} - x_{i+1} y_i
-    area = x[:-1] @ y[1:] - x[1:] @ y[:-1]
-    return ring if sign * area > 0.0 else ring[::-1]
 
 
 def draw_plane(ax: Axes, place: Window) -> None:

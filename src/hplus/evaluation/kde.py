@@ -7,10 +7,9 @@ from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from hplus._checks import Bools, Floats, Ints, check_scales, shown
-from hplus.estimators.base import Estimator, check_points, check_weights
+from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.evaluation.smoothing import (
     LeaveOneOut,
     best_factor,
@@ -75,13 +74,13 @@ class EdgeCorrectedKDE(Estimator):
 
     def predict(self, X: Any) -> Floats:
         """λ(X[i]) >= 0, in events per unit of volume, shape (n,)."""
-        self._check_fitted()
+        check_fitted(self, "rates_")
         X = self.window.require("X", check_points(self, X, reset=False))
         return self.grid_.interpolate(self.rates_, X)
 
     def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
         """∫λ over each region within the window, shape (r,); a float for a single window."""
-        self._check_fitted()
+        check_fitted(self, "rates_")
         if isinstance(regions, Window):
             areas = integrals_within(self.grid_, regions, self.window)
             return float((self.rates_ * areas).sum())
@@ -102,10 +101,6 @@ class EdgeCorrectedKDE(Estimator):
                 f'bandwidth must be "auto" or a positive number, got {shown(self.bandwidth)}.'
             )
         return _given(check_scales("bandwidth", self.bandwidth), self.grid_, self.window)
-
-    def _check_fitted(self) -> None:
-        advice = "%(name)s must be fitted before it predicts: call fit first."
-        check_is_fitted(self, "rates_", msg=advice)
 
 
 def _check_window(window: Window) -> None:

@@ -20,15 +20,12 @@ class Rate(Protocol):
 
     def predict(self, X: Any) -> Floats:
         """λ(X[i]), shape (n,)."""
-        ...
 
     def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
         """∫λ over each region within the window, shape (r,); a float for a single window."""
-        ...
 
     def score(self, X: Any) -> float:
         """The mean of log(λ(X[i])/∫λ)."""
-        ...
 
 
 def gain(model: Rate, X: Any) -> float:

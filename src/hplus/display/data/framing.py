@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -109,9 +111,13 @@ def place_of(window: Window) -> Window:
             f"the last axis of the window must be separate from the first two, as in Polygon * "
             f"Interval, got {shown(window)}."
         )
-    sides = zip(*bounds, window.axis_units, strict=True)
-    first, second, _ = (Interval(low, high, unit) for low, high, unit in sides)
-    return first * second
+    low, high = bounds
+    return cuboid(low[:2], high[:2], window.axis_units[:2])
+
+
+def cuboid(low: Floats, high: Floats, units: tuple[str, ...]) -> Window:
+    """The product of intervals between two corners, shape (d,) each."""
+    return reduce(mul, map(Interval, low.tolist(), high.tolist(), units))
 
 
 def last_axis(window: Window) -> Interval:
