@@ -107,7 +107,7 @@ WORDS = {
     "an unknown zone": (
         "fit stamps.csv --time when --from 2026-01-01 --to 2026-02-01 --timezone Mars", 2, "Mars"),
     "time that ends before it begins": (
-        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "--to must be after --from"),
+        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "after --from"),
     "a date that is none": ("fit stamps.csv --time when --from soon --to 2026-01-01", 2, "--from"),
     "a share above one": ("fit good.csv --columns x,y --window 0,0,1,1 --holdout 3", 2, "holdout"),
     "no folder for the model": (
