@@ -42,7 +42,7 @@ docs: setup ## build the site in docs/_build/html
 	OPENBLAS_NUM_THREADS=1 $(BIN)/sphinx-build -W --keep-going docs docs/_build/html
 
 bench: setup ## run every script in benchmarks/ (long)
-	$(BIN)/hplus bench $(if $(DATA),--data $(DATA))
+	$(BIN)/python benchmarks/run.py $(if $(DATA),--data $(DATA))
 
 papers: setup ## run every experiment in papers/ (long)
 	@$(call run,$(wildcard papers/[a-z]*.py papers/*/run.py))

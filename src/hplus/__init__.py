@@ -4,7 +4,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from hplus._progress import progress as progress
@@ -73,74 +73,42 @@ if TYPE_CHECKING:
     from hplus.windows import Polygon as Polygon
     from hplus.windows import Polygons as Polygons
 
-_MODULES = {
-    "KOMP": "hplus.streaming.budgets",
-    "PMD": "hplus.streaming.methods",
-    "SPPPOT": "hplus.streaming.methods",
-    "Box": "hplus.windows",
-    "Constant": "hplus.kernels",
-    "Custom": "hplus.kernels",
-    "Cycle": "hplus.windows",
-    "Density": "hplus.estimators.density",
-    "Diagonal": "hplus.positivity",
-    "DoublyStochastic": "hplus.streaming.budgets",
-    "EventStudy": "hplus.studies.study",
-    "Finite": "hplus.kernels",
-    "FixedStep": "hplus.streaming.steps",
-    "Forgetron": "hplus.streaming.budgets",
-    "Full": "hplus.positivity",
-    "Function": "hplus.space",
-    "Gaussian": "hplus.kernels",
-    "HeteroscedasticRegressor": "hplus.estimators.intervals",
-    "Huber": "hplus.losses",
-    "Intensity": "hplus.estimators.intensity",
-    "Interval": "hplus.windows",
-    "InverseStep": "hplus.streaming.steps",
-    "KernelClassifier": "hplus.estimators.machines",
-    "KernelRegressor": "hplus.estimators.machines",
-    "Laplace": "hplus.kernels",
-    "Linear": "hplus.kernels",
-    "Log": "hplus.streaming.links",
-    "Matern32": "hplus.kernels",
-    "Matern52": "hplus.kernels",
-    "Nugget": "hplus.kernels",
-    "Nystroem": "hplus.features",
-    "Oldest": "hplus.streaming.budgets",
-    "Paper": "hplus.positivity",
-    "Periodic": "hplus.kernels",
-    "Poisson": "hplus.losses",
-    "PoissonLog": "hplus.losses",
-    "Polygon": "hplus.windows",
-    "Polygons": "hplus.windows",
-    "Polynomial": "hplus.kernels",
-    "Quantile": "hplus.losses",
-    "QuantilesRegressor": "hplus.estimators.intervals",
-    "QuantityStudy": "hplus.studies.quantity_study",
-    "RandomFourier": "hplus.features",
-    "RateRatio": "hplus.rates.ratio",
-    "RationalQuadratic": "hplus.kernels",
-    "Refit": "hplus.streaming.methods",
-    "RootStep": "hplus.streaming.steps",
-    "Scalar": "hplus.kernels",
-    "SecondOrder": "hplus.streaming.methods",
-    "SeparableIntensity": "hplus.estimators.separable",
-    "Smallest": "hplus.streaming.budgets",
-    "SoSRegressor": "hplus.estimators.regression",
-    "Statistic": "hplus.rates.statistic",
-    "StreamStudy": "hplus.studies.streams",
-    "StreamingClassifier": "hplus.streaming.classification",
-    "StreamingIntensity": "hplus.streaming.intensity",
-    "StreamingRegressor": "hplus.streaming.regression",
-    "SumOfSquares": "hplus.positivity",
-    "double_integral": "hplus.kernels.integrals",
-    "is_psd": "hplus.kernels",
-    "load": "hplus.storage",
-    "mean_embedding": "hplus.kernels.integrals",
-    "product_integral": "hplus.kernels.integrals",
-    "progress": "hplus._progress",
-    "save": "hplus.storage",
+_NAMES = {
+    "_progress": "progress",
+    "estimators.density": "Density",
+    "estimators.intensity": "Intensity",
+    "estimators.intervals": "HeteroscedasticRegressor QuantilesRegressor",
+    "estimators.machines": "KernelClassifier KernelRegressor",
+    "estimators.regression": "SoSRegressor",
+    "estimators.separable": "SeparableIntensity",
+    "features": "Nystroem RandomFourier",
+    "kernels": (
+        "Constant Custom Finite Gaussian Laplace Linear Matern32 Matern52 Nugget Periodic "
+        "Polynomial RationalQuadratic Scalar is_psd"
+    ),
+    "kernels.integrals": "double_integral mean_embedding product_integral",
+    "losses": "Huber Poisson PoissonLog Quantile",
+    "positivity": "Diagonal Full Paper SumOfSquares",
+    "rates.ratio": "RateRatio",
+    "rates.statistic": "Statistic",
+    "space": "Function",
+    "storage": "load save",
+    "streaming.budgets": "DoublyStochastic Forgetron KOMP Oldest Smallest",
+    "streaming.classification": "StreamingClassifier",
+    "streaming.intensity": "StreamingIntensity",
+    "streaming.links": "Log",
+    "streaming.methods": "PMD Refit SPPPOT SecondOrder",
+    "streaming.regression": "StreamingRegressor",
+    "streaming.steps": "FixedStep InverseStep RootStep",
+    "studies.quantity_study": "QuantityStudy",
+    "studies.streams": "StreamStudy",
+    "studies.study": "EventStudy",
+    "windows": "Box Cycle Interval Polygon Polygons",
 }
-"""The module of each public name, imported when the name is first used."""
+"""The public names of each module, imported when they are first used."""
+
+_PUBLIC = {name: f"hplus.{module}" for module, names in _NAMES.items() for name in names.split()}
+_MODULES = dict(sorted(_PUBLIC.items()))
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
     __all__ = list(_MODULES)

@@ -19,21 +19,21 @@ T = TypeVar("T")
 
 
 def split_params(
-    owner: str, known: Iterable[str], params: dict[str, Any]
+    owner: object, known: Iterable[str], params: dict[str, Any]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Parameters by name, and those with names like `left__scale` by the part they belong to.
-
-    An error if the owner, a class, has no such parameter.
-    """
-    outer = {key: new for key, new in params.items() if "__" not in key}
+    """Parameters by name, and those with names like `left__scale` by the part they belong to."""
+    outer: dict[str, Any] = {}
     inner: dict[str, dict[str, Any]] = {}
     for key, new in params.items():
         name, nested, rest = key.partition("__")
+        if name not in known:
+            raise ValueError(
+                f"{type(owner).__name__} has no parameter {name!r}: use one of {list(known)}."
+            )
         if nested:
             inner.setdefault(name, {})[rest] = new
-    for name in (*outer, *inner):
-        if name not in known:
-            raise ValueError(f"{owner} has no parameter {name!r}: use one of {list(known)}.")
+        else:
+            outer[name] = new
     return outer, inner
 
 
@@ -59,7 +59,7 @@ class Value:
     def replace(self, **params: Any) -> Self:
         """A copy with some parameters changed; `left__scale=2.0` changes the part `left`."""
         known = self.get_params(deep=False)
-        outer, inner = split_params(type(self).__name__, known, params)
+        outer, inner = split_params(self, known, params)
         for name, changes in inner.items():
             part = outer.get(name, known[name])
             if not isinstance(part, Value):

@@ -11,7 +11,6 @@ import click
 from hplus import __version__
 
 COMMANDS = {
-    "bench": ("hplus.cli.bench", "Run the benchmarks of a clone of the repository."),
     "check": ("hplus.cli.ask", "Test whether a model fits the events of a file."),
     "data": ("hplus.cli.show", "List the example data sets, or copy one to a file."),
     "demo": ("hplus.cli.show", "Fit, query and report on Stephen Curry's shots."),
@@ -30,7 +29,7 @@ CODES = {
     1: "an internal error",
     2: "an invalid command or option",
     3: "a data file cannot be read or does not hold what was asked for",
-    4: "a model file is missing, damaged or of another kind",
+    4: "a model file is missing, damaged or of the wrong kind",
     5: "a result cannot be written",
     6: "an optional dependency is not installed",
     7: "not enough memory",

@@ -47,7 +47,7 @@ class Refusal(click.ClickException):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Errors of the library as refusals, which name options."""
+    """Turn errors of the library into a `Refusal` that names options instead of arguments."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -158,9 +158,13 @@ def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def model_file(path: str) -> Iterator[None]:
-    """Errors of reading a model file as refusals."""
+    """Turn errors from reading a model file into a `Refusal`."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise Refusal(f"{path} does not exist: check the name and the folder.", 4) from error
+    except IsADirectoryError as error:
+        raise Refusal(f"{path} is a folder: name a file in it.", 4) from error
     except PermissionError as error:
         raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
     except (OSError, ValueError) as error:
@@ -168,17 +172,14 @@ def model_file(path: str) -> Iterator[None]:
 
 
 def load_model(path: str, *kinds: str) -> Any:
-    """The model in a file, refused unless the name of its class is one of `kinds`."""
+    """Load the model in a file; an error unless the name of its class is one of `kinds`."""
     with model_file(path):
         model = load(path)
     kind = type(model).__name__
     if kinds and kind not in kinds:
         makers = " or ".join(MAKERS[name] for name in kinds)
-        raise Refusal(
-            f"{path} must hold a model of kind {' or '.join(kinds)}, got {kind}: make one with "
-            f"{makers}.",
-            4,
-        )
+        got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
+        raise Refusal(f"{path} must hold a model made with {makers}, got {got}.", 4)
     return model
 
 
@@ -205,7 +206,7 @@ def write_text(path: str | None, text: str) -> None:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
-    """Rows with equal keys as CSV; `names` are its columns if there may be no row."""
+    """Rows with equal keys as CSV; `names` are its columns, in case there are no rows."""
     out = io.StringIO()
     writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -74,7 +74,7 @@ def summary(study: StreamStudy) -> dict[str, Any]:
         "offset": study.offset_,
         "dropped": study.dropped_,
         "window": window_words(study.frame.window),
-        "watched": str(study.watched) if study.watched.unit else None,
+        "exposure": str(study.total_exposure) if study.total_exposure.unit else None,
         "since": None if clock is None else moment(clock.start),
         "rate": rate_words(study),
         "method": str(study.method),
@@ -108,7 +108,7 @@ class Words(View):
 
 def rate_words(study: StreamStudy) -> str:
     """A rate with its unit, for example "12.5 per week"."""
-    unit = study.watched.unit
+    unit = study.total_exposure.unit
     return rounded(study.rate) + (f" per {unit}" if unit else "")
 
 
@@ -190,5 +190,5 @@ def bars(values: Floats) -> str:
 
 
 def _places(n: int, most: int) -> list[int]:
-    """At most so many of n places, evenly."""
+    """At most `most` of n places, evenly spaced."""
     return np.linspace(0, n - 1, min(n, most)).round().astype(int).tolist()

@@ -1,36 +1,27 @@
-"""A chart as data: shapes in pixels, which the page's template writes as SVG."""
+"""A chart as elements of SVG, in pixels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, final
+from typing import final
+from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.display.chart_axes import ChartAxis, Mark
+from hplus.display.chart_axes import ChartAxis
 
 CHART_SIZE = (400.0, 330.0)
-"""Width and height of a chart of which two stand beside each other, scaled with the page."""
+"""Width and height of a chart in a row of two, in pixels; charts scale with the page."""
 
 
-class Shape(NamedTuple):
-    """An element of SVG: nothing in it is markup yet, the template escapes all of it."""
-
-    tag: str
-    attributes: dict[str, str]
-    text: str = ""
-    children: tuple[Shape, ...] = ()
-
-
-def shape(tag: str, *children: Shape | None, **attributes: str | float | None) -> Shape:
+def shape(tag: str, *children: Element | None, **attributes: str | float | None) -> Element:
     """A shape; `class_` and `stroke_width` become class and stroke-width, None is left out.
 
     Numbers are rounded to a hundredth of a pixel.
 
-    >>> shape("circle", cx=1.23456, stroke_width=2.0, class_="peak").attributes
+    >>> shape("circle", cx=1.23456, stroke_width=2.0, class_="peak").attrib
     {'cx': '1.23', 'stroke-width': '2', 'class': 'peak'}
     """
     given = {
@@ -38,7 +29,14 @@ def shape(tag: str, *children: Shape | None, **attributes: str | float | None) -
         for name, part in attributes.items()
         if part is not None
     }
-    return Shape(tag, given, "", tuple(child for child in children if child is not None))
+    found = Element(tag, given)
+    found.extend(child for child in children if child is not None)
+    return found
+
+
+def markup(chart: Element) -> str:
+    """A chart as text, in which everything that is not markup is escaped."""
+    return tostring(chart, encoding="unicode", short_empty_elements=False)
 
 
 def _text(given: str | float) -> str:
@@ -81,26 +79,26 @@ class Canvas(Value):
         width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
         return {"x": self.left, "y": self.top, "width": width, "height": height}
 
-    def svg(self, *children: Shape | None, label: str, class_: str = "chart") -> Shape:
+    def svg(self, *children: Element | None, label: str, class_: str = "chart") -> Element:
         """The chart, which scales with the page; `label` says what it shows."""
         box = f"0 0 {self.width:g} {self.height:g}"
         return shape("svg", *children, class_=class_, viewBox=box, role="img", aria_label=label)
 
-    def path(self, x: ArrayLike, y: ArrayLike, class_: str, *, closed: bool = False) -> Shape:
+    def path(self, x: ArrayLike, y: ArrayLike, class_: str, *, closed: bool = False) -> Element:
         """A line through places of both axes."""
         d = line_path(self.pixels(x, y)) + "Z" * closed
         return shape("path", class_=class_, d=d)
 
-    def axes(self, x_marks: int, y_marks: int, *, lines: bool = True) -> tuple[Shape, ...]:
-        """Both axes with their labels; with faint lines across at the marks of the y axis."""
+    def axes(self, x_ticks: int, y_ticks: int, *, lines: bool = True) -> tuple[Element, ...]:
+        """Both axes with their labels; `lines` adds a faint grid at the ticks of the y axis."""
         name = written(2.0, self.top - 8.0, self.y.label, "start", "axis-name")
-        return (*self._y_axis(y_marks, lines), *self.x_axis(x_marks), name)
+        return (*self._y_axis(y_ticks, lines), *self.x_axis(x_ticks), name)
 
-    def x_axis(self, about: int, *, lines: bool = False) -> list[Shape]:
-        """Marks and the label below the data; with faint lines across."""
+    def x_axis(self, ticks: int, *, lines: bool = False) -> list[Element]:
+        """Ticks and the label below the data; `lines` adds a faint grid."""
         base = self.height - self.bottom
-        parts: list[Shape] = []
-        for at, text in _within(self.x.marked(about), self.x):
+        parts: list[Element] = []
+        for at, text in self.x.ticks_about(ticks):
             x = self.px(at)
             if lines:
                 parts.append(_line("grid", x, self.top, x, base))
@@ -108,13 +106,15 @@ class Canvas(Value):
             anchor = "start" if x < self.left + 8 and len(text) > 6 else "middle"
             anchor = "end" if x > self.width - self.right - 8 and len(text) > 3 else anchor
             parts.append(written(x, base + 18.0, text, anchor))
-        middle = 0.5 * (self.left + self.width - self.right)
-        return [*parts, written(middle, self.height - 6.0, self.x.label, "middle", "axis-name")]
+        if self.x.label:
+            middle = 0.5 * (self.left + self.width - self.right)
+            parts.append(written(middle, self.height - 6.0, self.x.label, "middle", "axis-name"))
+        return parts
 
-    def _y_axis(self, about: int, lines: bool) -> list[Shape]:
-        """Marks left of the data, with faint lines across."""
-        parts: list[Shape] = []
-        for at, text in _within(self.y.marked(about), self.y):
+    def _y_axis(self, ticks: int, lines: bool) -> list[Element]:
+        """Ticks left of the data, or a faint grid."""
+        parts: list[Element] = []
+        for at, text in self.y.ticks_about(ticks):
             y = self.py(at)
             if lines:
                 parts.append(_line("grid", self.left, y, self.width - self.right, y))
@@ -124,24 +124,21 @@ class Canvas(Value):
         return parts
 
 
-def _within(marks: Sequence[Mark], axis: ChartAxis) -> list[Mark]:
-    slack = 1e-9 * (axis.high - axis.low)
-    return [mark for mark in marks if axis.low - slack <= mark[0] <= axis.high + slack]
-
-
-def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Shape:
+def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Element:
     return shape("path", class_=class_, d=f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}")
 
 
 def written(
     x: float, y: float, text: str, anchor: str = "start", class_: str | None = None
-) -> Shape:
+) -> Element:
     """Text at a place of the chart."""
-    return shape("text", x=x, y=y, text_anchor=anchor, class_=class_)._replace(text=text)
+    found = shape("text", x=x, y=y, text_anchor=anchor, class_=class_)
+    found.text = text
+    return found
 
 
 def line_path(points: Floats) -> str:
-    """M x y L x y … through points (n, 2) in pixels; those that look alike are left out."""
+    """M x y L x y … through points (n, 2), to a tenth of a pixel, without repeated ones."""
     tenths = np.round(points, 1)
     kept = np.append(True, np.any(np.diff(tenths, axis=0) != 0.0, axis=1))
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in tenths[kept].tolist())

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import final
+from types import SimpleNamespace
 
 import numpy as np
 
 from hplus._checks import Floats
-from hplus._values import Value, value
 from hplus.display.data.check_data import calibration_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
-from hplus.display.findings import Finding, Fit, busiest, concentrated, covered, prediction
+from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
 from hplus.display.page_figures import (
     PageCurve,
     PageMap,
-    PartMap,
     SpotTable,
-    observed_for,
+    exposure_words,
     page_curve,
     page_map,
     period_unit,
@@ -26,7 +24,7 @@ from hplus.display.page_figures import (
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.evaluation.goodness import check
-from hplus.studies.study import EventStudy, Holdout
+from hplus.studies.study import EventStudy
 from hplus.windows import Window
 from hplus.wording import (
     count,
@@ -47,47 +45,24 @@ TITLES = {
 """By whether there are places, and whether there are times."""
 
 
-@final
-@value
-class Facts(Value):
-    """Everything on the page."""
-
-    title: str
-    source: str
-    about: str
-    findings: tuple[Finding, ...]
-    tiles: tuple[Fact, ...]
-    place: PageMap | None
-    parts: tuple[PartMap, ...]
-    curve: PageCurve | None
-    table: SpotTable
-    concentration: Concentration
-    extent: str
-    fit: Fit | None
-    holdout: Holdout | None
-    fitted: tuple[Fact, ...]
-    origin: tuple[Fact, ...]
-    command: str
-
-
-def gather(study: EventStudy, events: Floats | None, title: str | None) -> Facts:
-    """The facts of a fitted study; with events (n, d) of its window also where they were seen."""
+def gather(study: EventStudy, events: Floats | None, title: str | None) -> SimpleNamespace:
+    """Everything on the page of a fitted study, with the events (n, d) of its window if given."""
     sums = margins(study.model_)
     table = spot_table(study, sums, events)
     place, curve = page_map(study, sums, events), page_curve(study, sums, events)
-    dense, of_what = concentration(sums.main), extent(study, sums)
-    return Facts(
+    dense, whole = concentration(sums.main), extent(study, sums)
+    return SimpleNamespace(
         title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
         source=file_name(study),
         about=about(study),
-        findings=findings(study, table, dense, of_what, curve),
+        findings=findings(study, table, dense, whole, curve),
         tiles=tiles(study, sums, place, curve),
         place=place,
         parts=quarters(study),
         curve=curve,
         table=table,
         concentration=dense,
-        extent=of_what,
+        extent=whole,
         fit=fit(study, events),
         holdout=study.holdout_,
         fitted=how_fitted(study),
@@ -98,7 +73,7 @@ def gather(study: EventStudy, events: Floats | None, title: str | None) -> Facts
 
 def about(study: EventStudy) -> str:
     """What the report is about, in two sentences."""
-    clock, period = study.frame.clock, observed_for(study)
+    clock, period = study.frame.clock, exposure_words(study)
     parts = [f"{count(study.reading_.kept)} events{_extent_words(study)}"]
     if clock is not None:
         parts.append(f"from {day_words(clock.start)} to {day_words(clock.end)}")
@@ -141,11 +116,9 @@ def tiles(
         ends = f"{number(low)} to {number(high)}"
         found.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
     found += _time_tiles(study)
-    if place is not None:
-        found.append(Fact("Highest rate", rounded(place.highest), place.unit))
-    elif curve is not None:
-        found.append(Fact("Highest rate", rounded(float(curve.data.rate.max())), curve.unit))
-    return tuple(found)
+    figure = place or curve
+    assert figure is not None
+    return (*found, Fact("Highest rate", rounded(figure.highest), figure.unit))
 
 
 def _window_tile(window: Window) -> Fact:
@@ -162,9 +135,9 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
     """The exposure, and how many events are expected in one of its units."""
     model, clock, found = study.model_, study.frame.clock, []
     remark = "" if clock is None else f"{day_words(clock.start)} to {day_words(clock.end)}"
-    if observed_for(study):
+    if exposure_words(study):
         label = "Exposure" if clock is None else "Period"
-        found.append(Fact(label, observed_for(study), remark))
+        found.append(Fact(label, exposure_words(study), remark))
     total = float(model.expected_count(model.window))
     unit, parts = period_unit(study)
     axis = study.frame.axes[-1]
@@ -176,7 +149,7 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
 
 
 def findings(
-    study: EventStudy, table: SpotTable, dense: Concentration, of_what: str, curve: PageCurve | None
+    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, curve: PageCurve | None
 ) -> tuple[Finding, ...]:
     """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
     spots, line = table.spots, table.spots.low.shape[1] == 1
@@ -190,9 +163,11 @@ def findings(
     kind = "interval" if line else "spot"
     held = study.holdout_
     return (
-        concentrated(dense.holding(0.5), of_what),
+        concentrated(dense.holding(0.5), "half of all", whole),
         busiest(float(spots.ratio[0]), kind, where, when),
-        covered(dense.holding(0.9), of_what) if held is None else prediction(held),
+        concentrated(dense.holding(0.9), "nine out of ten", whole)
+        if held is None
+        else prediction(held),
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats
-from hplus.display.canvas import CHART_SIZE, Canvas, Shape, line_path, shape, written
-from hplus.display.chart_axes import ChartAxis, Mark, round_marks
+from hplus.display.canvas import CHART_SIZE, Canvas, line_path, shape, written
+from hplus.display.chart_axes import ChartAxis, Tick, round_ticks
 from hplus.display.colours import Shading, hex_colour, image_uri, text_bytes
 from hplus.display.data.check_data import LARGE_RESIDUAL, QuadratResiduals, middle_within
 from hplus.display.data.framing import outline, same_unit
@@ -27,16 +29,16 @@ READ_PIXELS = 96
 """Pixels on a side of the map that a script reads the rate from."""
 
 TALLEST, FLATTEST = 1.25, 0.45
-"""Height over width of a map at most and at least."""
+"""The largest and the smallest height of a map, over its width."""
 
-BAR_MARK_GAP = 34.0
-"""Pixels between two marks under the colours, at least."""
+BAR_TICK_GAP = 0.08
+"""Share of the colours between two ticks under them, at least."""
 
 MOST_WRITTEN_BOXES = 36
 """Boxes up to which every residual is written, and not only the large ones."""
 
 
-def rate_map(figure: PageMap, spots: HotSpots) -> Shape:
+def rate_map(figure: PageMap, spots: HotSpots) -> Element:
     """The map of a rate with axes, outline, events as dots, and the ranks of the hot spots."""
     canvas = _canvas(figure, MAP_WIDTH)
     dots = None if figure.events is None else _dots(canvas, figure.events)
@@ -51,7 +53,7 @@ def rate_map(figure: PageMap, spots: HotSpots) -> Shape:
 
 
 def _canvas(figure: PageMap, width: float) -> Canvas:
-    """Both axes to one scale if they have one unit and the map is not a strip."""
+    """Both axes to one scale if they share a unit and the map is not a strip."""
     ratio = _proportion(figure.data)
     to_scale = same_unit(figure.data.place) and FLATTEST / 2.0 <= ratio <= 2.0 * TALLEST
     ratio = float(np.clip(ratio, FLATTEST, TALLEST)) if to_scale else 0.8
@@ -64,7 +66,9 @@ def _proportion(data: MapData) -> float:
     return float(np.ptp(data.y) / np.ptp(data.x))
 
 
-def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) -> tuple[Shape, ...]:
+def _cut_out(
+    canvas: Canvas, place: Window, name: str, *inside: Element | None
+) -> tuple[Element, ...]:
     """Shapes cut along the outline of a window, and the outline; `name` is unique in the page."""
     rings = [line_path(canvas.pixels(*ring.T)) for ring, _ in outline(place)]
     d = "".join(f"{ring}Z" for ring in rings)
@@ -75,7 +79,7 @@ def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) ->
     )
 
 
-def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
+def _image(canvas: Canvas, figure: PageMap | PartMap) -> Element:
     """The pixels of a rate, stretched over the data's part of a chart."""
     shares = figure.shading.shares(figure.data.rate)
     # pixels across the outline are cut along it: those with their centre outside need a colour too
@@ -84,7 +88,7 @@ def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
     return shape("image", href=href, preserveAspectRatio="none", **canvas.inner())
 
 
-def _dots(canvas: Canvas, events: Floats) -> Shape:
+def _dots(canvas: Canvas, events: Floats) -> Element:
     """Smaller and fainter dots the more there are, each the round end of a line without length."""
     root = np.sqrt(max(len(events), 1))
     size, faint = np.clip(45.0 / root, 0.9, 3.0), np.clip(14.0 / root, 0.22, 0.8)
@@ -95,7 +99,7 @@ def _dots(canvas: Canvas, events: Floats) -> Shape:
     )
 
 
-def _spot(canvas: Canvas, spots: HotSpots, i: int) -> Shape:
+def _spot(canvas: Canvas, spots: HotSpots, i: int) -> Element:
     """The cell of a hot spot, and its rank beside it, on the side where there is room."""
     box = _box(canvas, spots.low[i], spots.high[i])
     room = box["x"] + box["width"] < canvas.width - canvas.right - 20.0
@@ -110,7 +114,7 @@ def _box(canvas: Canvas, low: Floats, high: Floats) -> dict[str, float]:
     return {"x": x, "y": y, "width": right - x, "height": below - y}
 
 
-def _reader(canvas: Canvas, figure: PageMap) -> Shape:
+def _reader(canvas: Canvas, figure: PageMap) -> Element:
     """An empty rectangle over the map with what a script needs to show the rate at a pointer."""
     colours, rate = figure.shading, figure.data.rate
     rows, columns = (np.linspace(0, n - 1, min(n, READ_PIXELS)).astype(int) for n in rate.shape)
@@ -129,47 +133,42 @@ def _reader(canvas: Canvas, figure: PageMap) -> Shape:
     )
 
 
-def colour_bar(figure: PageMap) -> Shape:
+def colour_bar(figure: PageMap) -> Element:
     """The colours of a map with the rates they stand for."""
-    colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
+    x, y = ChartAxis("", 0.0, 1.0, _bar_ticks(figure.shading)), ChartAxis("", 0.0, 1.0)
+    canvas = Canvas(x, y, MAP_WIDTH, 56.0, LEFT, RIGHT, 18.0, 26.0)
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
-    marks: list[Shape] = []
-    last = -BAR_MARK_GAP
-    for at, text in _bar_marks(colours):
-        x = LEFT + inner * (at / colours.top) ** colours.power
-        if x - last > BAR_MARK_GAP:
-            anchor = "end" if x > MAP_WIDTH - RIGHT - 12.0 else "middle"
-            marks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
-            marks.append(written(x, 48.0, text, anchor))
-            last = x
-    return shape(
-        "svg",
+    return canvas.svg(
         shape("linearGradient", *stops, id="ramp"),
         written(LEFT, 10.0, figure.unit, "start", "axis-name"),
-        shape("rect", x=LEFT, y=18.0, width=inner, height=12.0, rx=2.0, fill="url(#ramp)"),
-        *marks,
+        shape("rect", rx=2.0, fill="url(#ramp)", **canvas.inner()),
+        *canvas.x_axis(len(x.ticks)),
+        label=f"Colours from 0 to {rounded(figure.shading.top)} {figure.unit}",
         class_="chart map bar",
-        viewBox=f"0 0 {MAP_WIDTH:g} 56",
-        role="img",
-        aria_label=f"Colours from 0 to {rounded(colours.top)} {figure.unit}",
     )
 
 
-def _bar_marks(colours: Shading) -> list[Mark]:
+def _bar_ticks(colours: Shading) -> tuple[Tick, ...]:
     """Round rates under the colours, spread evenly where colours follow a root of the rate."""
     top, root = colours.top, 1.0 / colours.power
     if colours.power == 1.0:
-        marks = list(round_marks(0.0, top, 5))
+        ticks = list(round_ticks(0.0, top, 5))
     else:
         rates = [float(f"{top * share**root:.1g}") for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
-        marks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
+        ticks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
     if colours.peak > top:
-        below = [mark for mark in marks if mark[0] < 0.85**root * top]
-        marks = [*below, (top, f"over {rounded(top, 2)}")]
-    return marks
+        # the last label is long and ends at the right edge
+        below = [tick for tick in ticks if tick[0] < 0.8**root * top]
+        ticks = [*below, (top, f"over {rounded(top, 2)}")]
+    apart: list[Tick] = []
+    for rate, text in ticks:
+        share = (rate / top) ** colours.power
+        if not apart or share - apart[-1][0] > BAR_TICK_GAP:
+            apart.append((share, text))
+    return tuple(apart)
 
 
-def small_map(part: PartMap, index: int) -> Shape:
+def small_map(part: PartMap, index: int) -> Element:
     """A map without axes, to be compared with its neighbours."""
     x, y = (ChartAxis("", float(e[0]), float(e[-1])) for e in (part.data.x, part.data.y))
     ratio = float(np.clip(_proportion(part.data), FLATTEST, TALLEST))
@@ -178,7 +177,7 @@ def small_map(part: PartMap, index: int) -> Shape:
     return canvas.svg(*cut, label=f"Map of the rate, {part.label}")
 
 
-def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:
+def residual_map(data: QuadratResiduals, figure: PageMap) -> Element:
     """Boxes with more events than expected in one colour, with fewer in another."""
     canvas, place = _canvas(figure, CHART_SIZE[0]), figure.data.place
     every, boxes, numbers = len(data.residuals) <= MOST_WRITTEN_BOXES, [], []
@@ -202,9 +201,10 @@ def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:
     )
 
 
-def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Shape:
+def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Element:
     """A residual in numbers, in the middle of the part of its box in the window."""
     ((x, y),) = canvas.pixels(*middle).tolist()
     found = written(x, y + 0.35 * size, residual_words(r), "middle", "value")
     # as a style: an attribute would yield to the style sheet
-    return found._replace(attributes=found.attributes | {"style": f"font-size:{size:.1f}px"})
+    found.set("style", f"font-size:{size:.1f}px")
+    return found

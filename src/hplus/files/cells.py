@@ -40,14 +40,13 @@ def numbers(column: pa.Array) -> Numbers:
 
 def _numbers_of_text(column: pa.Array) -> Numbers:
     pa = arrow()
-    empty = are_empty(column)
     try:
         values = np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=float)
         return Numbers(values, np.isnan(values), np.isinf(values))
     except pa.ArrowInvalid:
         parsed = [number(text) for text in column.to_pylist()]
     values = np.array([np.nan if v is None else v for v in parsed], dtype=float)
-    unread = np.array([v is None for v in parsed], dtype=bool) & ~empty
+    unread = np.array([v is None for v in parsed], dtype=bool) & ~are_empty(column)
     return Numbers(values, np.isnan(values) & ~unread, np.isinf(values) | unread)
 
 

@@ -55,7 +55,7 @@ class Layout:
 
 
 def read_rows(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chunk, Counter[str]]:
-    """The cells of whole lines as text, None where missing, and how many lines were dropped why."""
+    """The cells of whole lines as text, None where missing, and dropped lines by reason."""
     if layout.is_json:
         return _one_by_one(data, wanted, _json_cells(wanted))
     found = _at_once(data, layout, wanted)
@@ -84,7 +84,7 @@ def _at_once(
     data: bytes, layout: Layout, wanted: Sequence[str]
 ) -> tuple[Chunk, Counter[str]] | None:
     """All lines by pyarrow, or None if it might read one of them in another way than alone."""
-    odd_ends = data.count(b"\r") != data.count(b"\r\n")
+    odd_ends = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
     if not data or odd_ends or data.startswith(BOM) or not _plain_quotes(data, layout):
         return None
     pa, dropped = arrow(), Counter[str]()
@@ -99,8 +99,8 @@ def _at_once(
         table = _read_csv(data, layout, list(columns.values()), skip)
     except pa.ArrowInvalid:
         return None
-    if empty := data.count(b"\n") - table.num_rows - dropped[BROKEN]:
-        dropped[EMPTY] = empty
+    lines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
+    dropped[EMPTY] = lines - table.num_rows - dropped[BROKEN]
     found = {name: table.column(place).combine_chunks() for name, place in columns.items()}
     return Chunk(found), +dropped
 
@@ -141,9 +141,9 @@ def _plain_quotes(data: bytes, layout: Layout) -> bool:
     outside = np.zeros(256, dtype=bool)
     outside[list(f'{layout.delimiter}"\r\n'.encode())] = True
     # what comes before the first letter is the last one, an end of line
-    at_edges = outside[letters[opening - 1]] & outside[letters[closing + 1]]
-    on_one_line = np.searchsorted(ends, opening) == np.searchsorted(ends, closing)
-    return bool(np.all(at_edges & on_one_line))
+    at_edges = outside[letters[opening - 1]].all() and outside[letters[closing + 1]].all()
+    # an even number of quotes before every end of line
+    return bool(at_edges and not np.any(np.searchsorted(quotes, ends) % 2))
 
 
 def _one_by_one(

@@ -22,7 +22,7 @@ from hplus.rates.statistic import Statistic
 from hplus.rates.torus import Covariance
 
 OverWindow = Callable[[Floats], ArrayLike] | ArrayLike
-"""A function of points, or values on a regular grid over the window's bounding box."""
+"""A number, a function of points, or values on a regular grid over the window's bounding box."""
 
 CovariatesGiven = OverWindow | Mapping[str, OverWindow]
 """One covariate, or several by name."""
@@ -102,11 +102,7 @@ def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic
     if not callable(exposure) and np.ndim(exposure) == 0:
         return statistic, np.full(grid.shape, check_positive("exposure", exposure))
     values = at_nodes("exposure", exposure, grid)
-    if np.any(values < 0.0) or not np.any(values > 0.0):
-        raise ValueError(
-            f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
-            f"{values.min():.6g} to {values.max():.6g}."
-        )
+    check_exposures(values)
     unexposed = values <= 0.0
     apart, nearest = distance_transform_edt(unexposed, return_indices=True)
     events = statistic.counts.sum(axis=0)
@@ -123,6 +119,15 @@ def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic
     for part, given in zip(counts, statistic.counts, strict=True):
         np.add.at(part, tuple(axis[strays] for axis in nearest), given[strays])
     return statistic.replace(counts=counts), values
+
+
+def check_exposures(values: Floats) -> None:
+    """An error unless the exposure is at least 0 everywhere and above 0 somewhere."""
+    if np.any(values < 0.0) or not np.any(values > 0.0):
+        raise ValueError(
+            f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
+            f"{values.min():.6g} to {values.max():.6g}."
+        )
 
 
 def at_nodes(name: str, given: OverWindow, grid: TensorGrid) -> Floats:
@@ -157,7 +162,7 @@ def fit_effects(given: CovariatesGiven, statistic: Statistic, exposure: Floats) 
     grid = statistic.grid
     named = given if isinstance(given, Mapping) else {"covariate": given}
     if not named:
-        raise ValueError("covariates must hold at least one, got {}: leave them out instead.")
+        raise ValueError("covariates must name at least one covariate, got {}: use None for none.")
     mass = grid.integrals(statistic.window) * exposure
     shares, columns, sizes = mass / mass.sum(), [], []
     for name, one in named.items():

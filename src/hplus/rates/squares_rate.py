@@ -24,7 +24,7 @@ from hplus.solvers.result import SolverResult
 from hplus.windows import Box, Window
 
 MAX_BAND_EVENTS = 1500
-"""The most events from which error bands are computed; of more, a sample stands for all."""
+"""Error bands are computed from at most this many events, which stand for all."""
 
 BAND_ROWS = 2000
 """Points whose deviations are computed at once."""
@@ -164,7 +164,7 @@ class SquaresRate:
 
     @cached_property
     def on_grid(self) -> GridFunction:
-        """The rate at the nodes of a grid, for samples and the highest point."""
+        """The function that is sampled and has the highest point: the rate on a grid."""
         return _on_grid(self.function, self.window)
 
     def integral(self, region: Window | None = None) -> float:
@@ -172,7 +172,7 @@ class SquaresRate:
         return _integral(self.function, self.window, region or self.window)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
         low, high = self.posterior.interval(X, level)
         return self.factor * low, self.factor * high
 

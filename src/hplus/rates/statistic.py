@@ -23,9 +23,8 @@ EVENT_FOLDS = 5
 
 def finest_grid(window: Window) -> TensorGrid:
     """The grid around a window on which events are binned; its cells are about square."""
+    check_window("window", window, *COARSE_CELLS)
     d = window.dimension
-    if d not in COARSE_CELLS:
-        raise ValueError(f"window must have 1, 2 or 3 axes, got {d}: leave some axes out.")
     low, high = window.bounds()
     shares = (high - low) / window.longest_sides()
     cells = np.maximum(np.round(COARSE_CELLS[d] * shares).astype(int), 4) * 2 ** GRID_DOUBLINGS[d]

@@ -19,7 +19,7 @@ from hplus.storage.registry import present_name, registered_name
 
 
 class Record(NamedTuple):
-    """What a file says of its model: its class, `made_with_`, and a summary if it has one."""
+    """What a file says about its model: its class, `made_with_`, and a summary if it has one."""
 
     kind: str
     made_with: Json
@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def read_record(path: str | os.PathLike[str]) -> Record:
-    """What the file at `path` says of its model, without building it."""
+    """What the file at `path` says about its model, without building it."""
     with _loading(path):
         document, tensors = read_file(Path(path))
         model, fitted = document["model"], document["model"]["fitted"]

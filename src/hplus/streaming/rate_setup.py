@@ -48,9 +48,7 @@ REFIT_RESOLUTION = Resolution(8.0, {1: 2049, 2: 10_000, 3: 15_000})
 
 def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None:
     """Raise unless the parameters are valid and go together."""
-    check_window("window", window)
-    if window.dimension not in SIDES_PER_SCALE:
-        raise ValueError(f"window must have 1, 2 or 3 axes, got {window.dimension}.")
+    check_window("window", window, *SIDES_PER_SCALE)
     check_kernel(kernel)
     if isinstance(as_method(method), PMD) and budget != "auto":
         raise ValueError(f'budget must be "auto" for PMD, which has a grid, got {shown(budget)}.')

@@ -28,6 +28,7 @@ from hplus.studies.encoding import (
 from hplus.studies.leaks import leaks
 from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.validation import Rows, held_out, importances, learned_rate
+from hplus.wording import counted
 
 MIN_ROWS = 20
 """With fewer rows none could be held out."""
@@ -37,7 +38,7 @@ MAX_BACKGROUND_ROWS = 200
 
 
 class Effect(NamedTuple):
-    """The mean prediction at each of some values of a column, the other columns as they were."""
+    """The mean prediction at some values of a column, with the other columns unchanged."""
 
     name: str
     values: Any
@@ -166,7 +167,7 @@ def _notes(columns: tuple[Column, ...], rows: Rows) -> list[str]:
     for column in columns:
         if column.kind == "text" and not len(column.grid):
             notes.append(
-                f"The column {column.name!r} is not used: most of its texts occur only once."
+                f"The column {column.name!r} is not used: most of its values occur only once."
             )
         elif not column.parts():
             notes.append(f"The column {column.name!r} is not used: it is constant.")
@@ -188,8 +189,8 @@ def _check_quantities(y: Any) -> Floats:
         first = np.flatnonzero(bad)
         if len(first):
             raise ValueError(
-                f"y must be {rule} in every row, got {len(first)} rows where it is not, the first "
-                f"{y[first[0]]:.6g} in row {first[0]}: drop or correct those rows."
+                f"y must be {rule} in every row, got {counted(len(first), 'row')} where it is "
+                f"not, the first {y[first[0]]:.6g} in row {first[0]}: correct or drop such rows."
             )
     if len(y) < MIN_ROWS:
         raise ValueError(
@@ -207,4 +208,4 @@ def _check_rows(columns: tuple[Column, ...], rows: Rows) -> None:
             f"columns must have one row for each of y, got {len(rows.values)} for {len(rows.y)}."
         )
     if not any(column.parts() for column in columns):
-        raise ValueError("columns must hold at least one that varies, got none: add columns.")
+        raise ValueError("columns must include at least one that varies, got none: add columns.")

@@ -75,10 +75,10 @@ class Amount(Value):
             return self.amount
         if self.unit in SECONDS and other.unit in SECONDS:
             return self.amount * SECONDS[self.unit] / SECONDS[other.unit]
-        raise ValueError(
-            f"an amount must be in {other.unit or 'no unit'} or in a unit that can be converted to "
-            f"it, got {self}."
-        )
+        rule = f"a number of {other.unit}s" if other.unit else "a number without a unit"
+        if other.unit in SECONDS:
+            rule = "a length of time such as 7d or 12h"
+        raise ValueError(f"an amount must be {rule} here, got {self}.")
 
     def __str__(self) -> str:
         counted = self.unit == "day" or len(self.unit) > 3  # min
@@ -112,7 +112,7 @@ class Clock(Value):
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
         if not start < end:
-            raise ValueError(f"end must be later than start, got {moment(start)} to {moment(end)}.")
+            raise ValueError(f"end= must be after start=, got {moment(start)} to {moment(end)}.")
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         if self.cycle and end - start < CYCLES[self.cycle]:
@@ -140,13 +140,13 @@ class Clock(Value):
             return Cycle(CYCLES[self.cycle] / 3600.0, unit="h")
         return Interval(0.0, (self.end - self.start) / SECONDS[self.unit], unit=self.unit)
 
-    def watched(self) -> Amount:
+    def exposure(self) -> Amount:
         """The exposure: how many cycles were observed; 1 without a cycle."""
         if not self.cycle:
             return Amount(1.0)
         return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)
 
-    def times_watched(self, at: Floats) -> Floats:
+    def exposure_at(self, at: Floats) -> Floats:
         """The exposure of each point of a cycle, (n,): a partial cycle covers some more often."""
         parts = phases(self, self.start, self.end - self.start)
         at = at % (CYCLES[self.cycle] / 3600.0)  # the end is the start

@@ -134,7 +134,7 @@ class StreamStudy(Estimator):
         return events
 
     @property
-    def watched(self) -> Amount:
+    def total_exposure(self) -> Amount:
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self._cycle
         if cycle and hasattr(self.model_, "state_"):
@@ -147,7 +147,7 @@ class StreamStudy(Estimator):
         if not hasattr(self.model_, "state_"):
             return 0.0
         # the integral of the rate does not depend on its shape
-        return float(self.model_.state_[0]["numbers"][SEEN]) / self.watched.amount
+        return float(self.model_.state_[0]["numbers"][SEEN]) / self.total_exposure.amount
 
     @property
     def atoms(self) -> int:

@@ -61,7 +61,7 @@ class EventStudy(Estimator):
     frame : Frame
         Which columns are the axes of which window; see `plan`.
     exposure : Amount, default=None
-        How long or how often events were observed; None goes by the frame's clock.
+        How long or how often events were observed; None takes it from the frame's clock.
     holdout : float, default=0.2
         Share of the events, up to 0.9, that are held out to measure how well they are predicted; 0
         for none.
@@ -109,7 +109,7 @@ class EventStudy(Estimator):
         """
         clock = self.frame.clock
         if clock is not None and clock.cycle:
-            return partial(_watched, clock)
+            return partial(_exposure_at, clock)
         return self.exposure_.amount
 
     def fit(self, path: str | Table, y: None = None) -> Self:
@@ -117,7 +117,7 @@ class EventStudy(Estimator):
         with whole_or_not(self):
             self._check_parameters()
             events = self._read(path)
-            self.exposure_ = self._watched()
+            self.exposure_ = self._total_exposure()
             learned, everything = events.learned.parts, events.learned.joined(events.held)
             enough = events.learned.events >= MIN_EVENTS and events.held.events >= 2
             kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
@@ -136,7 +136,7 @@ class EventStudy(Estimator):
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
-                "needs the others."
+                "needs the rest."
             )
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
@@ -148,10 +148,10 @@ class EventStudy(Estimator):
         self.reading_.check_dropped(self.most_dropped)
         return events
 
-    def _watched(self) -> Amount:
+    def _total_exposure(self) -> Amount:
         clock = self.frame.clock
         if self.exposure is None:
-            return Amount(1.0) if clock is None else clock.watched()
+            return Amount(1.0) if clock is None else clock.exposure()
         if clock is not None and clock.cycle:
             raise ValueError(
                 f"exposure must be left out with a cycle, whose exposure is its number of "
@@ -220,9 +220,9 @@ def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
     return logs
 
 
-def _watched(clock: Clock, X: Floats) -> Floats:
+def _exposure_at(clock: Clock, X: Floats) -> Floats:
     """The exposure of the hour of each point, shape (n,)."""
-    return clock.times_watched(X[:, -1])
+    return clock.exposure_at(X[:, -1])
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:

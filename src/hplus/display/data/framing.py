@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from hplus._values import Value, value
 from hplus.estimators.base import check_fitted
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
-from hplus.windows import Box, Interval, Planar, Product, Window
+from hplus.windows import Box, Interval, Planar, Product, Window, check_window
 from hplus.windows.geometry import Rings
 
 
@@ -40,15 +42,7 @@ def check_model(model: Any, dimensions: tuple[int, ...]) -> Window:
         )
     if not isinstance(window, Window):
         raise TypeError(f"model must be a rate fitted on a window, got {shown(model)}.")
-    return check_axes(window, dimensions)
-
-
-def check_axes(window: Window, dimensions: tuple[int, ...]) -> Window:
-    """The window, which must have one of these numbers of axes."""
-    if window.dimension not in dimensions:
-        rule = " or ".join(str(d) for d in dimensions)
-        axes = "axis" if rule == "1" else "axes"
-        raise ValueError(f"the model's window must have {rule} {axes}, got {window.dimension}.")
+    check_window("the model's window", window, *dimensions)
     return window
 
 
@@ -57,7 +51,9 @@ def drawn_window(model: Rate | Density, X: Any, dimensions: tuple[int, ...]) -> 
     if not isinstance(model, Density):
         return check_model(model, dimensions)
     check_fitted(model)
-    return check_axes(_around(model, X) if model.window is None else model.window, dimensions)
+    window = _around(model, X) if model.window is None else model.window
+    check_window("the model's window", window, *dimensions)
+    return window
 
 
 def _around(model: Density, X: Any) -> Window:
@@ -93,7 +89,7 @@ def check_events(window: Window, X: Any) -> Floats | None:
 
 
 def thinned(events: Floats, most: int) -> Floats:
-    """At most so many of the events (n, d), spread evenly over the rows."""
+    """At most this many of the events (n, d), spread evenly over the rows."""
     return events[:: -(-len(events) // most) or 1]
 
 
@@ -109,9 +105,13 @@ def place_of(window: Window) -> Window:
             f"the last axis of the window must be separate from the first two, as in Polygon * "
             f"Interval, got {shown(window)}."
         )
-    sides = zip(*bounds, window.axis_units, strict=True)
-    first, second, _ = (Interval(low, high, unit) for low, high, unit in sides)
-    return first * second
+    low, high = bounds
+    return cuboid(low[:2], high[:2], window.axis_units[:2])
+
+
+def cuboid(low: Floats, high: Floats, units: tuple[str, ...]) -> Window:
+    """The product of intervals between two corners, shape (d,) each."""
+    return reduce(mul, map(Interval, low.tolist(), high.tolist(), units))
 
 
 def last_axis(window: Window) -> Interval:
@@ -121,7 +121,7 @@ def last_axis(window: Window) -> Interval:
 
 
 def same_unit(window: Window) -> bool:
-    """Do all axes have one unit, so that their lengths can be compared?"""
+    """Do all axes share a unit, so that their lengths can be compared?"""
     return len(set(window.axis_units)) == 1
 
 

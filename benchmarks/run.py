@@ -1,4 +1,4 @@
-"""hplus bench: run the scripts in benchmarks/ of a clone of the repository, and write one page."""
+"""Run the benchmarks, and write one page with their tables."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ import click
 from hplus import __version__
 from hplus.cli.doors import check_writable, json_option, note, print_json, write_text
 
-FOLDER, PAGE = "benchmarks", "docs/benchmarks.md"
+FOLDER, PAGE = Path(__file__).resolve().parent, "docs/benchmarks.md"
 
 ABOUT = """# Benchmarks
 
-`hplus bench`, in a clone of the repository, runs the scripts in `benchmarks/` and writes this \
+`python benchmarks/run.py`, or `make bench`, runs the scripts in `benchmarks/` and writes this \
 page. Figures with a bound show it beside them; a script that misses a bound names it.
 """
 
@@ -52,12 +52,12 @@ MAX_SECONDS = 7.0 * 86_400.0
     epilog="""
 \b
 Examples:
-  hplus bench --quick
-  hplus bench intensity streaming --data data -o intensity.md
+  python benchmarks/run.py --quick
+  python benchmarks/run.py intensity streaming --data data -o intensity.md
 
 \b
 Every script takes --data and --quick, prints Markdown tables and exits with code 1 if a figure
-misses its bound; so does this command.
+misses its bound; so does this one.
 """
 )
 @click.argument("names", nargs=-1)
@@ -68,14 +68,10 @@ misses its bound; so does this command.
 @click.option("--date", metavar="DATE", help="Date to print on the page (default: today).")
 @click.option("-o", "--output", metavar="FILE", help=f"File to write (default: {PAGE}).")
 @json_option
-def bench(names: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
-    """Run the benchmarks of a clone of the repository, all or those in NAMES, and write one page.
-
-    This command works only inside a clone, where the folder benchmarks/ is: the scripts are not
-    installed with the package.
-    """
+def main(names: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Run the benchmarks, all or those in NAMES, and write one page with their tables."""
     scripts = _chosen(names)
-    output = output or str(scripts[0].parents[1] / PAGE)
+    output = output or str(FOLDER.parent / PAGE)
     check_writable(output)
     data, quick = options["data"], options["quick"]
     if data and not Path(data).is_dir():
@@ -100,15 +96,7 @@ def bench(names: tuple[str, ...], output: str | None, as_json: bool, **options: 
 
 
 def _scripts() -> list[Path]:
-    """The scripts of the clone that holds the current folder."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / FOLDER / "_measure.py").is_file():
-            return sorted((folder / FOLDER).glob("[a-z]*.py"))
-    raise click.UsageError(
-        f"There is no folder {FOLDER}/ here or above: hplus bench works only in a clone of the "
-        "repository, since its scripts are not installed with the package."
-    )
+    return sorted(path for path in FOLDER.glob("[a-z]*.py") if path.name != "run.py")
 
 
 def _chosen(names: tuple[str, ...]) -> list[Path]:
@@ -197,7 +185,7 @@ def page(facts: dict[str, str], runs: dict[Path, Outcome]) -> str:
     """The page of all scripts, including those that were not run."""
     head = ["| machine | |", "|---|---|", *(f"| {name} | {what} |" for name, what in facts.items())]
     parts = [ABOUT, "\n".join(head), *(section(path, done) for path, done in runs.items())]
-    folder = next(iter(runs)).parents[1] / "docs" / "papers"
+    folder = FOLDER.parent / "docs" / "papers"
     papers = [f"- {_title(path)}" for path in sorted(folder.glob("*/results.md"))]
     if papers:
         parts += ["## Papers", "`make papers` writes a page for each:", "\n".join(papers)]
@@ -237,3 +225,7 @@ def _title(path: Path) -> str:
 def _options_words(quick: bool, data: bool) -> str:
     said = ["only the parts that take seconds"] * quick
     return ", ".join([*said, "with --data" if data else "without --data"])
+
+
+if __name__ == "__main__":
+    main()
