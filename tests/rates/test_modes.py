@@ -8,10 +8,17 @@ from hplus import Box, Interval, Statistic
 from hplus.grids import TensorGrid
 from hplus.rates.exposure import coefficient_covariance, fit_effects, poisson_regression
 from hplus.rates.levels import Level, descend
-from hplus.rates.modes import Optimum, certify, newton, normalised, objective
+from hplus.rates.modes import (
+    Optimum,
+    System,
+    certify,
+    conjugate_gradients,
+    newton,
+    normalised,
+    objective,
+)
 from hplus.rates.posterior import deviations, log_determinant, shifted_means
 from hplus.rates.prior import Field, SumOfFields
-from hplus.rates.systems import System, conjugate_gradients
 from hplus.rates.torus import Matrix, stacked
 
 GRID = TensorGrid((0,), (1,), (12,))
@@ -255,10 +262,10 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
     system, steps = System(prior, W), []
     b = system.project(rng.normal(size=(1, 200)))
     monkeypatch.setattr(System, "apply", _counted(System.apply, steps))
-    monkeypatch.setattr("hplus.rates.systems.STIFF_EIGENVALUE", np.inf)
+    monkeypatch.setattr("hplus.rates.modes.STIFF_EIGENVALUE", np.inf)
     plain = system.solve(b, 0.0 * b, 1e-10)
     without = len(steps)
-    monkeypatch.setattr("hplus.rates.systems.STIFF_EIGENVALUE", 0.0)
+    monkeypatch.setattr("hplus.rates.modes.STIFF_EIGENVALUE", 0.0)
     np.testing.assert_allclose(system.solve(b, 0.0 * b, 1e-10), plain, atol=1e-4)
     assert len(steps) - without < 0.7 * without
 

@@ -12,9 +12,8 @@ import numpy as np
 from hplus._checks import Floats, Reals
 from hplus._progress import each
 from hplus.rates.levels import Level
-from hplus.rates.modes import newton
+from hplus.rates.modes import System, broadcast, means, newton, sums
 from hplus.rates.prior import LogRates, Weighted
-from hplus.rates.systems import System, broadcast, means, sums
 from hplus.rates.torus import Covariance
 
 LANCZOS_PROBES, LANCZOS_STEPS = 8, 30
