@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 
-from hplus._checks import Floats, as_floats, check_fraction, shown
+from hplus._checks import Floats, as_floats, check_flag, check_fraction, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     check_fitted,
@@ -253,14 +253,13 @@ class QuantilesRegressor(JointRegressor):
         return ends[0], ends[1]
 
     def _positive(self) -> bool:
-        if not isinstance(self.positive, bool | np.bool_):
-            raise TypeError(f"positive must be True or False, got {shown(self.positive)}.")
-        if self.positive and self.penalty is not None:
+        positive = check_flag("positive", self.positive)
+        if positive and self.penalty is not None:
             raise ValueError(
                 f"penalty must be None with positive=True, got {self.penalty}: set those of "
                 "the cone instead."
             )
-        return bool(self.positive)
+        return positive
 
 
 def _check_levels(levels: Any) -> tuple[float, ...]:

@@ -80,10 +80,6 @@ class Torus:
             counts[-1] = 1.0
         return counts
 
-    def unit(self, spectrum: Floats) -> Floats:
-        """A spectrum scaled to variance 1: Σ over all frequencies = number of nodes."""
-        return spectrum * (np.prod(self.padded) / np.sum(spectrum * self.multiplicity))
-
     def apply(self, spectrum: Reals, x: Reals) -> Reals:
         """K x on the grid, shapes (..., *shape); in the precision of x."""
         f = self._coefficients(self._folded(x))
@@ -213,7 +209,8 @@ def matern_spectrum(torus: Torus, smoothness: float, scales: Floats, *, product:
             spectrum = spectrum * (2.0 * smoothness + part) ** -(smoothness + 0.5)
     else:
         spectrum = (2.0 * smoothness + sum(parts, np.zeros(()))) ** -(smoothness + len(parts) / 2)
-    return torus.unit(spectrum)
+    # variance 1: the sum over all frequencies is the number of nodes
+    return spectrum * (np.prod(torus.padded) / np.sum(spectrum * torus.multiplicity))
 
 
 def kernel_spectrum(torus: Torus, kernel: Kernel) -> Floats | None:

@@ -14,7 +14,7 @@ from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.kernels.compiled import DOT, TABLE
 from hplus.kernels.programs import instructions
-from hplus.streaming.engine import atoms, layout
+from hplus.streaming.engine import atoms, layout, rules
 from hplus.streaming.engine.layout import Rule, StreamConstants, StreamState, enlarged
 from hplus.streaming.engine.loop import MAX_CHANGES, age, run
 
@@ -121,7 +121,9 @@ class Learner:
         )
         if average:
             state.rows[atoms.CURRENT] = state.rows[atoms.AVERAGE]
-        still = self.rule._replace(step=0.0, schedule=0, decay=0.0, averaging=-1.0)
+        still = self.rule._replace(
+            step=0.0, schedule=rules.FIXED, decay=0.0, averaging=layout.NO_AVERAGE
+        )
         copy = Learner(still, self.kernel, self.constants, state)
         X = np.require(X, requirements=("C", "W"))
         return copy.learn(X, np.ones(len(X)), np.zeros(len(X)))

@@ -83,9 +83,7 @@ def reach(loss, link, y, z, cap):
         return 0.5 * max(1.0 - z, 0.0) if link == RECIPROCAL else 1.0
     if link == EXPONENTIAL:
         return abs(math.log(max(y, math.exp(-cap))) - min(max(z, -cap), cap))
-    if loss in (SQUARED, HUBER):
-        return abs(y - z)
-    return abs(y - z) if loss == SQUARED_HINGE else LONGEST_REACH
+    return abs(y - z) if loss in (SQUARED, HUBER, SQUARED_HINGE) else LONGEST_REACH
 
 
 @inner
