@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from hplus.streaming.steps import FixedStep as FixedStep
     from hplus.streaming.steps import InverseStep as InverseStep
     from hplus.streaming.steps import RootStep as RootStep
+    from hplus.studies.event_study import EventStudy as EventStudy
     from hplus.studies.quantity_study import QuantityStudy as QuantityStudy
     from hplus.studies.streams import StreamStudy as StreamStudy
-    from hplus.studies.study import EventStudy as EventStudy
     from hplus.windows import Box as Box
     from hplus.windows import Cycle as Cycle
     from hplus.windows import Interval as Interval
@@ -84,7 +84,7 @@ _MODULES = {
     "Density": "hplus.estimators.density",
     "Diagonal": "hplus.positivity",
     "DoublyStochastic": "hplus.streaming.budgets",
-    "EventStudy": "hplus.studies.study",
+    "EventStudy": "hplus.studies.event_study",
     "Finite": "hplus.kernels",
     "FixedStep": "hplus.streaming.steps",
     "Forgetron": "hplus.streaming.budgets",

@@ -146,8 +146,8 @@ def test_times_mean_the_same_whatever_stands_beside_them():
     }
     last = 1404522000.0  # 2014-07-05T01
     assert study.latest_ == last
-    np.testing.assert_allclose(study.watched.amount, (last - 1.4e9) / 604800, rtol=1e-12)
-    np.testing.assert_allclose(study.rate, 4 / study.watched.amount, rtol=1e-12)
+    np.testing.assert_allclose(study.exposure_.amount, (last - 1.4e9) / 604800, rtol=1e-12)
+    np.testing.assert_allclose(study.rate, 4 / study.exposure_.amount, rtol=1e-12)
 
 
 def test_a_line_that_is_too_long_is_dropped_and_not_held(monkeypatch):

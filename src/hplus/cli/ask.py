@@ -34,9 +34,9 @@ from hplus.studies.spans import moment
 from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
     from hplus.studies.expect import Expected
     from hplus.studies.ranges import Extent
-    from hplus.studies.study import EventStudy
 
 
 start_option = click.option(

@@ -22,12 +22,12 @@ from hplus.cli.doors import (
     seed_option,
 )
 from hplus.cli.options import amount_option, names_option, numbers_option
-from hplus.cli.summary import facts, fit_table, made_with
+from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
 from hplus.wording import count
 
 if TYPE_CHECKING:
-    from hplus.studies.study import EventStudy
+    from hplus.studies.event_study import EventStudy
 
 EXAMPLE = """
 \b
@@ -97,8 +97,8 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     memory; - is the standard input. The window is never inferred: without one, the command says
     what the data span.
     """
+    from hplus.studies.event_study import EventStudy
     from hplus.studies.plans import plan
-    from hplus.studies.study import EventStudy
 
     began = perf_counter()
     check_writable(output)
@@ -115,7 +115,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     with progress_bar(as_json):
         study.fit(table)
     study.made_with_ = made_with(began, options["random_state"])
-    found = facts(study)
+    found = study.facts()
     if output:
         save(study, output, summary=found)
     _tell(study, found, file, output, as_json)

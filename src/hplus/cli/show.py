@@ -30,11 +30,11 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     the map.
     """
     from hplus.display.page import write_report
-    from hplus.studies.events import sample_events
+    from hplus.studies.events import sampled
 
     check_writable(output)
     study = load_model(model, "EventStudy")
-    points = None if events is None else sample_events(events, study.frame)
+    points = None if events is None else sampled(events, study.frame).X
     write_report(study, output, points, options["title"])
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
     if options["opened"]:

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import Protocol
 
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal, with_points
-from hplus.files.extras import arrow
 from hplus.files.feeds import PARQUET, Feed, TableError, reading
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import BOM, EMPTY, NOT_TEXT, Chunk, Layout, json_object, read_rows
@@ -88,17 +87,17 @@ class Table:
 
 
 def open_table(path: str) -> Table:
-    """The table in a file, its kind told by its first bytes; "-" is the standard input.
+    """The table in a file, whose kind its first bytes tell; "-" is the standard input."""
+    return feed_table(Feed(path))
 
-    The file is opened once, here; only a second pass over its chunks opens it again.
-    """
-    arrow()
-    feed = Feed(path)
+
+def feed_table(feed: Feed) -> Table:
+    """The table in an open file; only a second pass over its chunks opens it again."""
     if feed.start == PARQUET:
         feed.close()
-        return _parquet_table(path)
+        return _parquet_table(feed.path)
     feeds = [feed]
-    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(path))
+    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(feed.path))
 
 
 def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:
@@ -181,16 +180,17 @@ def _text_chunks(
 
 def _blocks(source: Source) -> Iterator[WholeLines]:
     """All lines of a source, whole, in blocks of one size however its bytes come."""
-    lines, waiting = Lines(), bytearray()
+    lines, pieces, missing = Lines(), list[bytes](), BLOCK_BYTES
     try:
-        while (data := source.read(BLOCK_BYTES - len(waiting))) != b"":
-            waiting += data or b""
-            if len(waiting) == BLOCK_BYTES:
-                lines.add(bytes(waiting))
-                waiting.clear()
+        while (data := source.read(missing)) != b"":
+            pieces.append(data or b"")
+            missing -= len(pieces[-1])
+            if missing == 0:
+                lines.add(b"".join(pieces))
+                pieces, missing = [], BLOCK_BYTES
                 while (block := lines.next(sys.maxsize)) is not None:
                     yield block
-        lines.add(bytes(waiting))
+        lines.add(b"".join(pieces))
         while (block := lines.next(sys.maxsize) or lines.end()) is not None:
             yield block
     finally:

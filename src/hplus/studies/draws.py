@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_random_state
+from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
-from hplus.studies.study import EventStudy
 
 
 class Pattern(NamedTuple):

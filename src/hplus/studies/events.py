@@ -102,10 +102,6 @@ class Binned:
             for part, piece in zip(self.parts, pieces, strict=True)
         )
 
-    def joined(self, other: Binned) -> tuple[Statistic, ...]:
-        """The statistics of both."""
-        return tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
-
 
 class SplitEvents:
     """Events of a file, split into those to learn from and those held out."""
@@ -115,7 +111,7 @@ class SplitEvents:
         self.share = share
         self.learned, self.held = Binned(windows), Binned(windows)
         d = frame.window.dimension
-        self.known, self.unseen = Sample(d), Sample(d)
+        self.learned_sample, self.held_sample = Sample(d), Sample(d)
         self._rng = np.random.RandomState(seed)
 
     def add(self, X: Floats) -> None:
@@ -123,10 +119,14 @@ class SplitEvents:
         u, v = self._rng.random_sample((len(X), 2)).T
         out = u < self.share
         self.learned.add(X[~out], self._rng)
-        self.known.add(X[~out], v[~out])
+        self.learned_sample.add(X[~out], v[~out])
         if out.any():
             self.held.add(X[out], self._rng)
-            self.unseen.add(X[out], v[out])
+            self.held_sample.add(X[out], v[out])
+
+    def all_parts(self) -> tuple[Statistic, ...]:
+        """The statistics of all events."""
+        return tuple(a + b for a, b in zip(self.learned.parts, self.held.parts, strict=True))
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
@@ -153,7 +153,7 @@ def read_events(
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
-        extent = extent.joined(part.low, part.high)
+        extent = extent.including(part.low, part.high)
     rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
         raise TableError(_nothing(table, frame, rows, dropped, extent))
@@ -173,11 +173,6 @@ def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
     sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
     found = read_events(open_table(path), frame, lambda X: sample.add(X, rng.random_sample(len(X))))
     return Sampled(sample.X, *found)
-
-
-def sample_events(path: str, frame: Frame, seed: int = 0) -> Floats:
-    """Events of a file in the window of a frame, (n, d); of very many, a random sample."""
-    return sampled(path, frame, seed).X
 
 
 def _reasons(dropped: Mapping[str, int]) -> str:

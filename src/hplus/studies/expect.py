@@ -10,9 +10,9 @@ import numpy as np
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.fitted import mixed_poisson_quantile
+from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
-from hplus.studies.study import EventStudy
 from hplus.windows import Box, Interval, Window
 
 MAX_CELLS = 100_000
@@ -173,7 +173,7 @@ def expect(
     for region in regions:
         mean, draws = 0.0, np.zeros(1)
         for part, times in time.parts:
-            window = _joined(study.frame, region.window, part)
+            window = _region_during(study.frame, region.window, part)
             if window is not None:
                 mean += times * rate.integral(window)
                 draws = draws + times * rate.count_draws(window)
@@ -187,7 +187,7 @@ def whole(frame: Frame) -> Region:
     return Region("all", frame.region, {}, None)
 
 
-def _joined(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
+def _region_during(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
     """A region during a part of the period, as a region of the window; None if it is empty."""
     if frame.region is None:
         if region is None or part is None:

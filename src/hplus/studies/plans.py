@@ -212,7 +212,7 @@ def _extent(table: Table, columns: Sequence[str], time: str | None, zone: str, f
         raw += [times(chunk.columns[time], zone, form).seconds] if time else []
         rows = np.column_stack(raw)
         low, high = (np.where(np.isfinite(rows), rows, fill) for fill in (np.inf, -np.inf))
-        extent = extent.joined(low.min(axis=0), high.max(axis=0))
+        extent = extent.including(low.min(axis=0), high.max(axis=0))
     if extent.low.ndim == 0:
         raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
     return extent

@@ -17,8 +17,8 @@ class Extent(NamedTuple):
     low: Floats
     high: Floats
 
-    def joined(self, low: Floats, high: Floats) -> Extent:
-        """The extent of both."""
+    def including(self, low: Floats, high: Floats) -> Extent:
+        """The extent with some more data."""
         return Extent(np.minimum(self.low, low), np.maximum(self.high, high))
 
 

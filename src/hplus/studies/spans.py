@@ -140,13 +140,14 @@ class Clock(Value):
             return Cycle(CYCLES[self.cycle] / 3600.0, unit="h")
         return Interval(0.0, (self.end - self.start) / SECONDS[self.unit], unit=self.unit)
 
-    def watched(self) -> Amount:
-        """The exposure: how many cycles were observed; 1 without a cycle."""
+    @property
+    def exposure(self) -> Amount:
+        """How many cycles were observed; 1 without a cycle."""
         if not self.cycle:
             return Amount(1.0)
         return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)
 
-    def times_watched(self, at: Floats) -> Floats:
+    def exposure_at(self, at: Floats) -> Floats:
         """The exposure of each point of a cycle, (n,): a partial cycle covers some more often."""
         parts = phases(self, self.start, self.end - self.start)
         at = at % (CYCLES[self.cycle] / 3600.0)  # the end is the start

@@ -20,8 +20,9 @@ from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE, SEEN
 from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import Refit, as_method
-from hplus.studies.frames import Frame
-from hplus.studies.spans import CYCLES, Amount
+from hplus.studies.frames import check_frame
+from hplus.studies.spans import CYCLES, Amount, moment
+from hplus.wording import rounded, window_words
 
 MAX_LINES = 2000
 """Lines that are read and learned from at a time."""
@@ -134,9 +135,9 @@ class StreamStudy(Estimator):
         return events
 
     @property
-    def watched(self) -> Amount:
+    def exposure_(self) -> Amount:
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
-        cycle = self._cycle
+        cycle = self.frame.cycle
         if cycle and hasattr(self.model_, "state_"):
             return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
         return Amount(1.0, cycle) if self.exposure is None or cycle else self.exposure
@@ -147,12 +148,36 @@ class StreamStudy(Estimator):
         if not hasattr(self.model_, "state_"):
             return 0.0
         # the integral of the rate does not depend on its shape
-        return float(self.model_.state_[0]["numbers"][SEEN]) / self.watched.amount
+        return float(self.model_.state_[0]["numbers"][SEEN]) / self.exposure_.amount
 
     @property
     def atoms(self) -> int:
         """The number of atoms."""
         return self.model_.n_atoms_ if hasattr(self.model_, "state_") else 0
+
+    @property
+    def rate_words(self) -> str:
+        """The rate with its unit, for example "12.5 per week"."""
+        unit = self.exposure_.unit
+        return rounded(self.rate) + (f" per {unit}" if unit else "")
+
+    def facts(self) -> dict[str, Any]:
+        """What was learned so far, as numbers and text."""
+        clock, exposure = self.frame.clock, self.exposure_
+        known = {
+            "kind": "StreamStudy",
+            "events": self.events_,
+            "lines": self.lines_,
+            "offset": self.offset_,
+            "dropped": self.dropped_,
+            "window": window_words(self.frame.window),
+            "exposure": str(exposure) if exposure.unit else None,
+            "since": None if clock is None else moment(clock.start),
+            "rate": self.rate_words,
+            "method": str(self.method),
+            "atoms": self.atoms,
+        }
+        return {name: said for name, said in known.items() if said is not None} | self.made_with_
 
     def table(self) -> Table:
         """A table with the columns of the stream and no rows."""
@@ -208,18 +233,14 @@ class StreamStudy(Estimator):
 
     def _gaps(self, seconds: Floats) -> Floats | None:
         """Cycles from the latest event so far to each event; None without a cycle."""
-        if not self._cycle:
+        if not self.frame.cycle:
             return None
         latest = np.maximum.accumulate(np.concatenate([[self.latest_], seconds]))
-        gaps = np.diff(latest) / CYCLES[self._cycle]
+        gaps = np.diff(latest) / CYCLES[self.frame.cycle]
         if not hasattr(self.model_, "state_"):
             gaps[0] = max(gaps[0], FIRST_GAP)
         self.latest_ = float(latest[-1])
         return gaps
-
-    @property
-    def _cycle(self) -> str:
-        return self.frame.clock.cycle if self.frame.clock else ""
 
     def _budget(self) -> Any:
         if self.budget is None:
@@ -230,8 +251,8 @@ class StreamStudy(Estimator):
     def _half_life(self) -> float | None:
         if self.forget is None:
             return None
-        if self._cycle:
-            return self.forget.of(Amount(1.0, self._cycle))
+        if self.frame.cycle:
+            return self.forget.of(Amount(1.0, self.frame.cycle))
         if self.forget.unit not in ("", "event"):
             raise ValueError(
                 f"forget must be a number of events, got {self.forget}: a time needs a cycle."
@@ -239,13 +260,7 @@ class StreamStudy(Estimator):
         return self.forget.amount
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.frame, Frame):
-            raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
-        if self.exposure is not None and self._cycle:
-            raise ValueError(
-                f"exposure must be left out with a cycle, whose exposure is its number of "
-                f"{self._cycle}s, got {self.exposure}."
-            )
+        check_frame(self.frame, self.exposure)
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")
 
