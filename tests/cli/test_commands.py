@@ -11,17 +11,17 @@ import pytest
 
 from hplus import load, save
 from hplus.cli import info
-from hplus.cli.commands import hplus
-from hplus.cli.doors import as_json
+from hplus.cli.commands import COMMANDS, subcommand
+from hplus.cli.doors import json_text
 
 
 def table(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("name", sorted(hplus.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_sentence_an_example_and_json(name):
-    command = hplus.commands[name]
+    command = subcommand(name)
     assert command.help
     assert command.epilog
     assert f"hplus {name}" in command.epilog
@@ -105,7 +105,7 @@ def test_info_says_what_the_model_would_without_building_it(name, kept, run, mon
         patch.setattr(info, "load_model", None)
         quick = json.loads(run(*words).stdout)
     study = load(path)
-    assert json.loads(as_json({"kind": "EventStudy", **study.facts()})).items() <= quick.items()
+    assert json.loads(json_text({"kind": "EventStudy", **study.facts()})).items() <= quick.items()
 
 
 @pytest.mark.parametrize("name", ["line", "plane", "day"])

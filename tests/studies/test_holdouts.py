@@ -61,7 +61,7 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly)
     study, path = partly
     window, held, events = study.frame.window, study.holdout_, SplitEvents(study.frame, 0.2, 0)
     read_events(open_table(path), study.frame, events.add)
-    X, nodes, parts = events.held_sample.X, midpoints(window), events.learned.parts
+    X, nodes, parts = events.held_sample.X, midpoints(window), events.learned
     if len(parts) == 1:
         rate = Intensity(window, random_state=0).fit(*parts, exposure=often)
     else:

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hplus.cli.doors import (
-    as_json as json_text,
-)
-from hplus.cli.doors import (
     check_writable,
     json_option,
+    json_text,
     level_option,
     load_model,
     note,
@@ -22,6 +20,7 @@ from hplus.cli.doors import (
     rows_as_csv,
     rows_output_option,
     seed_option,
+    write_rows,
     write_text,
 )
 from hplus.cli.options import amount_option, shape_option
@@ -87,7 +86,7 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
             f"{count(lost)} of {count(len(rows))} rows have no prediction: they lie outside the "
             "window or have invalid cells."
         )
-    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
+    write_rows(output, rows, as_json)
 
 
 def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
@@ -210,8 +209,7 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
             if pattern.seconds is not None and study.frame.clock is not None:
                 row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
             rows.append(row)
-    names = ("path", *study.frame.needed)
-    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows, names))
+    write_rows(output, rows, as_json, ("path", *study.frame.needed))
 
 
 @click.command(

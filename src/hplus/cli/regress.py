@@ -115,13 +115,8 @@ def _others(table: Table, target: str, exposure: str | None) -> list[str]:
     return others
 
 
-def quantity_facts(study: QuantityStudy) -> dict[str, Any]:
-    """What a study of a quantity found, as plain data."""
-    return {**study.summary_, "made_with": study.made_with_}
-
-
 def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
-    """The same as a short table for people."""
+    """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
     ranked = [part for part in found["importance"] if part["lost"] > 0.0]
@@ -139,7 +134,8 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
 
 def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_json: bool) -> None:
     if as_json:
-        print_json(quantity_facts(study) | {"dropped": dropped, "model": output})
+        more = {"made_with": study.made_with_, "dropped": dropped, "model": output}
+        print_json(study.summary_ | more)
         return
     note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:

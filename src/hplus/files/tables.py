@@ -17,6 +17,7 @@ from functools import partial
 from itertools import chain
 from typing import Protocol
 
+from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal, with_points
 from hplus.files.feeds import PARQUET, Feed, TableError, reading
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
@@ -131,7 +132,7 @@ def layout_of(path: str, start: bytes) -> Layout:
     header = line.decode("utf-8", "replace").rstrip("\r")
     delimiter = max(DELIMITERS, key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-    if not names or all(_is_number(name) for name in names):
+    if not names or all(number(name) is not None for name in names):
         raise TableError(
             f"{path} must begin with a header, got {header[:60]!r}: put the names of the columns "
             "in the first line."
@@ -206,9 +207,9 @@ def _with_points(path: str, chunk: Chunk, decimal: set[str]) -> Chunk:
         if name in decimal:
             columns[name] = with_points(column, settled=True)
         elif (doubt := in_doubt(column)).any() and holds_numbers(column):
-            number = str(column[int(doubt.argmax())]).strip()
+            cell = str(column[int(doubt.argmax())]).strip()
             raise TableError(
-                f"numbers such as {number!r} in column {name!r} of {path} can be read in two "
+                f"numbers such as {cell!r} in column {name!r} of {path} can be read in two "
                 "ways: write thousands without commas, or decimals with a point."
             )
     return Chunk(columns, chunk.first)
@@ -228,14 +229,6 @@ def _parquet_table(path: str) -> Table:
                 first += batch.num_rows
 
     return Table(path, list(file.schema_arrow.names), chunks)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _listed(names: list[str], most: int = 12) -> str:

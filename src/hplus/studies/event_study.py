@@ -20,7 +20,7 @@ from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
 from hplus.studies.event_facts import event_facts
-from hplus.studies.events import Reading, SplitEvents, read_events
+from hplus.studies.events import Reading, SplitEvents, added, read_events
 from hplus.studies.frames import check_frame
 from hplus.studies.spans import Amount, phases
 from hplus.windows import Interval
@@ -120,8 +120,8 @@ class EventStudy(Estimator):
             events = self._read(path)
             clock = self.frame.clock
             self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure)
-            learned, everything = events.learned.parts, events.all_parts()
-            enough = events.learned.events >= MIN_EVENTS and events.held.events >= 2
+            learned, everything = events.learned, added(events.learned, events.held)
+            enough = learned[0].events >= MIN_EVENTS and events.held[0].events >= 2
             kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
             tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
             if enough:
@@ -170,13 +170,13 @@ class EventStudy(Estimator):
 
     def _held_out(self, events: SplitEvents, kernels: tuple[Any, ...]) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
-        model = self._learned(events.learned.parts, kernels)
+        model = self._learned(events.learned, kernels)
         X = events.held_sample.X
         # compared with a constant rate, which gives more events where the exposure is larger
         ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
         theirs = _kde_log_shapes(events, X) - np.log(self._exposures(X))
         return Holdout(
-            events.held.events,
+            events.held[0].events,
             float(self.holdout),
             *paired(ours, np.zeros(len(X))),
             float(theirs.mean()),
@@ -205,7 +205,7 @@ def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
     """Those of a kernel density estimate, or of the product of two for places and times."""
     logs = np.zeros(len(X))
     start = 0
-    for part in events.learned.parts:
+    for part in events.learned:
         columns = slice(start, start + part.window.dimension)
         kde = EdgeCorrectedKDE(part.window).fit(events.learned_sample.X[:, columns])
         # it may be 0 at an event
