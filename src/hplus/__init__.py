@@ -110,7 +110,7 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
-    __all__ = sorted(_MODULES)
+    __all__ = [*sorted(_MODULES)]
 
     def __getattr__(name: str) -> Any:
         """A public name or a module of the package, imported on first use."""

@@ -10,6 +10,7 @@ import click
 
 from hplus.cli.doors import (
     check_writable,
+    command,
     json_option,
     json_text,
     level_option,
@@ -50,13 +51,7 @@ lasting_option = click.option(
 )
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus predict thefts.hplus places.csv -o rates.csv
-"""
-)
+@command("hplus predict thefts.hplus places.csv -o rates.csv")
 @click.argument("model")
 @click.argument("points")
 @level_option
@@ -106,14 +101,10 @@ def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[s
             yield named | {"rate": rate, "low": a, "high": b}
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus expect thefts.hplus --regions boroughs.geojson --for 7d
-  hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv
-  hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson
-"""
+@command(
+    "hplus expect thefts.hplus --regions boroughs.geojson --for 7d",
+    'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
+    "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
 )
 @click.argument("model")
 @click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
@@ -180,13 +171,9 @@ def _counts(found: list[Expected], form: str, level: float) -> str:
     return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv
-  hplus sample shots.hplus --paths 10
-"""
+@command(
+    "hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv",
+    "hplus sample shots.hplus --paths 10",
 )
 @click.argument("model")
 @click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
@@ -212,13 +199,7 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
     write_rows(output, rows, as_json, ("path", *study.frame.needed))
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus check thefts.hplus thefts-2018.csv
-"""
-)
+@command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events")
 @json_option

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,12 @@ def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> 
     """Print how many rows were dropped, and why."""
     for reason, lost in dropped.items():
         note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
+
+
+def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:
+    """A subcommand, the help of which ends with examples and `more`."""
+    title = "Example:" if len(examples) == 1 else "Examples:"
+    return click.command(epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more]))
 
 
 rows_output_option = click.option(

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hplus.cli.doors import json_option, load_model, model_file, note, print_json, print_pairs
+from hplus.cli.doors import (
+    command,
+    json_option,
+    load_model,
+    model_file,
+    note,
+    print_json,
+    print_pairs,
+)
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
 from hplus.storage.models import read_record
@@ -18,13 +26,7 @@ if TYPE_CHECKING:
     from hplus.storage.models import Record
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus info thefts.hplus
-"""
-)
+@command("hplus info thefts.hplus")
 @click.argument("model")
 @json_option
 def info(model: str, as_json: bool) -> None:

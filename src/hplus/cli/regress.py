@@ -15,6 +15,7 @@ from hplus import save
 from hplus._checks import Bools, shown
 from hplus.cli.doors import (
     check_writable,
+    command,
     json_option,
     level_option,
     model_output_option,
@@ -38,14 +39,10 @@ if TYPE_CHECKING:
     from hplus.studies.quantity_study import QuantityStudy
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus
-  hplus regress claims.csv --target Claims --exposure Holders
-  hplus predict bikes.hplus next-week.csv
-"""
+@command(
+    "hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus",
+    "hplus regress claims.csv --target Claims --exposure Holders",
+    "hplus predict bikes.hplus next-week.csv",
 )
 @click.argument("file")
 @click.option("--target", "y", required=True, metavar="COLUMN", help="What to predict; at least 0.")

@@ -175,7 +175,8 @@ def _nothing(table: Table, frame: Frame, rows: int, dropped: Counter[str], exten
     if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
         advice = TIME_ADVICE
     if "outside the window" in dropped or "outside the observation period" in dropped:
-        advice = f"the data span {range_arguments(frame, extent)}"
+        found = range_arguments(extent, len(frame.columns), frame.clock is not None)
+        advice = f"the data span {', '.join(found)}"
     if "outside the window" in dropped and _swapped(frame, extent):
         advice = (
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"

@@ -114,14 +114,14 @@ def time_asked(
         if end is not None:
             seconds = seconds_of("end", end, clock.zone) - a
         else:
-            seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
+            seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
         if not seconds > 0.0:
             raise ValueError("end must be later than start.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Period(parts, _span(a, a + seconds))
     b = clock.end if end is None else seconds_of("end", end, clock.zone)
     if lasting is not None:
-        b = a + lasting.of(Amount(1.0, "s"))
+        b = a + lasting.to("s")
     if not clock.start <= a < b <= clock.end:
         raise ValueError(
             f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
@@ -160,7 +160,7 @@ def _of_exposure(
             "exposure='365d'."
         )
     words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
-    return Period([(None, lasting.of(Amount(1.0, unit)))], words)
+    return Period([(None, lasting.to(unit))], words)
 
 
 def expect(

@@ -22,7 +22,7 @@ from hplus.studies.frames import (
     lonlat_map,
     outlines_region,
 )
-from hplus.studies.ranges import NO_EXTENT, Extent, times_arguments, window_argument
+from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.studies.spans import Clock, seconds_of
 from hplus.windows import Window
 
@@ -190,17 +190,12 @@ def _missing(
             raise TableError(f"column {name!r} of {table.path} has no numbers: name another one.")
     if time and not np.isfinite(extent.low[-1]):
         raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
-    names, where, found = [], [], []
-    if columns:
-        low, high = (bound[: len(columns)][:: -1 if flip else 1] for bound in extent)
-        names, where, found = ["window="], ["where"], [window_argument(low, high)]
-    if time:
-        names, where = [*names, "start=", "end="], [*where, "when"]
-        found.append(times_arguments(float(extent.low[-1]), float(extent.high[-1])))
+    names = ["window="] * bool(columns) + ["start=", "end="] * bool(time)
+    where = ["where"] * bool(columns) + ["when"] * bool(time)
     return (
-        f"Missing {' and '.join(names) if len(names) < 3 else 'window=, start= and end='}: "
-        f"{' and '.join(where)} events could have occurred is never inferred. Your data span\n"
-        f"  {', '.join(found)}"
+        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(where)} events "
+        "could have occurred is never inferred. Your data span\n"
+        f"  {', '.join(range_arguments(extent, len(columns), bool(time), flip))}"
     )
 
 

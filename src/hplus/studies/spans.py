@@ -69,14 +69,14 @@ class Amount(Value):
         known = SPELLINGS.get(word.lower()) or SPELLINGS.get(word.lower().removesuffix("s"))
         return cls(number, known or _singular(word))
 
-    def of(self, other: Amount) -> float:
-        """This amount in units of `other`, which must be convertible."""
-        if self.unit == other.unit:
+    def to(self, unit: str) -> float:
+        """This amount in another unit, to which it must be convertible."""
+        if self.unit == unit:
             return self.amount
-        if self.unit in SECONDS and other.unit in SECONDS:
-            return self.amount * SECONDS[self.unit] / SECONDS[other.unit]
+        if self.unit in SECONDS and unit in SECONDS:
+            return self.amount * SECONDS[self.unit] / SECONDS[unit]
         raise ValueError(
-            f"an amount must be in {other.unit or 'no unit'} or in a unit that can be converted to "
+            f"an amount must be in {unit or 'no unit'} or in a unit that can be converted to "
             f"it, got {self}."
         )
 

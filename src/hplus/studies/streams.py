@@ -93,7 +93,6 @@ class StreamStudy(Estimator):
         self.latest_ = self.frame.clock.start if self.frame.clock else 0.0
         self.made_with_: dict[str, Any] = {}
         self._lines = Lines()
-        self.__dict__.pop("_layout", None)
         return self
 
     def fit(self, path: str, y: None = None) -> Self:
@@ -206,18 +205,15 @@ class StreamStudy(Estimator):
         self.header_, self.kind_ = header.decode("utf-8", "replace"), "csv"
         return rest
 
-    def _read_as(self) -> Layout:
+    def _layout(self) -> Layout:
         if self.kind_ == "json":
             return Layout((), is_json=True)
-        layout: Layout | None = self.__dict__.get("_layout")
-        if layout is None:
-            layout = self._layout = layout_of("the stream", self.header_.encode())
-        return layout
+        return layout_of("the stream", self.header_.encode())
 
     def _learn_lines(
         self, data: bytes, dropped: Counter[str], heard: Callable[[Floats], None] | None
     ) -> int:
-        layout = self._read_as()
+        layout = self._layout()
         chunk, lost = read_rows(data, layout, self.frame.needed)
         if layout.delimiter != "," and b"," in data:
             chunk = _with_points(chunk, lost)
@@ -252,7 +248,7 @@ class StreamStudy(Estimator):
         if self.forget is None:
             return None
         if self.frame.cycle:
-            return self.forget.of(Amount(1.0, self.frame.cycle))
+            return self.forget.to(self.frame.cycle)
         if self.forget.unit not in ("", "event"):
             raise ValueError(
                 f"forget must be a number of events, got {self.forget}: a time needs a cycle."
