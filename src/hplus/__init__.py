@@ -107,10 +107,10 @@ _NAMES = {
 }  # fmt: skip
 """The public names by module, which is imported when one of them is first used."""
 
-_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
-    __all__ = [*sorted(_MODULES)]
+    __all__ = list(_MODULES)
 
     def __getattr__(name: str) -> Any:
         """A public name or a module of the package, imported on first use."""
