@@ -199,11 +199,17 @@ KERNELS = [
 ]  # fmt: skip
 
 ANOTHER = "can only be combined with another Function, got"
-SHARED = "must have equal numbers of columns and outputs"
+SHARED = "functions must have equal numbers of"
 FACTOR = "factor of a function must be a finite number, got"
 FUNCTIONS = [
     ("name as kernel", "kernel", lambda: Function("rbf", X, Y), TypeError, "such as Gaussian"),
-    ("class as kernel", "kernel", lambda: Function(Gaussian, X, Y), TypeError, "got <class"),
+    (
+        "class as kernel",
+        "kernel",
+        lambda: Function(Gaussian, X, Y),
+        TypeError,
+        "got the class Gaussian: use Gaussian",
+    ),
     ("centers on a line", "centers", lambda: Function(G, Y, Y), ValueError, "two dimensions"),
     ("too few weights", "weights", lambda: Function(G, X, Y[:3]), ValueError, "the 12 centers"),
     ("NaN weights", "weights", lambda: Function(G, LINE, LINE + np.nan), ValueError, "5 NaN"),
@@ -354,7 +360,7 @@ AUTO = 'kernel must be "auto" or a kernel such as Gaussian'
 SETTINGS = [
     ("name as kernel", "kernel", {"kernel": "gaussian"}, TypeError, f"{AUTO}.*, got 'gaussian'"),
     ("no kernel", "kernel", {"kernel": None}, TypeError, f"{AUTO}.*, got None"),
-    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: write"),
+    ("class as kernel", "kernel", {"kernel": Gaussian}, TypeError, r"class Gaussian: use"),
     ("function as kernel", "kernel", {"kernel": np.dot}, TypeError, r"wrap it as Custom\(kernel\)"),
     ("foreign kernel", "kernel", {"kernel": RBF()}, TypeError, r"RBF.*: wrap it as Custom"),
     ("kernel of other columns", "columns", {"kernel": Linear(columns=[5])}, ValueError, "below 2"),
@@ -435,7 +441,7 @@ UNKNOWN = "Unknown label type in y: labels must be all text or all whole numbers
 CLASSIFICATION = [
     ("one class", "y", classify(y=np.zeros(12)), ValueError, r"two classes, got 1 class: 0\.0"),
     ("one class by weight", "y", classify(sample_weight=LABELS), ValueError,
-     "got 1 class: 1: give rows of others a weight"),
+     "got 1 class: 1: give another class a positive weight"),
     ("one row", "y", classify(X[:1], LABELS[:1]), ValueError, "got 1 class: 0"),
     ("continuous labels", "y", classify(y=Y), ValueError, "continuous numbers such as 0.26"),
     ("labels in columns", "y", classify(y=X > 0.5), ValueError, "one estimator for each column"),
@@ -561,7 +567,7 @@ def test_both_machines_refuse(machine, name, settings, error, pattern):
 
 @pytest.mark.parametrize("door", DOORS)
 @table(POINTS, "points", "error", "pattern")
-def test_no_door_lets_in_points_that_are(door, points, error, pattern):
+def test_no_method_accepts_points_that_are(door, points, error, pattern):
     refused(lambda: DOORS[door](points), error, "X", pattern)
 
 
@@ -607,7 +613,7 @@ def test_predictions_that_overflow_are_refused():
     refused(lambda: model.predict(1e200 * X + 1), OverflowError, "X", "beyond 1e308 for 12 points")
 
 
-def test_labels_in_one_column_are_taken_with_a_warning():
+def test_labels_in_a_column_vector_are_accepted_with_a_warning():
     with pytest.warns(DataConversionWarning, match=r"column-vector y .* pass y.ravel\(\)\.$"):
         model = classify(y=LABELS[:, None])()
     np.testing.assert_array_equal(model.predict(X), fitted(KernelClassifier).predict(X))
@@ -745,7 +751,7 @@ MACHINES = [
 
 @pytest.mark.parametrize("data", ODD)
 @pytest.mark.parametrize("machine", MACHINES, ids=repr)
-def test_odd_data_are_learned_from(machine, data, few_candidates):
+def test_unusual_but_valid_data_can_be_fitted(machine, data, few_candidates):
     points, targets = ODD[data]
     assert np.isfinite(machine.fit(points, targets).predict(points)).all()
 

@@ -36,7 +36,7 @@ JOBS = ["crime", "earthquakes", "arrivals", "sports", "spikes", "demand", "resea
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_what_a_page_tells_to_type_prints_what_it_shows(name, tmp_path, monkeypatch, coarsely):
+def test_every_command_on_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch, coarsely):
     text = PAGES[name].read_text()
     slow, rows = consoles.slow(text)
     exact = not slow or "HPLUS_SLOW" in os.environ

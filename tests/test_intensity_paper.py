@@ -41,7 +41,7 @@ def test_differences_to_the_kde_are_of_the_same_sets_and_better_is_negative(data
         assert fit.to_kde[0] == pytest.approx(fit.error.mean() - kde.error.mean())
 
 
-def test_bands_hold_their_rate_and_cover_the_share_that_is_stated(data):
+def test_bands_contain_their_rate_and_have_the_stated_coverage(data):
     for item in data["bands"]:
         for name in ("exp", "square", "sos"):
             curve = item.fits[name].first

@@ -114,7 +114,7 @@ def learn_rows(model):
     return model.fit(X, np.sin(X[:, 0]))
 
 
-def test_every_stage_of_a_search_is_heard_in_the_order_of_the_work():
+def test_every_stage_of_a_search_is_reported_in_order():
     calls = {}
     X = np.random.default_rng(0).random((60, 1))
     with progress(lambda stage, done, total: calls.update({stage: (done, total)})):
@@ -129,7 +129,7 @@ def test_every_stage_of_a_search_is_heard_in_the_order_of_the_work():
     assert all(done == total for done, total in calls.values())
 
 
-def test_a_hook_is_heard_in_a_thread_that_runs_in_a_copy_of_the_context_only():
+def test_a_hook_is_called_from_another_thread_only_in_a_copy_of_the_context():
     calls = {"copied": [], "bare": []}
 
     def run(name, start):

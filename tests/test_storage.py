@@ -389,7 +389,7 @@ def test_a_class_is_storable_if_it_is_of_a_known_kind_and_its_name_is_free():
         storable(type("Plain", (), {}))
     with pytest.raises(TypeError, match="frozen dataclass"):
         storable(dataclasses.make_dataclass("Loose", ["x"]))
-    with pytest.raises(ValueError, match="a name of its own"):
+    with pytest.raises(ValueError, match="a unique name"):
         storable(type("Function", (BaseEstimator,), {}))
     twin = type("Smoother", (Smoother,), {"__module__": __name__})
     assert storable(twin) is twin is registry.find_class("Smoother")
@@ -501,7 +501,7 @@ STEPS = ["_write", "_write", "_write", "_sync", "_rename", "_sync"]
 
 
 @pytest.mark.parametrize("failing", range(len(STEPS)))
-def test_when_any_step_of_a_save_fails_the_old_or_the_new_file_is_there_and_no_other(
+def test_if_any_step_of_a_save_fails_either_the_old_or_the_new_file_is_intact(
     failing, tmp_path, monkeypatch
 ):
     save(smoother("old"), tmp_path / "model.hplus")

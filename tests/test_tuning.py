@@ -52,7 +52,7 @@ def test_the_learned_scale_has_the_smallest_error_of_all(wave):
         assert best <= leave_one_out_error(other(X), y, shares, 1e-3)
 
 
-def test_the_held_out_loss_is_that_of_five_fits_on_the_others(wave):
+def test_the_held_out_loss_is_that_of_five_fits_without_each_fold(wave):
     X, y = wave
     risk = Risk(Squared(), y, np.full(60, 1 / 60), 1e-3)
     expected = 0.0

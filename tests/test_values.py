@@ -103,7 +103,7 @@ def test_replace_gives_a_checked_copy_and_takes_the_whole_before_its_parts():
         ({"spare__size": 1}, r"spare has no parameters of its own, got 'spare__size'\."),
     ],
 )
-def test_a_misspelt_parameter_is_refused_with_the_names_there_are(params, message):
+def test_a_misspelt_parameter_is_refused_with_a_list_of_valid_names(params, message):
     with pytest.raises(ValueError, match=message):
         PANEL.replace(**params)
 

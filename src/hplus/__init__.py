@@ -74,40 +74,41 @@ if TYPE_CHECKING:
     from hplus.windows import Polygons as Polygons
 
 _NAMES = {
-    "hplus._progress": ("progress",),
-    "hplus.estimators.density": ("Density",),
-    "hplus.estimators.intensity": ("Intensity",),
-    "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
-    "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
-    "hplus.estimators.regression": ("SoSRegressor",),
-    "hplus.estimators.separable": ("SeparableIntensity",),
-    "hplus.features": ("Nystroem", "RandomFourier"),
-    "hplus.kernels": (
-        "Constant", "Custom", "Finite", "Gaussian", "Laplace", "Linear", "Matern32", "Matern52",
-        "Nugget", "Periodic", "Polynomial", "RationalQuadratic", "Scalar", "is_psd",
+    "_progress": "progress",
+    "estimators.density": "Density",
+    "estimators.intensity": "Intensity",
+    "estimators.intervals": "HeteroscedasticRegressor QuantilesRegressor",
+    "estimators.machines": "KernelClassifier KernelRegressor",
+    "estimators.regression": "SoSRegressor",
+    "estimators.separable": "SeparableIntensity",
+    "features": "Nystroem RandomFourier",
+    "kernels": (
+        "Constant Custom Finite Gaussian Laplace Linear Matern32 Matern52 Nugget Periodic "
+        "Polynomial RationalQuadratic Scalar is_psd"
     ),
-    "hplus.kernels.integrals": ("double_integral", "mean_embedding", "product_integral"),
-    "hplus.losses": ("Huber", "Poisson", "PoissonLog", "Quantile"),
-    "hplus.positivity": ("Diagonal", "Full", "Paper", "SumOfSquares"),
-    "hplus.rates.ratio": ("RateRatio",),
-    "hplus.rates.statistic": ("Statistic",),
-    "hplus.space": ("Function",),
-    "hplus.storage": ("load", "save"),
-    "hplus.streaming.budgets": ("DoublyStochastic", "Forgetron", "KOMP", "Oldest", "Smallest"),
-    "hplus.streaming.classification": ("StreamingClassifier",),
-    "hplus.streaming.intensity": ("StreamingIntensity",),
-    "hplus.streaming.links": ("Log",),
-    "hplus.streaming.methods": ("PMD", "Refit", "SPPPOT", "SecondOrder"),
-    "hplus.streaming.regression": ("StreamingRegressor",),
-    "hplus.streaming.steps": ("FixedStep", "InverseStep", "RootStep"),
-    "hplus.studies.event_study": ("EventStudy",),
-    "hplus.studies.quantity_study": ("QuantityStudy",),
-    "hplus.studies.streams": ("StreamStudy",),
-    "hplus.windows": ("Box", "Cycle", "Interval", "Polygon", "Polygons"),
-}  # fmt: skip
-"""The public names by module, which is imported when one of them is first used."""
+    "kernels.integrals": "double_integral mean_embedding product_integral",
+    "losses": "Huber Poisson PoissonLog Quantile",
+    "positivity": "Diagonal Full Paper SumOfSquares",
+    "rates.ratio": "RateRatio",
+    "rates.statistic": "Statistic",
+    "space": "Function",
+    "storage": "load save",
+    "streaming.budgets": "DoublyStochastic Forgetron KOMP Oldest Smallest",
+    "streaming.classification": "StreamingClassifier",
+    "streaming.intensity": "StreamingIntensity",
+    "streaming.links": "Log",
+    "streaming.methods": "PMD Refit SPPPOT SecondOrder",
+    "streaming.regression": "StreamingRegressor",
+    "streaming.steps": "FixedStep InverseStep RootStep",
+    "studies.event_study": "EventStudy",
+    "studies.quantity_study": "QuantityStudy",
+    "studies.streams": "StreamStudy",
+    "windows": "Box Cycle Interval Polygon Polygons",
+}
+"""The public names of each module, imported when they are first used."""
 
-_MODULES = dict(sorted((name, module) for module, names in _NAMES.items() for name in names))
+_PUBLIC = {name: f"hplus.{module}" for module, names in _NAMES.items() for name in names.split()}
+_MODULES = dict(sorted(_PUBLIC.items()))
 
 if not TYPE_CHECKING:  # type checkers read the imports above, and would accept any name here
     __all__ = list(_MODULES)

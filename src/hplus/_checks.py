@@ -34,6 +34,8 @@ def shown(value: Any) -> str:
     """The repr of `value` on one line, cut off if it is long."""
     if isinstance(value, np.ndarray) and value.size > 3:
         return f"an array of shape {value.shape}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}: use {value.__name__}(…)"
     text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}…"
 
@@ -67,10 +69,10 @@ def check_count(name: str, value: Any, least: int = 1) -> int:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """`value`; an error unless it is True or False."""
-    if not isinstance(value, bool):
+    """`value` as a bool; an error unless it is True or False."""
+    if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}.")
-    return value
+    return bool(value)
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> str:
@@ -136,7 +138,9 @@ def as_floats(name: str, value: Any) -> Floats:
         raise TypeError(f"{name} must contain only real numbers, got {_kind(value)}.") from None
 
 
-def check_finite(name: str, array: Floats) -> Floats:
+def check_finite(
+    name: str, array: Floats, advice: str = ": drop or fill those rows first"
+) -> Floats:
     """`array`; an error that says where the first NaN or infinity is, if there is one."""
     finite = np.isfinite(array)
     if finite.all():
@@ -145,7 +149,7 @@ def check_finite(name: str, array: Floats) -> Floats:
         raise ValueError(f"{name} must be finite, got {array}.")
     raise ValueError(
         f"{name} must contain only finite numbers, got {(~finite).sum()} NaN or inf, the first at "
-        f"{place(np.argwhere(~finite)[0])}: drop or fill those rows first."
+        f"{place(np.argwhere(~finite)[0])}{advice}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Small real datasets bundled with the package, each with window, unit, source and licence."""
+"""Small real data sets bundled with the package, each with window, unit, source and licence."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ DATASETS: tuple[Callable[[], Dataset], ...] = (
 
 
 def files() -> dict[str, str]:
-    """The name of the CSV file of each dataset; `copy` writes it.
+    """The name of the CSV file of each data set; `copy` writes it.
 
     >>> files()["curry"]
     'curry.csv.gz'
@@ -247,7 +247,7 @@ def files() -> dict[str, str]:
 
 
 def copy(name: str, path: str | Path) -> Path:
-    """Write the file of a dataset, or an outline in GeoJSON: "nyc_boroughs", "court_zones".
+    """Write the file of a data set, or an outline in GeoJSON: "nyc_boroughs", "court_zones".
 
     In a folder the file keeps its name; otherwise it is gzipped if `path` ends with ".gz".
     """
@@ -266,7 +266,7 @@ def _bytes(file: str) -> bytes:
 
 
 def _read(name: str, **kinds: str) -> dict[str, Any]:
-    """The columns of the CSV file of a dataset by name: floats, unless `kinds` says otherwise."""
+    """The columns of the CSV file of a data set by name: floats, unless `kinds` says otherwise."""
     header, *rows = _bytes(FILES[name]).decode().splitlines()
     columns = [(column, kinds.get(column, "f8")) for column in header.split(",")]
     table = np.loadtxt(rows, dtype=columns, delimiter=",")

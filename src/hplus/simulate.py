@@ -208,8 +208,8 @@ def _find_bound(rate: RateFunction, window: Window) -> float:
     largest = _largest(rate, window)
     if largest == 0.0:
         raise ValueError(
-            f"rate must be above 0 at one of more than {BOUND_PROBES} points, got 0 at all of "
-            "them: give a bound."
+            f"rate must be above 0 somewhere in the window, got 0 at more than {BOUND_PROBES} "
+            "points: give a bound."
         )
     return BOUND_MARGIN * largest
 

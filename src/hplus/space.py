@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -22,9 +22,56 @@ from hplus.kernels.integrals import mean_embedding
 from hplus.windows import Window
 
 
+@value
+class Expansion(Value):
+    """A function on k(centers[i], ·), centers of shape (n, d), given by numbers for each center."""
+
+    kernel: Kernel
+    centers: Floats
+
+    __array_ufunc__ = None  # array * function calls __rmul__, which raises
+
+    def check_numbers(self, name: str, numbers: Floats) -> None:
+        """Make centers and numbers read-only; an error unless there is a row for each center."""
+        check_kernel("kernel", self.kernel)
+        centers = frozen_array("centers", as_points("centers", self.centers))
+        numbers = frozen_array(name, numbers)
+        if numbers.ndim not in (1, 2) or len(numbers) != len(centers):
+            raise ValueError(
+                f"{name} must have one row for each of the {len(centers)} centers, got shape "
+                f"{numbers.shape}."
+            )
+        self._set(centers=centers, **{name: numbers})
+
+    def check_points(self, X: Any) -> Floats:
+        """X as finite points, shape (n, d)."""
+        return check_finite("X", as_points("X", X, self.centers.shape[1]))
+
+    def check_same_space(self, other: Self) -> None:
+        """An error unless both are of one class, on one kernel, and have equally many columns."""
+        name = type(self).__name__
+        if not isinstance(other, type(self)):
+            raise TypeError(f"{name} can only be combined with another {name}, got {shown(other)}.")
+        if self.kernel != other.kernel:
+            raise ValueError(
+                f"functions must share one kernel to be combined, got {self.kernel} and "
+                f"{other.kernel}."
+            )
+        self.check_same_columns(other)
+
+    def check_same_columns(self, other: Self) -> None:
+        """An error unless the centers of both have equally many columns."""
+        here, there = self.centers.shape[1], other.centers.shape[1]
+        if here != there:
+            raise ValueError(
+                f"functions must have equal numbers of columns to be combined, got {here} and "
+                f"{there}."
+            )
+
+
 @final
 @value
-class Function(Value):
+class Function(Expansion):
     """f = Σ_i weights[i] k(centers[i], ·), an element of the kernel's Hilbert space.
 
     Functions of one kernel form a vector space with the inner product f @ g. With weights of
@@ -37,20 +84,14 @@ class Function(Value):
     weights : array (n,) or (n, outputs)
     """
 
-    kernel: Kernel
-    centers: Floats
     weights: Floats
 
-    __array_ufunc__ = None  # array * function calls __rmul__, which raises
-
     def __post_init__(self) -> None:
-        centers, weights = check_expansion(self.kernel, self.centers, "weights", self.weights)
-        self._set(centers=centers, weights=weights)
+        self.check_numbers("weights", self.weights)
 
     def __call__(self, X: Any) -> Floats:
         """f(X[i]), shape (n,) or (n, outputs), in blocks of bounded memory."""
-        X = check_finite("X", as_points("X", X, self.centers.shape[1]))
-        return self.kernel.dot(X, self.centers, self.weights)
+        return self.kernel.dot(self.check_points(X), self.centers, self.weights)
 
     def __add__(self, other: Function) -> Function:
         self._require_same_space(other)
@@ -108,37 +149,12 @@ class Function(Value):
         return mean_embedding(self.kernel, window, self.centers) @ self.weights
 
     def _require_same_space(self, other: Function) -> None:
-        if not isinstance(other, Function):
-            raise TypeError(
-                f"a Function can only be combined with another Function, got {shown(other)}."
-            )
-        if self.kernel != other.kernel:
+        self.check_same_space(other)
+        if self.weights.shape[1:] != other.weights.shape[1:]:
             raise ValueError(
-                f"functions must share one kernel to be combined, got {self.kernel} and "
-                f"{other.kernel}."
-            )
-        here, there = ((f.centers.shape[1], f.weights.shape[1:]) for f in (self, other))
-        if here != there:
-            raise ValueError(
-                "functions must have equal numbers of columns and outputs to be combined, got "
-                f"centers with {here[0]} and {there[0]} columns and weights of shape "
+                "functions must have equal numbers of outputs to be combined, got weights of shape "
                 f"{self.weights.shape} and {other.weights.shape}."
             )
-
-
-def check_expansion(
-    kernel: Kernel, centers: Floats, name: str, weights: Floats
-) -> tuple[Floats, Floats]:
-    """Read-only centers (n, d), and weights of that name with one row for each of them."""
-    check_kernel("kernel", kernel)
-    centers = frozen_array("centers", as_points("centers", centers))
-    weights = frozen_array(name, weights)
-    if weights.ndim not in (1, 2) or len(weights) != len(centers):
-        raise ValueError(
-            f"{name} must have one row for each of the {len(centers)} centers, got shape "
-            f"{weights.shape}."
-        )
-    return centers, weights
 
 
 def norm_gradient(f: Function) -> Function:

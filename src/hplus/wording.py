@@ -31,7 +31,7 @@ LONGEST_ABBREVIATION = 3
 
 
 def number(x: float, digits: int = 4) -> str:
-    """x to so many digits, its whole part in full: 1851, 1.705; with thousands from 10,000 on."""
+    """x to this many digits, its whole part in full: 1851, 1.705; with commas from 10,000 on."""
     digits = max(digits, len(f"{abs(x):.0f}"))
     # years and most coordinates have four digits, and no comma
     comma = "," if abs(x) >= 1e4 else ""
@@ -39,7 +39,7 @@ def number(x: float, digits: int = 4) -> str:
 
 
 def rounded(x: float, digits: int = 3) -> str:
-    """x to so many digits, its whole part in full and with thousands: 1,585, 12.3, 0.043."""
+    """x to this many digits, its whole part in full and with commas: 1,585, 12.3, 0.043."""
     if x == 0.0 or not math.isfinite(x):
         return "0" if x == 0.0 else "unknown"
     power = math.floor(math.log10(abs(x)))
@@ -110,7 +110,7 @@ def with_error(x: float, error: float) -> str:
 
 
 def at_decimals(x: float, decimals: int) -> str:
-    """x with so many decimals and no thousands, for coordinates and years."""
+    """x with this many decimals and no commas, for coordinates and years."""
     return f"{x:.{decimals}f}".replace("-", MINUS)
 
 

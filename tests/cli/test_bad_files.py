@@ -235,7 +235,7 @@ GOOD_FILES = {
 
 
 @pytest.mark.parametrize("name", GOOD_FILES)
-def test_files_in_any_dress_give_the_same_events(name, folder, run, coarsely):
+def test_files_in_any_format_give_the_same_events(name, folder, run, coarsely):
     (folder / "dressed.csv").write_bytes(GOOD_FILES[name])
     with coarsely():
         found = run(

@@ -77,7 +77,7 @@ def test_predict_keeps_the_order_of_rows_and_leaves_strangers_empty(kept, run, f
     assert float(rows[0]["low"]) < float(rows[0]["rate"]) < float(rows[0]["high"])
 
 
-def test_samples_lie_in_the_time_that_was_asked_for_and_repeat_with_the_seed(kept, run):
+def test_samples_lie_in_the_requested_period_and_repeat_with_the_seed(kept, run):
     words = (
         "sample",
         kept / "day.hplus",
@@ -138,7 +138,7 @@ def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):
     assert words.startswith("The rate fits") == found["fits"]
 
 
-def test_a_week_watched_in_part_fits_its_own_events_and_those_of_whole_weeks(folder, run):
+def test_a_partly_observed_week_fits_its_own_events_and_those_of_whole_weeks(folder, run):
     rng, monday = np.random.RandomState(0), np.datetime64("2026-01-05T00:00:00")
     for name, days in (("part", 10.5), ("whole", 28.0)):
         stamps = monday + (86_400 * days * rng.uniform(size=2000)).astype("timedelta64[s]")

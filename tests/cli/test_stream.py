@@ -142,12 +142,12 @@ def test_times_mean_the_same_whatever_stands_beside_them():
     assert study.dropped_ == {
         "at is not a time": 2,
         "no at": 1,
-        "at has an offset, unlike the first": 3,
+        "at has a UTC offset, unlike the first": 3,
     }
     last = 1404522000.0  # 2014-07-05T01
     assert study.latest_ == last
-    np.testing.assert_allclose(study.exposure_.amount, (last - 1.4e9) / 604800, rtol=1e-12)
-    np.testing.assert_allclose(study.rate, 4 / study.exposure_.amount, rtol=1e-12)
+    np.testing.assert_allclose(study.total_exposure.amount, (last - 1.4e9) / 604800, rtol=1e-12)
+    np.testing.assert_allclose(study.rate, 4 / study.total_exposure.amount, rtol=1e-12)
 
 
 def test_a_line_that_is_too_long_is_dropped_and_not_held(monkeypatch):

@@ -85,7 +85,7 @@ def model_of(frame, exposure):
 def study_of(frame, exposure=None, *, held_out=True, file="folder/events.csv"):
     """A study as `fit` leaves it, and its events (n, d)."""
     study = EventStudy(frame)
-    study.exposure_ = exposure or (frame.clock.exposure if frame.clock else Amount(1.0))
+    study.exposure_ = exposure or (frame.clock.exposure() if frame.clock else Amount(1.0))
     study.model_ = model_of(frame, study.exposure_.amount)
     X = study.model_.rate_.on_grid.sample(EVENTS, np.random.RandomState(0))
     study.reading_ = Reading(file, len(X) + 7, len(X), {"no x": 4, "outside the window": 3})

@@ -113,7 +113,7 @@ def test_the_busiest_depth_of_a_hot_spot_is_where_the_rate_is_highest_there(stud
     assert spots.peak[0] == pytest.approx(2 / 3, abs=0.05)
 
 
-def test_the_busiest_hour_is_told_once_where_it_is_the_same_everywhere(studied):
+def test_the_busiest_hour_is_given_once_if_it_is_the_same_everywhere(studied):
     facts = gather(*studied("week"), None)
     assert facts.table.spots.peak is None
     assert "with a peak at Wed 0" in facts.findings[1].text

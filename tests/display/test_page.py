@@ -152,8 +152,8 @@ def test_a_report_refuses_what_is_no_fitted_study_and_events_outside(studied):
 
 def test_shapes_round_numbers_and_leave_out_what_is_none():
     drawn = shape("rect", None, shape("g"), x=1.234567, stroke_width=2.0, class_=None)
-    assert drawn.attributes == {"x": "1.23", "stroke-width": "2"}
-    assert [child.tag for child in drawn.children] == ["g"]
+    assert drawn.attrib == {"x": "1.23", "stroke-width": "2"}
+    assert [child.tag for child in drawn] == ["g"]
 
 
 def test_lightness_rises_evenly_along_the_ramp():

@@ -31,6 +31,7 @@ from hplus.display.data.check_data import middle_within
 from hplus.display.data.framing import outline, place_of, thinned
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.windows import Box, Interval, Polygon, Polygons, Window
+from hplus.windows.geometry import oriented
 from hplus.wording import TIED, residual_words
 
 plt.switch_backend("Agg")
@@ -209,16 +210,16 @@ def test_a_map_of_three_axes_is_a_slice_or_the_mean_over_the_last(window):
 @pytest.mark.parametrize("window", [*PLANES.values(), *SOLIDS.values()], ids=repr)
 def test_an_outline_encloses_the_window(window):
     place = place_of(window)
-    areas = [_signed_area(plots.oriented(ring, role)) for ring, role in outline(place)]
+    areas = [_signed_area(oriented(ring, role)) for ring, role in outline(place)]
     assert sum(areas) == pytest.approx(place.volume)
-    assert _signed_area(plots.oriented(outline(place)[0][0], -1.0)) == -areas[0]
+    assert _signed_area(oriented(outline(place)[0][0], -1.0)) == -areas[0]
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_ring_runs_as_it_is_told_however_it_was_given(sign):
+def test_a_ring_runs_in_the_requested_direction(sign):
     for ring, _ in outline(TRIANGLE):
         for given in (ring, ring[::-1], ring - 9.0, ring[::-1] - 9.0):
-            assert sign * _signed_area(plots.oriented(given, sign)) > 0.0
+            assert sign * _signed_area(oriented(given, sign)) > 0.0
 
 
 def _signed_area(ring):
@@ -434,7 +435,7 @@ def test_a_calibration_has_units_and_marks_what_lies_outside():
     inside = drawn.data.inside.sum()
     assert drawn.ax_.get_title(loc="left") == f"{inside} of 10 bins in their 90 % interval"
     assert drawn.ax_.get_xlabel() == "predicted events per km²"
-    assert drawn.ax_.get_ylabel() == "observed events per km², same total"
+    assert drawn.ax_.get_ylabel() == "observed events per km², scaled to the same total"
     crosses = next(line for line in drawn.ax_.lines if line.get_marker() == "X")
     assert len(crosses.get_xdata()) == 10 - inside > 3
 
@@ -505,7 +506,11 @@ CHECK = "found must be what evaluation.check returns, got 3.0."
         (map_data, (LINE,), "the model's window must have 2 or 3 axes, got 1."),
         (map_data, (3.0,), "model must be a rate fitted on a window, got 3.0."),
         (map_data, (Linear(BOX), 0), "cells must be a whole number of at least 1, got 0."),
-        (map_data, (HOOK, 1), "cells must be more, so that a centre is in the window, got 1."),
+        (
+            map_data,
+            (HOOK, 1),
+            "cells must be larger, so that the centre of a cell lies in the window, got 1.",
+        ),
         (map_data, (Linear(BOX), 9, 1.0), "at must be None for a window of 2 axes, got 1.0."),
         (map_data, (Linear(BOX * YEAR), 9, 366), "at must lie from 0 to 365, in the window, got"),
         (map_data, (SIDEWAYS,), "the last axis of the window must be separate from the first two"),

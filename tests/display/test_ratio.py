@@ -110,7 +110,7 @@ def test_ratios_in_words():
     assert [ratio_words(r) for r in (0.5, 1.0, 1.25)] == ["1/2 ×", "1 ×", "1.25 ×"]
 
 
-def test_what_is_no_ratio_has_no_picture_and_a_level_must_be_a_share(ratio):
+def test_only_a_ratio_is_drawn_and_a_level_must_lie_between_0_and_1(ratio):
     with pytest.raises(TypeError, match="must be a rate fitted on a window, got 3"):
         ratio_data(3)
     with pytest.raises(ValueError, match="level must be a number between 0 and 1, got 2"):

@@ -61,7 +61,7 @@ def test_samples_follow_the_density(model):
     assert share == pytest.approx(model.probability(Interval(-1.0, 0.5)), abs=0.03)
 
 
-def test_intervals_hold_the_density(model):
+def test_intervals_contain_the_density(model):
     low, high = model.predict_interval(TWO, 0.9)
     assert np.all((low >= 0.0) & (low <= high))
 

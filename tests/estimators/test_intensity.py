@@ -97,7 +97,7 @@ def test_more_exposure_gives_more_events_in_proportion_and_bounds_of_less_chance
 
 
 @each
-def test_bounds_of_a_count_hold_their_share_of_the_mixture_of_poisson_laws(name, model):
+def test_bounds_of_a_count_contain_their_share_of_the_mixture_of_poisson_laws(name, model):
     rate, _ = fitted(name, model)
     means = 3.0 * rate.rate_.count_draws(rate.window)
     low, high = rate.count_interval(rate.window, 0.8, exposure=3.0)
@@ -276,9 +276,9 @@ def test_twice_the_exposure_is_half_the_rate():
 
 
 def test_an_exposure_that_varies_is_divided_out():
-    window, watched = Interval(0, 10), np.repeat([1.0, 0.2], 200)
+    window, observed = Interval(0, 10), np.repeat([1.0, 0.2], 200)
     X = poisson(lambda x: np.where(x[:, 0] < 5, 50.0, 10.0), window, random_state=0)
-    rate = Intensity(window).fit(X, exposure=watched)
+    rate = Intensity(window).fit(X, exposure=observed)
     naive = Intensity(window).fit(X)
     left, right = rate.expected_count([Interval(0, 4.9), Interval(5.1, 10)])
     assert left / 4.9 == pytest.approx(50.0, rel=0.15)
@@ -355,7 +355,7 @@ def test_a_kernel_of_your_own_may_have_its_penalty_learned(kernel):
     assert sum(weight for weight, _ in rate.mixture_) == pytest.approx(1.0)
 
 
-def test_what_a_penalty_is_learned_by_is_not_ignored_beside_a_kernel():
+def test_the_criterion_for_the_penalty_is_used_with_a_given_kernel_too():
     X = poisson(lambda x: 20.0 * np.exp(np.sin(9 * x[:, 0])), Interval(0, 10), random_state=0)
     scores = [
         [

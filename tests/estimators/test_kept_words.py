@@ -31,7 +31,7 @@ def step(X):
     return (X[:, 0] >= 0.3) * 1.0
 
 
-def test_events_at_the_edge_of_what_was_watched_are_kept():
+def test_events_at_the_edge_of_the_exposed_area_are_kept():
     for seed in range(6):
         X = 0.3 + 0.7 * np.random.RandomState(seed).random_sample((200, 1))
         X[0] = 0.3 + 1e-9
@@ -40,7 +40,7 @@ def test_events_at_the_edge_of_what_was_watched_are_kept():
         assert model.predict([[0.6]])[0] == pytest.approx(200 / 0.7, rel=0.4)
 
 
-def test_events_some_cells_from_where_anybody_watched_are_refused():
+def test_events_some_cells_from_any_exposure_are_refused():
     X = np.vstack([0.3 + 0.7 * RNG.random_sample((50, 1)), [[0.2998]]])
     with pytest.raises(ValueError, match="0 around 1 of 51 events"):
         Intensity(UNIT).fit(X, exposure=step)

@@ -67,7 +67,7 @@ def test_the_squared_loss_is_kernel_ridge(wave):
     np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-10)
 
 
-def test_several_outputs_and_weights_are_kernel_ridge_too(wave, rng):
+def test_several_outputs_and_weights_agree_with_kernel_ridge(wave, rng):
     X, y = wave
     Y, w = np.stack([y, y**2, -y], axis=1), rng.uniform(0.1, 2.0, len(y))
     ours = KernelRegressor(Gaussian(0.7), penalty=1e-3).fit(X, Y, sample_weight=w)

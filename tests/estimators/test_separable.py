@@ -38,7 +38,7 @@ def test_counts_of_parts_add_up_to_the_events_per_exposure(model):
     assert model.expected_count(PLACE * DAY, exposure=2.0) == pytest.approx(100.0, rel=1e-9)
 
 
-def test_bands_hold_the_rate_and_count_intervals_the_count(model):
+def test_bands_contain_the_rate_and_count_intervals_the_count(model):
     X = (PLACE * DAY).sample(50, 2)
     low, high = model.predict_interval(X)
     assert (low >= 0).all()

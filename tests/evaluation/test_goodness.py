@@ -60,7 +60,7 @@ def events(model, seed):
 
 
 @every_window
-def test_a_right_rate_has_uniform_p_values(window, monkeypatch):
+def test_a_correct_rate_has_uniform_p_values(window, monkeypatch):
     monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)  # 40 checks in a moment
     model = right(window)
     found = [check(model, events(model, seed), random_state=seed).p_values for seed in range(40)]
@@ -70,7 +70,7 @@ def test_a_right_rate_has_uniform_p_values(window, monkeypatch):
 
 
 @every_window
-def test_a_wrong_rate_is_found_at_fault_by_every_check(window):
+def test_every_check_rejects_a_wrong_rate(window):
     report = check(flat(window), events(right(window), 0), quadrats=3)
     places = [name for name in report.p_values if name != "calibration"]
     assert set(report.faults) == set(places)
@@ -82,7 +82,7 @@ def test_a_wrong_rate_is_found_at_fault_by_every_check(window):
 
 
 @every_window
-def test_the_total_of_a_rate_does_not_matter_but_is_told(window):
+def test_the_total_of_a_rate_is_reported_but_not_tested(window):
     model, X = right(window, 300.0), events(right(window, 200.0), 1)
     report, same = check(model, X), check(right(window, 10.0), X)
     assert report.expected == pytest.approx(300.0)
@@ -136,7 +136,7 @@ def test_the_same_random_state_thins_alike():
 
 @every_window
 @pytest.mark.parametrize("seen", [lambda X: 1.0 + X[:, 0], "array"], ids=["function", "array"])
-def test_a_flat_rate_watched_longer_to_the_right_is_checked_as_one_that_rises_there(
+def test_a_flat_rate_observed_longer_to_the_right_is_checked_as_one_that_rises_there(
     window, seen, monkeypatch
 ):
     """λE of a flat λ and E = 1 + x₁ is a slope."""

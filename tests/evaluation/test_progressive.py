@@ -57,7 +57,7 @@ def test_the_progressive_loss_of_a_classifier_is_its_share_of_wrong_labels(wave)
     assert progress.losses[100:].mean() < 0.2
 
 
-def test_a_loss_of_ones_own_is_taken(wave):
+def test_a_custom_loss_is_accepted(wave):
     X, y = wave
     squares = prequential(StreamingRegressor(G), [(X, y)]).losses
     found = prequential(StreamingRegressor(G), [(X, y)], loss=lambda y, f: np.abs(y - f))

@@ -25,7 +25,7 @@ def test_the_gain_is_the_mean_log_of_the_density_over_the_uniform_one(rng):
     assert gain(model, Z) > 0.1
 
 
-def test_thinning_parts_the_events_in_two(rng):
+def test_thinning_splits_the_events_in_two(rng):
     X = rng.uniform(size=(500, 2))
     kept, rest = thin(X, 0.7, random_state=0)
     np.testing.assert_array_equal(np.unique(np.vstack([kept, rest]), axis=0), np.unique(X, axis=0))

@@ -232,7 +232,9 @@ def test_kernels_that_hold_a_python_callable_are_refused(kernel):
         (Gaussian(1e-310), 1, OverflowError, "kernel must have scales above 1e-307"),
     ],
 )
-def test_what_does_not_fit_the_points_is_refused_at_the_door(kernel, dimension, error, message):
+def test_a_kernel_that_does_not_fit_the_points_is_refused_before_the_compiled_loop(
+    kernel, dimension, error, message
+):
     with pytest.raises(error, match=message):
         program(kernel, dimension)
 

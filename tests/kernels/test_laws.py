@@ -284,7 +284,7 @@ def test_minus_zero_is_zero_for_the_nugget():
     assert_array_equal(Nugget()([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]])[0], [1.0, 1.0, 0.0])
 
 
-def test_a_finite_kernel_takes_a_matrix_that_rounding_left_asymmetric():
+def test_a_finite_kernel_accepts_a_matrix_that_is_symmetric_up_to_rounding():
     k = Finite([[2.0, 1.0], [1.0 + 1e-15, 3.0]])
     assert_array_equal(k.matrix, k.matrix.T)
 

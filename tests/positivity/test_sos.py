@@ -368,8 +368,11 @@ def line(kernel=None, columns=1):
         (lambda: line(Laplace(1.0)).integral(), "kernel must be a Gaussian, or a multiple or"),
         (lambda: line(Constant()).integral(), "must depend on every column .* column 0"),
         (lambda: line(Gaussian(1e-200)).integral(), "overflows: rescale the columns"),
-        (lambda: line() + 1.0, "can only be added to another SumOfSquares, got 1.0"),
-        (lambda: line() + line(Gaussian(2.0)), "must share one kernel to be added"),
+        (
+            lambda: line() + 1.0,
+            "SumOfSquares can only be combined with another SumOfSquares, got 1.0",
+        ),
+        (lambda: line() + line(Gaussian(2.0)), "must share one kernel to be combined"),
         (lambda: line() + line(columns=2), "must have equal numbers of columns"),
         (lambda: line() * line(columns=2), "must have equal numbers of columns"),
         (lambda: line() * line(Matern32(1.0)), "kernel must be a Gaussian, or a multiple or"),

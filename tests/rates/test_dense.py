@@ -105,7 +105,7 @@ EXTREMES = [[1e6, 0, 0, 0], [1, 0, 0, 0], [1e-6, 0, 0, 0], [1e6, 1e-6, 0, 3]]
 
 
 @pytest.mark.parametrize("s", EXTREMES, ids=str)
-def test_extreme_counts_and_unwatched_nodes_give_finite_answers(s):
+def test_extreme_counts_and_unexposed_nodes_give_finite_answers(s):
     nu = np.array([0.25, 0.25, 0.25, 0.0 if s[3] == 0 else 0.25])
     found = posteriors(covariances(4), np.array(s, float), nu)
     assert np.isfinite(found.log_evidence).all()

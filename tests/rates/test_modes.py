@@ -133,7 +133,7 @@ def test_extreme_counts_are_fitted_with_a_small_gap(what, count):
     assert result.relative_gap < 1e-7
 
 
-def test_nodes_that_nobody_watched_change_nothing_elsewhere(rng):
+def test_nodes_without_exposure_change_nothing_elsewhere(rng):
     prior, (s, nu) = prior_on(GRID), counts(rng, GRID.shape)
     s[0, 8:], nu[0, 8:] = 0.0, 0.0
     mode = solved(prior, s, nu)

@@ -20,7 +20,7 @@ each = pytest.mark.parametrize(("name", "model"), CASES)
 
 @cache
 def pair(name, model):
-    """Rates of two patterns, the first watched four times as long as the second."""
+    """Rates of two patterns, the first observed four times as long as the second."""
     window = WINDOWS[name]
     a, b = (Intensity(window, Gaussian(1.0), 1.0, model) for _ in range(2))
     a.fit(window.sample(80, random_state=1), exposure=4.0)
@@ -92,7 +92,7 @@ def test_bands_of_two_rates_on_grids_are_those_of_a_difference_of_normal_log_rat
     np.testing.assert_allclose(high, middle + reach, atol=1e-10)
 
 
-def test_bands_hold_the_true_ratio_about_as_often_as_they_say():
+def test_bands_contain_the_true_ratio_about_as_often_as_they_should():
     """Rates 30 + 20 sin x and 25, so that their ratio goes from 0.4 to 2."""
     X, part = np.linspace(0.5, 9.5, 19)[:, None], Interval(0, 3)
     truth = (30.0 + 20.0 * np.sin(X[:, 0])) / 25.0

@@ -94,7 +94,7 @@ def test_the_value_is_that_of_the_dual_problem(rng):
     assert objective(u, Phi, w, B) == pytest.approx(value, rel=1e-9)
 
 
-def test_newtons_method_needs_few_steps_and_says_so_if_it_has_too_few(rng, monkeypatch):
+def test_newtons_method_needs_few_steps_and_reports_if_they_are_too_few(rng, monkeypatch):
     Phi, w, B = problem(rng)
     assert newton(B, Phi, w, np.ones(12)).iterations <= 12
     monkeypatch.setattr("hplus.rates.square_rate.MAX_SQUARE_STEPS", 2)
@@ -231,7 +231,7 @@ def test_the_evidence_prefers_the_scale_that_drew_the_events():
 
 
 @pytest.mark.parametrize(("learn", "penalty"), [(learn_square, 0.04), (learn_sos, 0.1)])
-def test_nine_of_ten_bands_of_nine_tenths_hold_the_truth(learn, penalty):
+def test_nine_of_ten_90_percent_bands_contain_the_truth(learn, penalty):
     X, held, counted = np.linspace(0.1, 9.9, 50)[:, None], [], []
     left = Interval(0, 5)
     nodes, weights = left.quadrature(40)

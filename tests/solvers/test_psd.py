@@ -197,7 +197,7 @@ def test_every_loss_is_certified_over_ten_decades_of_penalties(loss, exponent, r
 
 
 @given(st.integers(0, 10**6))
-def test_no_slopes_certify_more_than_there_is(seed):
+def test_no_slopes_give_a_bound_above_the_minimum(seed):
     rng = np.random.default_rng(seed)
     loss = LOSSES[seed % len(LOSSES)]
     problem, features, X = small_problem(loss, rng)
@@ -284,7 +284,7 @@ def test_the_interior_point_method_agrees_with_newtons(rng):
             assert judged(problem, solved).status is Status.CONVERGED
 
 
-def test_what_is_certified_is_what_predicts(rng):
+def test_the_certified_function_is_the_one_that_predicts(rng):
     problem, features, X = small_problem(Squared(), rng)
     wrong = features.replace(root=1.05 * features.root)
     assert learn(problem, features, X).result.status is Status.CONVERGED

@@ -128,7 +128,7 @@ def test_the_reference_refuses_other_losses(rng):
         full_cone_reference(np.ones((2, 1)), np.ones(2), np.full(2, 0.5), Logistic(), 0.0, 1.0)
 
 
-def test_a_missing_cvxpy_is_named_with_what_to_install(monkeypatch):
+def test_a_missing_cvxpy_is_reported_with_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
     with pytest.raises(ImportError, match=r'need cvxpy, .*: pip install "hplus\[sdp\]"\.$'):
         paper_cone(np.eye(2), np.ones(2), np.full(2, 0.5), 1.0)

@@ -424,7 +424,7 @@ BAD = {
     "uneven blocks": (lambda: DoublyStochastic(10, 3), ValueError, "of block, got 10 and 3"),
     "negative seed": (lambda: DoublyStochastic(seed=-1), ValueError, "seed must be .*got -1"),
     "unknown name": (lambda: as_budget("all"), ValueError, "budget must be one of .*got 'all'"),
-    "class for object": (lambda: as_budget(KOMP), TypeError, "budget must be .*got <class"),
+    "class for object": (lambda: as_budget(KOMP), TypeError, "budget must be .*got the class"),
     "number for budget": (lambda: as_budget(100), TypeError, "budget must be one of .*got 100"),
 }
 

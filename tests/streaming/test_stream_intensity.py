@@ -496,7 +496,7 @@ BAD = {
     "class as kernel": (learn(Gaussian), TypeError, "kernel must be .*got"),
     "kernel in Python": (learn(Custom(Gaussian(1.0))), ValueError, "kernel"),
     "unknown method": (learn(method="adam"), ValueError, "method must be one of .*got 'adam'"),
-    "class as method": (learn(method=SPPPOT), TypeError, "method must be .*got <class"),
+    "class as method": (learn(method=SPPPOT), TypeError, "method must be .*got the class"),
     "unknown gradient": (lambda: SPPPOT(gradient="up"), ValueError, "gradient must be .*got 'up'"),
     "unknown mirror": (lambda: SPPPOT(mirror="l2"), ValueError, "mirror must be .*got 'l2'"),
     "average in words": (lambda: SPPPOT(average="no"), TypeError, "average must be True or False"),

@@ -1,4 +1,4 @@
-"""Events held out of a study: scores computed anew, and a week that was watched in part."""
+"""Events held out of a study: scores computed anew, and a week that was observed in part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hplus.studies.events import SplitEvents, read_events
 from hplus.studies.plans import plan
 
 MONDAY, TWICE = np.datetime64("2026-01-05T00:00:00", "ms"), 84.0
-"""Of 10.5 days from a Monday on, the first 84 hours of the week are watched twice."""
+"""Of 10.5 days from a Monday on, the first 84 hours of the week are observed twice."""
 
 
 def written(path, n, wave):
@@ -32,12 +32,12 @@ def planned(path, columns=()):
 
 
 def often(X):
-    """How often the hour of each point was watched in 10.5 days."""
+    """How often the hour of each point was observed in 10.5 days."""
     return np.where(X[:, -1] < TWICE, 2.0, 1.0)
 
 
 def midpoints(window):
-    """Points that stand for equal volumes, none of them at the end of what was watched twice."""
+    """Points that stand for equal volumes, none of them at the end of what was observed twice."""
     low, high = window.bounds()
     shape = (40, 1680) if window.dimension == 2 else (1680,)
     index = np.indices(shape).reshape(len(shape), -1).T
@@ -80,14 +80,14 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly)
     assert held.events == len(X)
 
 
-def test_a_week_watched_in_part_is_not_held_against_the_rate(partly):
+def test_a_partly_observed_week_does_not_count_against_the_rate(partly):
     held = partly[0].holdout_
     assert not held.check.faults
     assert min(held.check.p_values.values()) > 1e-3
     assert held.over_kde > -3.0 * held.over_kde_error
 
 
-def test_a_steady_rate_gains_nothing_however_it_was_watched(tmp_path):
+def test_a_steady_rate_gains_nothing_whatever_the_exposure(tmp_path):
     path = written(tmp_path / "events.csv", 4000, wave=0.0)
     held = EventStudy(planned(path)).fit(path).holdout_
     assert abs(held.gain) < 4.0 * held.gain_error < 0.01

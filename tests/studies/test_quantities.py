@@ -59,7 +59,7 @@ def test_wherever_it_is_asked_zero_is_below_low_below_mean_below_high(
 
 
 @given(hour=st.integers(0, 23), shop=st.sampled_from(["north", "south"]), price=st.floats(0, 9))
-def test_a_higher_level_gives_an_interval_that_holds_the_other(study, hour, shop, price):
+def test_a_higher_level_gives_an_interval_that_contains_the_other(study, hour, shop, price):
     row = one_row(float(hour), shop, price, np.datetime64("2024-01-20"))
     bounds = [study.predict_interval(row, level) for level in (0.5, 0.8, 0.95, 0.99)]
     assert np.all(np.diff([low[0] for low, _ in bounds]) <= 0.0)
@@ -122,12 +122,12 @@ def test_predictions_are_in_the_unit_of_the_target():
 
 def test_twice_the_exposure_is_twice_the_expected_quantity():
     columns, mean, rng = table(80)
-    watched = rng.gamma(2.0, 2.0, 80)
-    y = rng.poisson(watched * mean)
-    study = QuantityStudy(random_state=0).fit(columns, y, exposure=watched)
+    observed = rng.gamma(2.0, 2.0, 80)
+    y = rng.poisson(observed * mean)
+    study = QuantityStudy(random_state=0).fit(columns, y, exposure=observed)
     once, twice = (study.predict(columns, exposure=e) for e in (1.0, 2.0))
     assert np.array_equal(2.0 * once, twice)
-    assert np.mean(study.predict(columns, exposure=watched)) == pytest.approx(y.mean(), rel=0.1)
+    assert np.mean(study.predict(columns, exposure=observed)) == pytest.approx(y.mean(), rel=0.1)
     assert study.summary_["explained"] > 0.5
 
 
@@ -217,7 +217,7 @@ def test_columns_that_tell_the_target_are_named():
     assert leaks(["a", "b"], np.column_stack([a, b]), a + b + c) == []
 
 
-def test_constant_columns_and_leaks_are_told_in_words():
+def test_constant_columns_and_leaks_are_reported_in_words():
     columns, mean, rng = table(30)
     y = rng.poisson(mean).astype(float)
     with pytest.warns(UserWarning, match="The column") as told:
@@ -258,12 +258,12 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
     few = {name: column[:12] for name, column in columns.items()}
     with pytest.raises(ValueError, match="at least 20 rows, so that some can be held out, got 12"):
         QuantityStudy().fit(few, mean[:12])
-    with pytest.raises(ValueError, match="columns must hold at least one that varies"):
+    with pytest.raises(ValueError, match="columns must include at least one that varies"):
         QuantityStudy().fit({"one": np.ones(30)}, mean)
     with pytest.raises(ValueError, match="above 0 in at least 2 rows, got 0"):
         QuantityStudy().fit(columns, np.zeros(30))
     with pytest.raises(
-        ValueError, match="columns must hold every column of fit, got none named 'day'"
+        ValueError, match="columns must include every column used in fit, but 'day' is missing"
     ):
         study.predict({name: columns[name] for name in ("hour", "shop", "price")})
     with pytest.raises(TypeError, match="column 'shop' must hold text as in fit"):
@@ -299,7 +299,7 @@ def test_the_deviance_is_zero_at_the_truth_only():
     assert poisson_deviance(y, y + 1.0) > 0.0
 
 
-def test_a_hook_hears_the_stages_and_can_stop_the_fit():
+def test_a_hook_is_called_at_every_stage_and_can_stop_the_fit():
     columns, mean, _ = table(30)
     stages, study = {}, QuantityStudy(random_state=0)
     with progress(lambda stage, done, total: stages.update({stage: done / total})):

@@ -167,12 +167,12 @@ def test_a_window_may_be_an_array(tmp_path):
 @pytest.mark.parametrize(
     "words", [{"zone": "Nowhere/Land"}, {"form": "%Y"}, {"cycle": "day"}, {"end": "2026-01-01"}]
 )
-def test_words_about_times_need_a_column_of_times(calls, words):
+def test_arguments_about_times_need_a_column_of_times(calls, words):
     with pytest.raises(ValueError, match="zone= and form= need a column of times"):
         plan(str(calls), ("x",), window=(0, 1), **words)
 
 
-def test_events_outside_the_observation_period_are_told_with_the_time_that_holds_them(calls):
+def test_events_outside_the_observation_period_are_reported_with_the_range_of_the_data(calls):
     late = plan(str(calls), time="when", start="2027-01-01", end="2027-02-01")
     with pytest.raises(TableError, match="data span start='2026-01-01', end='2026-01-31'"):
         EventStudy(late).fit(str(calls))
@@ -220,7 +220,7 @@ def test_a_region_that_sticks_out_to_the_west_is_not_turned_inside_out(tmp_path)
     assert low[0] < 0 < high[0] < frame.window.bounds()[1][0]
 
 
-def test_hours_that_were_watched_more_often_are_not_busier(tmp_path):
+def test_hours_that_were_observed_more_often_are_not_busier(tmp_path):
     stamps = np.arange(
         "2026-01-05T00:07", "2026-01-15T00:07", 24, "datetime64[m]"
     )  # Monday, 10 days
@@ -243,7 +243,7 @@ def test_regular_times_are_not_taken_as_rounded_to_hours(tmp_path):
     assert frame.clock.spread == 900.0
 
 
-def test_a_cycle_must_be_watched_once():
+def test_a_cycle_must_be_observed_in_full():
     with pytest.raises(ValueError, match="must last at least a week"):
         Clock("t", 0.0, 86400.0, "week")
 

@@ -1,4 +1,4 @@
-"""Arguments of the library as options: its messages name arguments, those of commands options."""
+"""Messages of the library, which name its arguments, in terms of command-line options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPTIONS = {
 
 
 def option_names() -> dict[str, str]:
-    """The options of the command at work by the names of the arguments that they stand for."""
+    """The options of the current command, by the arguments that they stand for."""
     ctx = click.get_current_context(silent=True)
     command = ctx.command if ctx else None
     if ctx and isinstance(command, click.Group):
@@ -26,7 +26,7 @@ def option_names() -> dict[str, str]:
 
 
 def as_options(text: str) -> str:
-    """A message of the library, which names arguments as in a call, in words of the command line.
+    """A message of the library, with options in place of arguments.
 
     "window=(0, 1), start='2026-01-01'" becomes "--window 0,1 --from 2026-01-01", and a sentence
     that begins with "start must" begins with "--from must".

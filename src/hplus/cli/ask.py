@@ -40,14 +40,17 @@ if TYPE_CHECKING:
 
 
 start_option = click.option(
-    "--from", "start", metavar="DATE", help="Start (default: the end of the observation period)."
+    "--from",
+    "start",
+    metavar="DATE",
+    help="Start of the period (default: end of the observation period).",
 )
 lasting_option = click.option(
     "--for",
     "lasting",
     callback=amount_option,
     metavar="AMOUNT",
-    help='How long, for example 7d or "10 games".',
+    help='Length of the period, for example 7d or "10 games".',
 )
 
 
@@ -114,7 +117,7 @@ def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[s
 )
 @lasting_option
 @start_option
-@click.option("--to", "end", metavar="DATE", help="End, instead of --for.")
+@click.option("--to", "end", metavar="DATE", help="End of the period, instead of --for.")
 @level_option
 @click.option(
     "--format",
@@ -223,7 +226,7 @@ def check(model: str, events: str, as_json: bool) -> None:
     if len(X) < reading.kept:
         note(f"A random sample of {count(len(X))} events is checked.")
     if Path(events).name == Path(study.reading_.file).name:
-        note("These look like the events that were fitted, which say little about the fit.")
+        note("The model seems to be fitted to these events, so they say little about the fit.")
         if study.holdout_ is not None:
             note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))
@@ -237,7 +240,7 @@ def _exposure(study: EventStudy, extent: Extent) -> Any:
     if clock.start <= extent.low[-1] and extent.high[-1] < clock.end:
         return study.exposure_over_window
     note(
-        f"Some events are not from the period of the fit: every hour of the {clock.cycle} is given "
-        "the same exposure."
+        f"Some events lie outside the observation period of the fit: every hour of the "
+        f"{clock.cycle} is assumed to have the same exposure."
     )
     return 1.0

@@ -48,7 +48,7 @@ class Refusal(click.ClickException):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Errors of the library as refusals, which name options."""
+    """Turn errors of the library into a `Refusal` that names options instead of arguments."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -153,7 +153,7 @@ most_dropped_option = click.option(
 
 @contextmanager
 def model_file(path: str) -> Iterator[None]:
-    """Errors of reading a model file as refusals."""
+    """Turn errors from reading a model file into a `Refusal`."""
     try:
         yield
     except PermissionError as error:
@@ -163,7 +163,7 @@ def model_file(path: str) -> Iterator[None]:
 
 
 def load_model(path: str, *kinds: str) -> Any:
-    """The model in a file, refused unless the name of its class is one of `kinds`."""
+    """Load the model in a file; an error unless the name of its class is one of `kinds`."""
     with model_file(path):
         model = load(path)
     kind = type(model).__name__
@@ -200,7 +200,7 @@ def write_text(path: str | None, text: str) -> None:
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
-    """Rows with equal keys as CSV; `names` are its columns if there may be no row."""
+    """Rows with equal keys as CSV; `names` are its columns, in case there are no rows."""
     out = io.StringIO()
     writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
     writer.writeheader()

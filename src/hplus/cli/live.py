@@ -164,5 +164,5 @@ def bars(values: Floats) -> str:
 
 
 def _places(n: int, most: int) -> list[int]:
-    """At most so many of n places, evenly."""
+    """At most `most` of n places, evenly spaced."""
     return np.linspace(0, n - 1, min(n, most)).round().astype(int).tolist()

@@ -1,4 +1,4 @@
-"""What is typed after an option, as values."""
+"""Types of option values: names, numbers, amounts and grids."""
 
 from __future__ import annotations
 

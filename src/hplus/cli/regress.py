@@ -92,7 +92,7 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
 
 
 def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
-    """Refuse a table of which more than this share of the rows cannot be used."""
+    """Raise if more than this share of the rows of a table cannot be used."""
     from hplus.studies.events import Reading
 
     reasons = "; ".join(f"{why}: {n}" for why, n in found.dropped.items())

@@ -87,7 +87,7 @@ def _described(known: dict[str, str]) -> dict[str, str]:
 @click.option("--folder", default="demo", show_default=True, help="Folder for the results.")
 @json_option
 def demo(folder: str, as_json: bool) -> None:
-    """Take a tour with Stephen Curry's shots: fit a rate, expect counts, write a report."""
+    """Take a tour with Stephen Curry's shots: fit a rate, query it, and write a report."""
     from hplus.cli.tour import tour
 
     tour(folder, as_json)

@@ -1,4 +1,4 @@
-"""What hplus stream does: lines are learned, snapshots saved, and then shown."""
+"""The work of hplus stream: learn from lines, save snapshots, and then show them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MIN_LINES = 20
 def run_stream(
     file: str, output: str | None, state: str | None, as_json: bool, options: dict[str, Any]
 ) -> None:
-    """Learn from a file or pipe until it ends or a signal arrives; end with code 130 for one."""
+    """Learn from a file or pipe until it ends; a signal stops it with exit code 130."""
     began = perf_counter()
     with ExitStack() as stack:
         snapshots = stack.enter_context(Snapshots(state)) if state else None
@@ -69,7 +69,7 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
         frame, options["method"], options["budget"], options["forget"], options["exposure"]
     ).begin()
     if frame.clock is not None and not frame.cycle and options["method"] != "refit":
-        note("For events in order of time, --method refit is the most accurate.")
+        note("For events in time order, --method refit is the most accurate.")
     if kept is None or snapshots is None:
         return asked
     if differ := differences(kept, asked):
@@ -96,7 +96,7 @@ def _frame(feed: Feed, kept: StreamStudy | None, words: dict[str, Any]) -> Frame
 
 
 class StreamRun:
-    """A running stream: lines are learned, snapshots saved, and then shown."""
+    """A running stream: it learns from lines, saves snapshots, and then shows them."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class StreamRun:
         self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
 
     def go(self, stopped: Callable[[], bool]) -> None:
-        """Read all lines, until the end or until told to stop."""
+        """Read all lines, until the end or a request to stop."""
         while not stopped():
             data = self.feed.read()
             self.lines.add(data or b"")

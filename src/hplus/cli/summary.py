@@ -40,8 +40,9 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     if held is None:
         table["held out"] = "none: too few events, or --holdout 0"
     else:
-        table["over constant"] = gain_words(held["gain"], held["gain_error"], held["events"])
-        table["over KDE"] = gain_words(held["over_kde"], held["over_kde_error"], held["events"])
+        table["held out"] = f"{count(held['events'])} events, to test predictions"
+        table["vs constant"] = gain_words(held["gain"], held["gain_error"])
+        table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])
         if held.get("faults"):
             faults = listed(held["faults"])
             table["does it fit?"] = f"not everywhere: {faults} found a misfit on held-out events"
@@ -75,7 +76,7 @@ def made_with(began: float, seed: int, command: str | None = None) -> dict[str, 
     }
 
 
-def gain_words(gain: float, error: float, events: int) -> str:
+def gain_words(gain: float, error: float) -> str:
     """A gain in nats, and what it means."""
     odds = f"{np.exp(gain):.2f} times" if gain < MOST_GAIN else "over 100 times"
-    return f"{gain:+.3f} ± {error:.3f} nats: {count(events)} held-out events {odds} as likely"
+    return f"{gain:+.3f} ± {error:.3f} nats per event: {odds} as likely"

@@ -1,9 +1,10 @@
-"""A chart as data: shapes in pixels, which the page's template writes as SVG."""
+"""A chart as elements of SVG, in pixels."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, final
+from typing import final
+from xml.etree.ElementTree import Element, tostring
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,21 +17,12 @@ CHART_SIZE = (400.0, 330.0)
 """Width and height of a chart of which two stand beside each other, scaled with the page."""
 
 
-class Shape(NamedTuple):
-    """An element of SVG: nothing in it is markup yet, the template escapes all of it."""
-
-    tag: str
-    attributes: dict[str, str]
-    text: str = ""
-    children: tuple[Shape, ...] = ()
-
-
-def shape(tag: str, *children: Shape | None, **attributes: str | float | None) -> Shape:
+def shape(tag: str, *children: Element | None, **attributes: str | float | None) -> Element:
     """A shape; `class_` and `stroke_width` become class and stroke-width, None is left out.
 
     Numbers are rounded to a hundredth of a pixel.
 
-    >>> shape("circle", cx=1.23456, stroke_width=2.0, class_="peak").attributes
+    >>> shape("circle", cx=1.23456, stroke_width=2.0, class_="peak").attrib
     {'cx': '1.23', 'stroke-width': '2', 'class': 'peak'}
     """
     given = {
@@ -38,7 +30,14 @@ def shape(tag: str, *children: Shape | None, **attributes: str | float | None) -
         for name, part in attributes.items()
         if part is not None
     }
-    return Shape(tag, given, "", tuple(child for child in children if child is not None))
+    found = Element(tag, given)
+    found.extend(child for child in children if child is not None)
+    return found
+
+
+def markup(chart: Element) -> str:
+    """A chart as text, in which everything that is not markup is escaped."""
+    return tostring(chart, encoding="unicode", short_empty_elements=False)
 
 
 def _text(given: str | float) -> str:
@@ -81,25 +80,25 @@ class Canvas(Value):
         width, height = self.width - self.left - self.right, self.height - self.top - self.bottom
         return {"x": self.left, "y": self.top, "width": width, "height": height}
 
-    def svg(self, *children: Shape | None, label: str, class_: str = "chart") -> Shape:
+    def svg(self, *children: Element | None, label: str, class_: str = "chart") -> Element:
         """The chart, which scales with the page; `label` says what it shows."""
         box = f"0 0 {self.width:g} {self.height:g}"
         return shape("svg", *children, class_=class_, viewBox=box, role="img", aria_label=label)
 
-    def path(self, x: ArrayLike, y: ArrayLike, class_: str, *, closed: bool = False) -> Shape:
+    def path(self, x: ArrayLike, y: ArrayLike, class_: str, *, closed: bool = False) -> Element:
         """A line through places of both axes."""
         d = line_path(self.pixels(x, y)) + "Z" * closed
         return shape("path", class_=class_, d=d)
 
-    def axes(self, x_marks: int, y_marks: int, *, lines: bool = True) -> tuple[Shape, ...]:
+    def axes(self, x_marks: int, y_marks: int, *, lines: bool = True) -> tuple[Element, ...]:
         """Both axes with their labels; with faint lines across at the marks of the y axis."""
         name = written(2.0, self.top - 8.0, self.y.label, "start", "axis-name")
         return (*self._y_axis(y_marks, lines), *self.x_axis(x_marks), name)
 
-    def x_axis(self, about: int, *, lines: bool = False) -> list[Shape]:
+    def x_axis(self, about: int, *, lines: bool = False) -> list[Element]:
         """Marks and the label below the data; with faint lines across."""
         base = self.height - self.bottom
-        parts: list[Shape] = []
+        parts: list[Element] = []
         for at, text in _within(self.x.marked(about), self.x):
             x = self.px(at)
             if lines:
@@ -111,9 +110,9 @@ class Canvas(Value):
         middle = 0.5 * (self.left + self.width - self.right)
         return [*parts, written(middle, self.height - 6.0, self.x.label, "middle", "axis-name")]
 
-    def _y_axis(self, about: int, lines: bool) -> list[Shape]:
+    def _y_axis(self, about: int, lines: bool) -> list[Element]:
         """Marks left of the data, with faint lines across."""
-        parts: list[Shape] = []
+        parts: list[Element] = []
         for at, text in _within(self.y.marked(about), self.y):
             y = self.py(at)
             if lines:
@@ -129,15 +128,17 @@ def _within(marks: Sequence[Mark], axis: ChartAxis) -> list[Mark]:
     return [mark for mark in marks if axis.low - slack <= mark[0] <= axis.high + slack]
 
 
-def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Shape:
+def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Element:
     return shape("path", class_=class_, d=f"M{x1:.1f} {y1:.1f}L{x2:.1f} {y2:.1f}")
 
 
 def written(
     x: float, y: float, text: str, anchor: str = "start", class_: str | None = None
-) -> Shape:
+) -> Element:
     """Text at a place of the chart."""
-    return shape("text", x=x, y=y, text_anchor=anchor, class_=class_)._replace(text=text)
+    found = shape("text", x=x, y=y, text_anchor=anchor, class_=class_)
+    found.text = text
+    return found
 
 
 def line_path(points: Floats) -> str:

@@ -31,7 +31,7 @@ class ChartAxis(Value):
     marks: tuple[Mark, ...] = ()
 
     def marked(self, about: int) -> tuple[Mark, ...]:
-        """About so many marks."""
+        """About this many marks."""
         if not self.marks:
             return round_marks(self.low, self.high, about)
         # every second, every third, …: those left are as far apart as before
@@ -39,7 +39,7 @@ class ChartAxis(Value):
 
 
 def round_marks(low: float, high: float, about: int = 6) -> tuple[Mark, ...]:
-    """Round numbers from low to high, about so many."""
+    """About this many round numbers from low to high."""
     if not high > low:
         return ((low, at_decimals(low, 0)),)
     step = nice_step((high - low) / about)
@@ -51,7 +51,7 @@ def round_marks(low: float, high: float, about: int = 6) -> tuple[Mark, ...]:
 
 
 def log_marks(low: float, high: float) -> tuple[Mark, ...]:
-    """Logs to base 10 of powers of ten, and of 2 and 5 times or 3 times them if there are few."""
+    """Marks of a log scale: powers of ten and, if there are few, 3 times or 2 and 5 times them."""
     digits = (1,) if high - low > 3.0 else (1, 3) if high - low > 1.5 else (1, 2, 5)
     powers = range(math.floor(low), math.ceil(high) + 1)
     found = ((math.log10(m) + p, rounded(m * 10.0**p)) for p in powers for m in digits)
@@ -77,7 +77,7 @@ def cycle_marks(period: float) -> tuple[Mark, ...]:
 
 
 def clock_marks(clock: Clock) -> tuple[Mark, ...]:
-    """Beginnings of years, months or days in the time observed; none if it is shorter."""
+    """Starts of years, months or days in the observation period, if it contains any."""
     start, end = (datetime.fromtimestamp(t, UTC) for t in (clock.start, clock.end))
     days = (end - start).total_seconds() / SECONDS["day"]
     if days < FEWEST_DAYS:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.display.canvas import CHART_SIZE, Canvas, Shape, shape, written
+from hplus.display.canvas import CHART_SIZE, Canvas, shape, written
 from hplus.display.chart_axes import ChartAxis, log_marks
 from hplus.display.data.check_data import CalibrationData, RescaledTimes
 from hplus.display.data.margins import Concentration
@@ -24,7 +26,7 @@ BAR_HEIGHT = 56.0
 """Height of a bar with its name."""
 
 
-def rate_chart(curve: PageCurve, *, wide: bool) -> Shape:
+def rate_chart(curve: PageCurve, *, wide: bool) -> Element:
     """The curve of a rate with its band and a rug of events, for a wide or a narrow page."""
     data = curve.data
     assert data.low is not None
@@ -44,11 +46,11 @@ def rate_chart(curve: PageCurve, *, wide: bool) -> Shape:
     )
 
 
-def _dot(canvas: Canvas, x: float, y: float, class_: str, r: float = 4.5) -> Shape:
+def _dot(canvas: Canvas, x: float, y: float, class_: str, r: float = 4.5) -> Element:
     return shape("circle", class_=class_, cx=canvas.px(x), cy=canvas.py(y), r=r)
 
 
-def _rug(canvas: Canvas, events: Floats) -> Shape:
+def _rug(canvas: Canvas, events: Floats) -> Element:
     """A stroke for each event, fainter the more there are."""
     base = canvas.height - canvas.bottom
     places = np.unique(np.round(canvas.pixels(events, np.zeros(len(events)))[:, 0], 1)).tolist()
@@ -57,7 +59,7 @@ def _rug(canvas: Canvas, events: Floats) -> Shape:
     return shape("path", class_="rug", d=path, stroke_opacity=faint)
 
 
-def calibration_chart(data: CalibrationData) -> Shape:
+def calibration_chart(data: CalibrationData) -> Element:
     """Observed against expected rates with 90 % limits; logarithmic where rates differ much."""
     logs = data.logarithmic
     rates = np.stack([data.predicted, data.observed, data.low, data.high])
@@ -76,7 +78,7 @@ def calibration_chart(data: CalibrationData) -> Shape:
     )
 
 
-def rescaled_chart(data: RescaledTimes) -> Shape:
+def rescaled_chart(data: RescaledTimes) -> Element:
     """The share of events up to each share of the expected ones, and the band of a right rate."""
     x = ChartAxis("share of the expected events", 0.0, 1.0, PERCENTS)
     canvas = Canvas(x, x.replace(label="share of the events"), *CHART_SIZE, top=26.0, right=20.0)
@@ -91,7 +93,7 @@ def rescaled_chart(data: RescaledTimes) -> Shape:
     )
 
 
-def concentration_chart(dense: Concentration, extent: str) -> Shape:
+def concentration_chart(dense: Concentration, extent: str) -> Element:
     """The share of the events in the busiest shares of the window, and where half of them are."""
     x = ChartAxis(f"share of the {extent}, busiest first", 0.0, 1.0, PERCENTS)
     y = ChartAxis("share of the events", 0.0, 1.0, PERCENTS)
@@ -109,7 +111,7 @@ def concentration_chart(dense: Concentration, extent: str) -> Shape:
     )
 
 
-def score_bars(held: Holdout) -> Shape:
+def score_bars(held: Holdout) -> Element:
     """Gains of three models over a constant rate, ours with its standard error."""
     gains = {
         "This model": held.gain,
@@ -127,7 +129,7 @@ def score_bars(held: Holdout) -> Shape:
     return canvas.svg(*canvas.x_axis(4, lines=True), *bars, whisker, label=label)
 
 
-def _bar(canvas: Canvas, name: str, gain: float, i: int) -> Shape:
+def _bar(canvas: Canvas, name: str, gain: float, i: int) -> Element:
     zero, x, y = canvas.px(0.0), canvas.px(gain), BAR_HEIGHT * i + 24.0
     box = {"x": min(zero, x), "y": y, "width": max(abs(x - zero), 1.5), "height": 16.0, "rx": 2.0}
     return shape(

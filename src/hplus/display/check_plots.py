@@ -189,7 +189,7 @@ class CalibrationDisplay(Display):
         _draw_points(ax, data, ~data.inside, "X", RED, "observed, outside")
         bins = counted(len(data.predicted), "bin")
         title = f"{data.inside.sum()} of {bins} in their {level_words(CALIBRATION_LEVEL)}"
-        ylabel = f"observed {unit}, same total"
+        ylabel = f"observed {unit}, scaled to the same total"
         tidy_open(ax, title=title, xlabel=f"predicted {unit}", ylabel=ylabel)
         if data.logarithmic:
             ax.set(xscale="log", yscale="log")

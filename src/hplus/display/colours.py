@@ -23,13 +23,13 @@ TOPPED_SHARE = 0.02
 """Share of the events, at most, whose rates all have the last colour."""
 
 STEEP_RATIOS = (2.5, 16.0)
-"""Rate of the last colour over that of a usual event from which colours follow a root of it."""
+"""The ratio of the highest rate to a typical one from which colours follow a root of the rate."""
 
 STOPS = (
     "100f37 22124c 38155d 4f176a 691971 821d73 9b2470 b32f6a c83e61 d85058 e56550 ee7d4c f39551 "
     "f5ad60 f5c477 f5d994 f6edb3"
 )
-"""From night blue over red to light yellow, in steps of lightness that look even (OKLCh)."""
+"""From night blue through red to light yellow, in steps of lightness that look even (OKLCh)."""
 
 
 @cache

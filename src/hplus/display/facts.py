@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import final
+from types import SimpleNamespace
 
 import numpy as np
 
 from hplus._checks import Floats
-from hplus._values import Value, value
 from hplus.display.data.check_data import calibration_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
-from hplus.display.findings import Finding, Fit, busiest, concentrated, covered, prediction
+from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
 from hplus.display.page_figures import (
     PageCurve,
     PageMap,
-    PartMap,
     SpotTable,
     observed_for,
     page_curve,
@@ -26,7 +24,7 @@ from hplus.display.page_figures import (
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.evaluation.goodness import check
-from hplus.studies.event_study import EventStudy, Holdout
+from hplus.studies.event_study import EventStudy
 from hplus.windows import Window
 from hplus.wording import (
     count,
@@ -47,36 +45,13 @@ TITLES = {
 """By whether there are places, and whether there are times."""
 
 
-@final
-@value
-class Facts(Value):
-    """Everything on the page."""
-
-    title: str
-    source: str
-    about: str
-    findings: tuple[Finding, ...]
-    tiles: tuple[Fact, ...]
-    place: PageMap | None
-    parts: tuple[PartMap, ...]
-    curve: PageCurve | None
-    table: SpotTable
-    concentration: Concentration
-    extent: str
-    fit: Fit | None
-    holdout: Holdout | None
-    fitted: tuple[Fact, ...]
-    origin: tuple[Fact, ...]
-    command: str
-
-
-def gather(study: EventStudy, events: Floats | None, title: str | None) -> Facts:
-    """The facts of a fitted study; with events (n, d) of its window also where they were seen."""
+def gather(study: EventStudy, events: Floats | None, title: str | None) -> SimpleNamespace:
+    """Everything on the page of a fitted study, with the events (n, d) of its window if given."""
     sums = margins(study.model_)
     table = spot_table(study, sums, events)
     place, curve = page_map(study, sums, events), page_curve(study, sums, events)
     dense, of_what = concentration(sums.main), extent(study, sums)
-    return Facts(
+    return SimpleNamespace(
         title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
         source=file_name(study),
         about=about(study),
@@ -141,11 +116,9 @@ def tiles(
         ends = f"{number(low)} to {number(high)}"
         found.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
     found += _time_tiles(study)
-    if place is not None:
-        found.append(Fact("Highest rate", rounded(place.highest), place.unit))
-    elif curve is not None:
-        found.append(Fact("Highest rate", rounded(float(curve.data.rate.max())), curve.unit))
-    return tuple(found)
+    figure = place or curve
+    assert figure is not None
+    return (*found, Fact("Highest rate", rounded(figure.highest), figure.unit))
 
 
 def _window_tile(window: Window) -> Fact:
@@ -190,9 +163,11 @@ def findings(
     kind = "interval" if line else "spot"
     held = study.holdout_
     return (
-        concentrated(dense.holding(0.5), of_what),
+        concentrated(dense.holding(0.5), "half of all", of_what),
         busiest(float(spots.ratio[0]), kind, where, when),
-        covered(dense.holding(0.9), of_what) if held is None else prediction(held),
+        concentrated(dense.holding(0.9), "nine out of ten", of_what)
+        if held is None
+        else prediction(held),
     )
 
 

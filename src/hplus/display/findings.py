@@ -38,15 +38,10 @@ class Fit(Value):
     residuals: QuadratResiduals | RescaledTimes
 
 
-def concentrated(share: float, extent: str) -> Finding:
-    """The smallest share of the window in which half of the events are expected."""
-    apart = ": they are spread out" if share > 0.4 else ""
-    return Finding(percent(share), f"of the {extent} holds half of all expected events{apart}.")
-
-
-def covered(share: float, extent: str) -> Finding:
-    """The smallest share of the window in which nine events of ten are expected."""
-    return Finding(percent(share), f"of the {extent} holds nine out of ten expected events.")
+def concentrated(share: float, held: str, extent: str) -> Finding:
+    """The smallest share of the window with so many of the events, such as "half of all"."""
+    apart = ": they are spread out" * (held == "half of all" and share > 0.4)
+    return Finding(percent(share), f"of the {extent} holds {held} expected events{apart}.")
 
 
 def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
@@ -67,7 +62,7 @@ def prediction(holdout: Holdout) -> Finding:
     odds = f"{likelihood_ratio(holdout)}{TIED}×"
     measured = "as likely as under a constant rate: each event held out from the fit, on average"
     if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
-        return Finding(odds, f"{measured}. This may be chance.")
+        return Finding(odds, f"{measured}. This may be due to chance.")
     return Finding(odds, f"{measured}. {beside_kde(holdout)}")
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from xml.etree.ElementTree import Element
+
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats
-from hplus.display.canvas import CHART_SIZE, Canvas, Shape, line_path, shape, written
+from hplus.display.canvas import CHART_SIZE, Canvas, line_path, shape, written
 from hplus.display.chart_axes import ChartAxis, Mark, round_marks
 from hplus.display.colours import Shading, hex_colour, image_uri, text_bytes
 from hplus.display.data.check_data import LARGE_RESIDUAL, QuadratResiduals, middle_within
@@ -27,7 +29,7 @@ READ_PIXELS = 96
 """Pixels on a side of the map that a script reads the rate from."""
 
 TALLEST, FLATTEST = 1.25, 0.45
-"""Height over width of a map at most and at least."""
+"""The largest and the smallest height of a map, over its width."""
 
 BAR_MARK_GAP = 34.0
 """Pixels between two marks under the colours, at least."""
@@ -36,7 +38,7 @@ MOST_WRITTEN_BOXES = 36
 """Boxes up to which every residual is written, and not only the large ones."""
 
 
-def rate_map(figure: PageMap, spots: HotSpots) -> Shape:
+def rate_map(figure: PageMap, spots: HotSpots) -> Element:
     """The map of a rate with axes, outline, events as dots, and the ranks of the hot spots."""
     canvas = _canvas(figure, MAP_WIDTH)
     dots = None if figure.events is None else _dots(canvas, figure.events)
@@ -51,7 +53,7 @@ def rate_map(figure: PageMap, spots: HotSpots) -> Shape:
 
 
 def _canvas(figure: PageMap, width: float) -> Canvas:
-    """Both axes to one scale if they have one unit and the map is not a strip."""
+    """Both axes to one scale if they share a unit and the map is not a strip."""
     ratio = _proportion(figure.data)
     to_scale = same_unit(figure.data.place) and FLATTEST / 2.0 <= ratio <= 2.0 * TALLEST
     ratio = float(np.clip(ratio, FLATTEST, TALLEST)) if to_scale else 0.8
@@ -64,7 +66,9 @@ def _proportion(data: MapData) -> float:
     return float(np.ptp(data.y) / np.ptp(data.x))
 
 
-def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) -> tuple[Shape, ...]:
+def _cut_out(
+    canvas: Canvas, place: Window, name: str, *inside: Element | None
+) -> tuple[Element, ...]:
     """Shapes cut along the outline of a window, and the outline; `name` is unique in the page."""
     rings = [line_path(canvas.pixels(*ring.T)) for ring, _ in outline(place)]
     d = "".join(f"{ring}Z" for ring in rings)
@@ -75,7 +79,7 @@ def _cut_out(canvas: Canvas, place: Window, name: str, *inside: Shape | None) ->
     )
 
 
-def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
+def _image(canvas: Canvas, figure: PageMap | PartMap) -> Element:
     """The pixels of a rate, stretched over the data's part of a chart."""
     shares = figure.shading.shares(figure.data.rate)
     # pixels across the outline are cut along it: those with their centre outside need a colour too
@@ -84,7 +88,7 @@ def _image(canvas: Canvas, figure: PageMap | PartMap) -> Shape:
     return shape("image", href=href, preserveAspectRatio="none", **canvas.inner())
 
 
-def _dots(canvas: Canvas, events: Floats) -> Shape:
+def _dots(canvas: Canvas, events: Floats) -> Element:
     """Smaller and fainter dots the more there are, each the round end of a line without length."""
     root = np.sqrt(max(len(events), 1))
     size, faint = np.clip(45.0 / root, 0.9, 3.0), np.clip(14.0 / root, 0.22, 0.8)
@@ -95,7 +99,7 @@ def _dots(canvas: Canvas, events: Floats) -> Shape:
     )
 
 
-def _spot(canvas: Canvas, spots: HotSpots, i: int) -> Shape:
+def _spot(canvas: Canvas, spots: HotSpots, i: int) -> Element:
     """The cell of a hot spot, and its rank beside it, on the side where there is room."""
     box = _box(canvas, spots.low[i], spots.high[i])
     room = box["x"] + box["width"] < canvas.width - canvas.right - 20.0
@@ -110,7 +114,7 @@ def _box(canvas: Canvas, low: Floats, high: Floats) -> dict[str, float]:
     return {"x": x, "y": y, "width": right - x, "height": below - y}
 
 
-def _reader(canvas: Canvas, figure: PageMap) -> Shape:
+def _reader(canvas: Canvas, figure: PageMap) -> Element:
     """An empty rectangle over the map with what a script needs to show the rate at a pointer."""
     colours, rate = figure.shading, figure.data.rate
     rows, columns = (np.linspace(0, n - 1, min(n, READ_PIXELS)).astype(int) for n in rate.shape)
@@ -129,11 +133,11 @@ def _reader(canvas: Canvas, figure: PageMap) -> Shape:
     )
 
 
-def colour_bar(figure: PageMap) -> Shape:
+def colour_bar(figure: PageMap) -> Element:
     """The colours of a map with the rates they stand for."""
     colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
-    marks: list[Shape] = []
+    marks: list[Element] = []
     last = -BAR_MARK_GAP
     for at, text in _bar_marks(colours):
         x = LEFT + inner * (at / colours.top) ** colours.power
@@ -169,7 +173,7 @@ def _bar_marks(colours: Shading) -> list[Mark]:
     return marks
 
 
-def small_map(part: PartMap, index: int) -> Shape:
+def small_map(part: PartMap, index: int) -> Element:
     """A map without axes, to be compared with its neighbours."""
     x, y = (ChartAxis("", float(e[0]), float(e[-1])) for e in (part.data.x, part.data.y))
     ratio = float(np.clip(_proportion(part.data), FLATTEST, TALLEST))
@@ -178,7 +182,7 @@ def small_map(part: PartMap, index: int) -> Shape:
     return canvas.svg(*cut, label=f"Map of the rate, {part.label}")
 
 
-def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:
+def residual_map(data: QuadratResiduals, figure: PageMap) -> Element:
     """Boxes with more events than expected in one colour, with fewer in another."""
     canvas, place = _canvas(figure, CHART_SIZE[0]), figure.data.place
     every, boxes, numbers = len(data.residuals) <= MOST_WRITTEN_BOXES, [], []
@@ -202,9 +206,10 @@ def residual_map(data: QuadratResiduals, figure: PageMap) -> Shape:
     )
 
 
-def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Shape:
+def _residual(canvas: Canvas, r: float, middle: Floats, size: float) -> Element:
     """A residual in numbers, in the middle of the part of its box in the window."""
     ((x, y),) = canvas.pixels(*middle).tolist()
     found = written(x, y + 0.35 * size, residual_words(r), "middle", "value")
     # as a style: an attribute would yield to the style sheet
-    return found._replace(attributes=found.attributes | {"style": f"font-size:{size:.1f}px"})
+    found.set("style", f"font-size:{size:.1f}px")
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hplus import wording
 from hplus._checks import shown
-from hplus.display import charts, findings, map_charts
+from hplus.display import canvas, charts, findings, map_charts
 from hplus.display.facts import gather
 from hplus.files.extras import needed
 from hplus.storage.files import replace_file
@@ -28,9 +28,8 @@ def report_html(study: EventStudy, events: Any = None, title: str | None = None)
     """
     if not isinstance(study, EventStudy) or not hasattr(study, "model_"):
         raise TypeError(f"study must be a fitted EventStudy, got {shown(study)}.")
-    window = study.model_.window
-    seen = None if events is None else window.require("events", events)
-    return page_template().render(facts=gather(study, seen, title))
+    known = None if events is None else study.model_.window.require("events", events)
+    return page_template().render(facts=gather(study, known, title))
 
 
 def write_report(
@@ -52,7 +51,7 @@ def page_template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (charts, findings, map_charts, wording)
+    modules = (canvas, charts, findings, map_charts, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template("page.html.j2")
 

@@ -31,7 +31,7 @@ from hplus.wording import (
 )
 
 POWERS = (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6)
-"""Rates are per so many units of length, area or volume: the first with a highest rate of 0.5."""
+"""Rates are per this many units of length, area or volume: the first whose peak reaches 0.5."""
 
 PARTS, PART_PIXELS = 4, 140
 """Small maps of parts of the last axis, and pixels on their longer side."""
@@ -80,6 +80,11 @@ class PageCurve(Value):
     axis: ChartAxis
     unit: str
     events: Floats | None
+
+    @property
+    def highest(self) -> float:
+        """The highest rate."""
+        return float(self.data.rate.max())
 
 
 @final

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from hplus._checks import Floats
 from hplus.display.data.framing import outline, same_unit
 from hplus.windows import Window
+from hplus.windows.geometry import oriented
 from hplus.wording import axis_words
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ MOST_MARKS = 20_000
 """Events drawn at most: of more, every second, every third and so on."""
 
 LONGEST_TO_SCALE = 3.0
-"""Longer side over shorter up to which both axes of a map are drawn to one scale."""
+"""The ratio of the sides of a map up to which both axes are drawn to one scale."""
 
 
 class Display(ABC):
@@ -127,7 +127,7 @@ def proportion(place: Window) -> float:
 
 
 def one_scale(place: Window) -> bool:
-    """Are both axes drawn to one scale? Those of one unit are, unless the window is very long."""
+    """Are both axes drawn to one scale? If they share a unit, unless the window is very long."""
     return same_unit(place) and 1.0 / LONGEST_TO_SCALE <= proportion(place) <= LONGEST_TO_SCALE
 
 
@@ -136,20 +136,12 @@ def clip_to(ax: Axes, artist: Artist, place: Window) -> None:
     from matplotlib.path import Path
 
     # a path winds around what it encloses: holes must run the other way
-    rings = [oriented(ring, float(role)) for ring, role in outline(place)]
+    rings = [oriented(ring, role) for ring, role in outline(place)]
     artist.set_clip_path(Path.make_compound_path(*map(Path, rings)), ax.transData)
 
 
-def oriented(ring: Floats, sign: float) -> Floats:
-    """A closed ring (n + 1, 2), anticlockwise for sign 1 and clockwise for sign -1."""
-    x, y = (ring - ring[0]).T
-    # twice the signed area is Σ x_i y_{i+1} - x_{i+1} y_i
-    area = x[:-1] @ y[1:] - x[1:] @ y[:-1]
-    return ring if sign * area > 0.0 else ring[::-1]
-
-
 def draw_plane(ax: Axes, place: Window) -> None:
-    """The outline of a window, instead of a frame; axes of one unit are drawn to one scale."""
+    """The outline of a window, instead of a frame; axes that share a unit also share a scale."""
     for ring, _ in outline(place):
         ax.plot(*ring.T, color=INK, lw=THIN, solid_joinstyle="round", clip_on=False)
     if one_scale(place):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 SQUARE_ROOT_FROM = 10.0
-"""Largest rate over the median rate from which colours follow the square root of the rate."""
+"""The ratio of the largest rate to the median from which colours follow the square root."""
 
 RATIO_MARKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Ratios that a scale may be marked with, and their inverses."""

@@ -1,1 +1,1 @@
-"""Estimators: what learns, in scikit-learn's manner."""
+"""Estimators with scikit-learn's interface."""

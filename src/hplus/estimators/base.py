@@ -52,10 +52,10 @@ class Estimator(BaseEstimator):
         return self
 
 
-def check_fitted(estimator: Estimator) -> None:
-    """Raise NotFittedError unless `fit` was called."""
+def check_fitted(estimator: Estimator, attribute: str = "solution_") -> None:
+    """Raise NotFittedError unless `fit` was called, which sets the attribute."""
     advice = "%(name)s must be fitted before it predicts: call fit first."
-    check_is_fitted(estimator, "solution_", msg=advice)
+    check_is_fitted(estimator, attribute, msg=advice)
 
 
 def as_landmarks(landmarks: int | Nystroem | None) -> Nystroem | None:
@@ -126,10 +126,11 @@ def check_kernel(kernel: Any) -> None:
     """Raise unless `kernel` is a kernel or "auto"."""
     if isinstance(kernel, Kernel) or (isinstance(kernel, str) and kernel == "auto"):
         return
-    got, advice = shown(kernel), ": wrap it as Custom(kernel)" if callable(kernel) else ""
-    if isinstance(kernel, type):
-        got, advice = f"the class {kernel.__name__}", f": write {kernel.__name__}(…)"
-    raise TypeError(f'kernel must be "auto" or a kernel such as Gaussian(1.0), got {got}{advice}.')
+    function = callable(kernel) and not isinstance(kernel, type)
+    raise TypeError(
+        f'kernel must be "auto" or a kernel such as Gaussian(1.0), got {shown(kernel)}'
+        f"{': wrap it as Custom(kernel)' * function}."
+    )
 
 
 def kernel_or(kernel: Kernel | str, learned: Callable[[], Kernel]) -> Kernel:

@@ -93,7 +93,7 @@ class Density(Estimator):
         return self.intensity_.predict(self._mapped(X)) * self._factor(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Bounds (low, high) that hold the density at each point with probability `level`."""
+        """Bounds (low, high) that contain the density at each point with probability `level`."""
         X = self._points(X)
         low, high = self.intensity_.predict_interval(
             self._mapped(X), check_fraction("level", level)

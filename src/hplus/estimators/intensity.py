@@ -157,7 +157,7 @@ class Intensity(RateEstimator):
         if self.window != other.window:
             raise ValueError(
                 f"rates must have the same window to be divided, got {shown(self.window)} and "
-                f"{shown(other.window)}: fit both on one window."
+                f"{shown(other.window)}: fit both on the same window."
             )
         return RateRatio(self.window, self.rate_, other.rate_)
 
@@ -192,7 +192,7 @@ class Intensity(RateEstimator):
             warnings.warn(
                 "Events are too crowded for the finest grid on this window to resolve them "
                 "(quadrature_error_ is the share of them that moves from one grid to the next). "
-                "Take a smaller window; if coordinates are rounded, spread them evenly over the "
+                "Use a smaller window; if coordinates are rounded, spread them evenly over the "
                 "step of the rounding.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -202,14 +202,14 @@ class Intensity(RateEstimator):
         """A mixture leaves nothing to learn, and belongs to a model and a number of axes."""
         if self.model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
             raise ValueError(
-                'kernel may be the mixture_ of another fit with model="exp" and penalty="auto" '
-                f"only, got model={self.model!r} and penalty={self.penalty!r}."
+                'kernel may be the mixture_ of another fit only with model="exp" and '
+                f'penalty="auto", got model={self.model!r} and penalty={self.penalty!r}.'
             )
         d = self.window.dimension
         for _, prior in self.kernel:
             if isinstance(prior, SumOfFields) and prior.dimension != d:
                 raise ValueError(
-                    f"kernel must be the mixture_ of a fit with {d} axes, got one of "
+                    f"kernel must be the mixture_ of a fit with {d} axes, got one with "
                     f"{prior.dimension}."
                 )
 
@@ -219,7 +219,7 @@ class Intensity(RateEstimator):
             if self.model != "exp" or sample_weight is not None or X.window != self.window:
                 raise ValueError(
                     'a Statistic must have the same window and needs model="exp" and no '
-                    f"sample_weight, got one of {shown(X.window)}: fit the events themselves."
+                    f"sample_weight, got one on {shown(X.window)}: fit the events themselves."
                 )
             statistic, points, weights = X, np.zeros((0, self.window.dimension)), np.zeros(0)
         else:

@@ -257,8 +257,8 @@ class QuantilesRegressor(JointRegressor):
             raise TypeError(f"positive must be True or False, got {shown(self.positive)}.")
         if self.positive and self.penalty is not None:
             raise ValueError(
-                f"penalty must be None with positive=True, got {self.penalty}: the penalties are "
-                "those of the cone."
+                f"penalty must be None with positive=True, got {self.penalty}: set those of "
+                "the cone instead."
             )
         return bool(self.positive)
 

@@ -163,7 +163,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             )
         if isinstance(loss, Hinge | SquaredHinge | Logistic):
             raise ValueError(
-                f"loss must be for numbers, got {loss}: use KernelClassifier for labels."
+                f"loss must be a regression loss, got {loss}: use KernelClassifier for labels."
             )
         return loss
 
@@ -199,7 +199,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
     penalty : float, default=1e-3
         Larger values give smoother functions.
     solver : {"auto", "dual", "primal"}, default="auto"
-        For the hinge loss: libsvm on the dual (the choice of "auto"), or an interior point method
+        For the hinge loss: libsvm on the dual (the choice of "auto"), or an interior-point method
         on the kernelised primal; both reach the same optimum. Other losses use "primal" only.
     landmarks : int or Nystroem, default=None
         Restrict f to functions on this many data points, for large n; "primal" only.
@@ -241,7 +241,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             y = check_labels(y, X)
             check_diagonal(self.kernel, X)
             weights = check_weights("sample_weight", sample_weight, len(X))
-            self.classes_ = check_classes(y[weights > 0.0], "give rows of others a weight above 0")
+            self.classes_ = check_classes(y[weights > 0.0], "give another class a positive weight")
             codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
             X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
             sides = one_against_rest(codes, np.arange(len(self.classes_)))

@@ -1,4 +1,4 @@
-"""What every estimator of a rate of events can be asked once it is fitted."""
+"""The methods that every fitted estimator of a rate has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RateEstimator(Estimator):
         return self.rate_.function(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Bounds (low, high) that hold the rate at each point with probability `level`."""
+        """Bounds (low, high) that contain the rate at each point with probability `level`."""
         X = self._points(X)
         return self.rate_.interval(X, check_fraction("level", level))
 
@@ -40,7 +40,7 @@ class RateEstimator(Estimator):
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
     ) -> tuple[Any, Any]:
-        """Bounds (low, high) that hold the count of a region with probability `level`.
+        """Bounds (low, high) that contain the count of a region with probability `level`.
 
         The count of new events in that exposure: the chance of counts is included.
         """

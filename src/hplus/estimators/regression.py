@@ -146,8 +146,8 @@ class SoSRegressor(RegressorMixin, Estimator):
         loss = as_loss(self.loss)
         if not isinstance(loss, Squared | Poisson | Quantile | Huber | Absolute):
             raise ValueError(
-                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))}, or a value of these, "
-                f"got {shown(self.loss)}: use KernelRegressor for others."
+                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))}, or an instance "
+                f"of one of these, got {shown(self.loss)}: use KernelRegressor for others."
             )
         return loss
 

@@ -79,16 +79,16 @@ class SeparableIntensity(RateEstimator):
             )
         if not isinstance(self.kernels, tuple | list) or len(self.kernels) != 2:
             raise TypeError(
-                f'kernels must be a pair, of places and of times, such as ("auto", "auto"), got '
-                f"{shown(self.kernels)}."
+                "kernels must be a pair, one for places and one for times, such as "
+                f'("auto", "auto"), got {shown(self.kernels)}.'
             )
 
     def _statistics(self, X: Any) -> tuple[Statistic, Statistic]:
         if isinstance(X, tuple):
             if [type(part) for part in X] != [Statistic] * 2 or X[0].events != X[1].events:
                 raise ValueError(
-                    "X must be events or a pair of Statistics of the same events, by place and by "
-                    f"time, got {shown(X)}."
+                    "X must be events or a pair of Statistics of the same events, one by place and "
+                    f"one by time, got {shown(X)}."
                 )
             return X
         X = self.window.require("X", X)

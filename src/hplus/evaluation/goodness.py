@@ -40,7 +40,7 @@ SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
 
 QuadratCounts = int | Sequence[int] | None
-"""Quadrats on every axis or on each; None for as many as the events allow."""
+"""The number of quadrats, for all axes or for each; None for as many as the events allow."""
 
 Exposure = ArrayLike | Callable[[Floats], ArrayLike]
 """A number, an array over the bounding box of the window, or a function of points."""
@@ -178,8 +178,8 @@ def _exposures(
         )
     if not at_events.min() > 0.0:
         raise ValueError(
-            f"exposure must be above 0 at every event, got {at_events.min():.6g} at one: correct "
-            "the exposure or drop those events."
+            f"exposure must be above 0 at every event, got {at_events.min():.6g} at one of "
+            "them: correct the exposure or drop those events."
         )
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
 

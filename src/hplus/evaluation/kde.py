@@ -7,10 +7,9 @@ from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from hplus._checks import Bools, Floats, Ints, check_scales, shown
-from hplus.estimators.base import Estimator, check_points, check_weights
+from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.evaluation.smoothing import (
     LeaveOneOut,
     best_factor,
@@ -75,13 +74,13 @@ class EdgeCorrectedKDE(Estimator):
 
     def predict(self, X: Any) -> Floats:
         """λ(X[i]) >= 0, in events per unit of volume, shape (n,)."""
-        self._check_fitted()
+        check_fitted(self, "rates_")
         X = self.window.require("X", check_points(self, X, reset=False))
         return self.grid_.interpolate(self.rates_, X)
 
     def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
         """∫λ over each region within the window, shape (r,); a float for a single window."""
-        self._check_fitted()
+        check_fitted(self, "rates_")
         if isinstance(regions, Window):
             areas = integrals_within(self.grid_, regions, self.window)
             return float((self.rates_ * areas).sum())
@@ -103,10 +102,6 @@ class EdgeCorrectedKDE(Estimator):
             )
         return _given(check_scales("bandwidth", self.bandwidth), self.grid_, self.window)
 
-    def _check_fitted(self) -> None:
-        advice = "%(name)s must be fitted before it predicts: call fit first."
-        check_is_fitted(self, "rates_", msg=advice)
-
 
 def _check_window(window: Window) -> None:
     check_window("window", window)
@@ -125,7 +120,7 @@ def _given(bandwidth: float | tuple[float, ...], grid: TensorGrid, window: Windo
     """The given bandwidth on each axis, shape (d,); an error if the grid is too coarse for it."""
     if not isinstance(bandwidth, tuple) and len(set(window.axis_units)) > 1:
         raise ValueError(
-            f"bandwidth must be a tuple with one number for each axis, as their units differ "
+            f"bandwidth must be a tuple with one number for each axis, since their units differ, "
             f"{window.axis_units}, got {shown(bandwidth)}."
         )
     if isinstance(bandwidth, tuple) and len(bandwidth) != window.dimension:

@@ -20,7 +20,6 @@ class StreamingRate(Rate, Protocol):
 
     def partial_fit(self, X: Any) -> object:
         """Learn from events X (n, d)."""
-        ...
 
 
 class StreamingModel(Protocol):
@@ -28,11 +27,9 @@ class StreamingModel(Protocol):
 
     def partial_fit(self, X: Any, y: Any) -> object:
         """Learn from rows X (n, d) and targets y (n,)."""
-        ...
 
     def predict(self, X: Any) -> NDArray[Any]:
         """One prediction per row, shape (n,)."""
-        ...
 
 
 class Progress(NamedTuple):

@@ -20,15 +20,12 @@ class Rate(Protocol):
 
     def predict(self, X: Any) -> Floats:
         """λ(X[i]), shape (n,)."""
-        ...
 
     def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
         """∫λ over each region within the window, shape (r,); a float for a single window."""
-        ...
 
     def score(self, X: Any) -> float:
         """The mean of log(λ(X[i])/∫λ)."""
-        ...
 
 
 def gain(model: Rate, X: Any) -> float:
@@ -40,7 +37,7 @@ def gain(model: Rate, X: Any) -> float:
 
 
 def thin(X: Any, share: float, random_state: Seed = None) -> tuple[Floats, Floats]:
-    """Split events at random: each is kept with probability `share`, and the others are the rest.
+    """Split events at random: each is in the first part with probability `share`.
 
     Both parts of a Poisson pattern (n, d) are Poisson patterns, independent of each other.
     """

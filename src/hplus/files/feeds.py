@@ -57,7 +57,7 @@ class Feed:
         self._position, self._pending, self.start = 0, b"", b""
         self._file: Any = sys.stdin.buffer if self.is_pipe else self._open()
         if follow and (self.is_pipe or self._packing):
-            raise ValueError(f"follow must be False unless the file is not compressed, got {path}.")
+            raise ValueError(f"follow must be False for a pipe or a compressed file, got {path}.")
 
     def _open(self) -> IO[bytes] | Any:
         if not Path(self.path).exists():
@@ -103,7 +103,7 @@ class Feed:
         return os.read(descriptor, most) if ready else None
 
     def peek(self) -> bytes:
-        """The bytes to come, as far as they are known: at least a line, or all there is."""
+        """The next bytes, without consuming them: at least a line, or all that are left."""
         start = b""
         while b"\n" not in start.lstrip() and len(start) <= MAX_LINE_BYTES:
             data = self.read()
@@ -122,7 +122,7 @@ class Feed:
         return b"".join(pieces)
 
     def skip(self, size: int, header: str) -> None:
-        """Go on after `size` bytes, which must be there, below the same header."""
+        """Continue after `size` bytes, which must exist and begin with the same header."""
         seekable = not self.is_pipe and not self._packing
         if seekable and self._size() < size:
             raise self._too_short(size, self._size())

@@ -46,7 +46,7 @@ def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
     for name in names:
         column = pa.chunked_array([chunk.columns[name] for chunk in chunks]).combine_chunks()
         values, missing, wrong = _typed(column)
-        for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is not like the others")):
+        for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is of another type")):
             lost = int(np.sum(rows & bad))
             if lost:
                 dropped[reason] += lost

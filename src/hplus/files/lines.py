@@ -32,7 +32,7 @@ class Lines:
 
     @property
     def waiting(self) -> int:
-        """Bytes of lines that were not taken."""
+        """Bytes of lines that were not taken yet."""
         return self._lost + len(self._data) - int(self._ends[self._taken])
 
     def add(self, data: bytes) -> None:
@@ -56,7 +56,7 @@ class Lines:
         return _between(self._data, edges)
 
     def end(self) -> WholeLines | None:
-        """At the end of a file, what has waited in vain for the end of its line."""
+        """At the end of a file, the last line if it is incomplete."""
         self.add(b"" if self.waiting == 0 else b"\n")
         return self.next(1)
 

@@ -129,7 +129,9 @@ def _of_vertices(table: Table, field: str | None) -> list[Outline]:
     for chunk in table.chunks(table.names):
         x, y = (numbers(chunk.columns[name]) for name in table.names[-2:])
         if not np.isfinite(x.values + y.values).all():
-            raise TableError(f"{path} must have numbers for every vertex, got other cells.")
+            raise TableError(
+                f"{path} must have two numbers for every vertex, got cells that are not numbers."
+            )
         labels = (
             texts(chunk.columns[table.names[0]]) if len(table.names) == 3 else ["1"] * len(chunk)
         )

@@ -55,7 +55,7 @@ class Layout:
 
 
 def read_rows(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chunk, Counter[str]]:
-    """The cells of whole lines as text, None where missing, and how many lines were dropped why."""
+    """The cells of whole lines as text, None where missing, and dropped lines by reason."""
     if layout.is_json:
         return _one_by_one(data, wanted, _json_cells(wanted))
     found = _at_once(data, layout, wanted)

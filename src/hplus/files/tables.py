@@ -88,7 +88,7 @@ class Table:
 
 
 def open_table(path: str) -> Table:
-    """The table in a file, whose kind its first bytes tell; "-" is the standard input."""
+    """The table in a file, whose format is recognised by its first bytes; "-" is standard input."""
     return feed_table(Feed(path))
 
 
@@ -102,7 +102,7 @@ def feed_table(feed: Feed) -> Table:
 
 
 def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:
-    """The table whose first bytes, at least a line, are these, and all of them `opened` gives."""
+    """A table of text: `start` is at least its first line, and `opened` gives all of its bytes."""
     layout = layout_of(path, start)
     names = list(layout.names) or _json_names(path, start)
     return Table(path, names, partial(_text_chunks, path, layout, opened))
@@ -114,12 +114,12 @@ def start_table(path: str, start: bytes) -> Table:
 
 
 def is_json(start: bytes) -> bool:
-    """Does a file that begins so hold JSON?"""
+    """Does a file that starts with these bytes hold JSON?"""
     return start.removeprefix(BOM).lstrip()[:1] in (b"{", b"[")
 
 
 def layout_of(path: str, start: bytes) -> Layout:
-    """The layout of lines that begin so, with a header if they are CSV."""
+    """The layout of the lines of a file that starts with these bytes; CSV has a header."""
     if not start.removeprefix(BOM).strip():
         raise TableError(f"{path} is empty: a table needs a header and rows.")
     if is_json(start):

@@ -58,7 +58,7 @@ class Times(NamedTuple):
 
     @property
     def zone(self) -> Zone:
-        """Has the first time an offset?"""
+        """Whether the first time has an offset."""
         known = np.flatnonzero(~self.missing & ~self.wrong)
         if len(known) == 0:
             return Zone.NEITHER
@@ -70,8 +70,8 @@ def times(column: pa.Array, zone: str, form: str = "", *, alone: bool = False) -
 
     Times with an offset, and numbers of seconds, ms, µs or ns since 1970, are put on the clock of
     `zone`; others stay what the file says. `form` is a format of strptime for times that are not
-    ISO 8601. The unit of a number is told by the size of the column's numbers or, if each cell has
-    to be read `alone` as in a stream, by its own.
+    ISO 8601. The unit of a number is inferred from the size of the column's numbers or, if each
+    cell has to be read `alone` as in a stream, from its own.
     """
     types = arrow().types
     if types.is_timestamp(column.type) or types.is_date(column.type):
@@ -156,7 +156,7 @@ def _midnights(dates: Floats) -> Floats:
 
 
 def _since_1970(values: Floats, sizes: Floats) -> Floats:
-    """Numbers (n,) as seconds since 1970, in units told by `sizes` (n,), NaN where in none."""
+    """Numbers (n,) as seconds since 1970, in units inferred from `sizes` (n,), or NaN."""
     seconds = np.full(len(values), np.nan)
     for low, high, unit in EPOCH_UNITS:
         here = (sizes >= low) & (sizes < high)

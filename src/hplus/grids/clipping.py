@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
-from hplus.windows.geometry import Rings
+from hplus.windows.geometry import Rings, oriented
 
 MIN_CELL_FRACTION = 1e-12
 """Integrals below this fraction of a cell are rounding errors of sums that cancel."""
@@ -69,15 +69,9 @@ def _with_crossings(ring: Floats, low: tuple[float, float], high: tuple[float, f
 
 def _edges(rings: Rings) -> Floats:
     """The two ends of every edge, shape (m, 2, 2), with the inside on its left."""
-    turned = [ring if role * _twice_area(ring) > 0.0 else ring[::-1] for ring, role in rings]
+    turned = (oriented(ring, role) for ring, role in rings)
     pairs = [np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in turned]
     return np.concatenate([np.empty((0, 2, 2)), *pairs])
-
-
-def _twice_area(ring: Floats) -> float:
-    """Twice the area inside a ring, negative if it runs clockwise."""
-    x, y = (ring - ring[0]).T
-    return float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
 
 
 @compiled

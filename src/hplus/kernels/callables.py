@@ -8,9 +8,11 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hplus._checks import Floats, as_floats, place, shown
+from hplus._checks import Floats, as_floats, check_finite, check_flag, shown
 from hplus._values import value
 from hplus.kernels.leaf import Leaf
+
+RETURNED = "the return value of function"
 
 
 @final
@@ -25,10 +27,10 @@ class Scalar(Leaf):
 
     def values(self, X: Floats) -> Floats:
         """f(X[i]), shape (n,)."""
-        f = as_floats("the return value of function", self.function(X))
+        f = as_floats(RETURNED, self.function(X))
         if f.shape != (len(X),):
             raise ValueError(f"function must return one number per point, got shape {f.shape}.")
-        return _check_values(f)
+        return check_finite(RETURNED, f, advice="")
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
         f = self.values(X)
@@ -61,16 +63,15 @@ class Custom(Leaf):
 
     def check(self) -> None:
         _check_callable(self.function)
-        if not isinstance(self.nonnegative, bool | np.bool_):
-            raise TypeError(f"nonnegative must be True or False, got {shown(self.nonnegative)}.")
+        self._set(nonnegative=check_flag("nonnegative", self.nonnegative))
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        K = np.array(as_floats("the return value of function", self.function(X, Z)))
+        K = np.array(as_floats(RETURNED, self.function(X, Z)))
         if K.shape != (len(X), len(Z)):
             raise ValueError(
                 f"function must return an array of shape {(len(X), len(Z))}, got shape {K.shape}."
             )
-        _check_values(K)
+        check_finite(RETURNED, K, advice="")
         return (K + K.T) / 2.0 if Z is X else K
 
     def evaluate_diag(self, X: Floats) -> Floats:
@@ -84,14 +85,3 @@ class Custom(Leaf):
 def _check_callable(function: object) -> None:
     if not callable(function):
         raise TypeError(f"function must be callable, got {shown(function)}.")
-
-
-def _check_values(values: Floats) -> Floats:
-    """The values of a user's function; an error unless all are finite."""
-    finite = np.isfinite(values)
-    if not finite.all():
-        raise ValueError(
-            f"function must return finite numbers, got {(~finite).sum()} NaN or inf, the first at "
-            f"{place(np.argwhere(~finite)[0])}."
-        )
-    return values

@@ -61,9 +61,7 @@ def as_loss(loss: object) -> Loss:
     if isinstance(loss, str):
         return LOSSES[check_choice("loss", loss, LOSSES)]()
     if isinstance(loss, type):
-        raise TypeError(
-            f"loss must be an instance, got the class {loss.__name__}: use {loss.__name__}()."
-        )
+        raise TypeError(f"loss must be an instance, got {shown(loss)}.")
     if _is_own(loss):
         return Own(loss)
     raise ValueError(

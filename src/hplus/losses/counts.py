@@ -12,6 +12,20 @@ from hplus._values import value
 from hplus.losses.base import Loss
 
 
+def _require_counts(loss: Loss, y: Floats) -> None:
+    """An error for a negative count."""
+    if np.any(y < 0.0):
+        raise ValueError(
+            f"Negative values in y: targets of {loss} must be at least 0, got {y.min():.6g}."
+        )
+
+
+def _exp(f: Floats) -> Floats:
+    """exp(f), inf where it overflows."""
+    with np.errstate(over="ignore"):
+        return np.exp(f)
+
+
 @final
 @value
 class Poisson(Loss):
@@ -44,8 +58,7 @@ class Poisson(Loss):
     def conjugate_curvature(self, y: Floats, u: Floats) -> Floats:
         return np.where(y > 0.0, y / np.where(y > 0.0, 1.0 - u, 1.0) ** 2, 0.0)
 
-    def require(self, y: Floats) -> None:
-        _require_counts(self, y)
+    require = _require_counts
 
 
 @final
@@ -54,16 +67,13 @@ class PoissonLog(Loss):
     """Φ = exp(f) - y·f: a count y with mean exp(f)."""
 
     def value(self, y: Floats, f: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.exp(f) - y * f
+        return _exp(f) - y * f
 
     def slope(self, y: Floats, f: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.exp(f) - y
+        return _exp(f) - y
 
     def curvature(self, y: Floats, f: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.broadcast_to(np.exp(f), np.broadcast(y, f).shape)
+        return np.broadcast_to(_exp(f), np.broadcast(y, f).shape)
 
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         # (u + y) log(u + y) - (u + y), u >= -y
@@ -71,15 +81,6 @@ class PoissonLog(Loss):
         return np.where(t >= 0.0, xlogy(np.maximum(t, 0.0), np.maximum(t, 0.0)) - t, np.inf)
 
     def mean(self, f: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.exp(f)
+        return _exp(f)
 
-    def require(self, y: Floats) -> None:
-        _require_counts(self, y)
-
-
-def _require_counts(loss: Loss, y: Floats) -> None:
-    if np.any(y < 0.0):
-        raise ValueError(
-            f"Negative values in y: targets of {loss} must be at least 0, got {y.min():.6g}."
-        )
+    require = _require_counts

@@ -12,6 +12,16 @@ from hplus._values import value
 from hplus.losses.base import Loss, PiecewiseLinear
 
 
+def _require_labels(loss: Loss, y: Floats) -> None:
+    """An error unless all labels are -1 or 1."""
+    other = y[np.abs(y) != 1.0]
+    if len(other):
+        raise ValueError(
+            f"y must contain only labels -1 and 1 for {loss}, got {other[0]:.6g}: use "
+            "KernelClassifier for other labels."
+        )
+
+
 @final
 @value
 class Hinge(PiecewiseLinear):
@@ -20,8 +30,7 @@ class Hinge(PiecewiseLinear):
     def bounds(self, y: Floats) -> tuple[Floats, Floats]:
         return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
-    def require(self, y: Floats) -> None:
-        _require_labels(self, y)
+    require = _require_labels
 
 
 @final
@@ -41,8 +50,7 @@ class SquaredHinge(Loss):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         return np.where(u * y <= 0.0, u * y + u**2 / 4.0, np.inf)
 
-    def require(self, y: Floats) -> None:
-        _require_labels(self, y)
+    require = _require_labels
 
 
 @final
@@ -67,8 +75,7 @@ class Logistic(Loss):
     def mean(self, f: Floats) -> Floats:
         return expit(f)
 
-    def require(self, y: Floats) -> None:
-        _require_labels(self, y)
+    require = _require_labels
 
 
 @final
@@ -88,14 +95,4 @@ class Perceptron(Loss):
     def conjugate(self, y: Floats, u: Floats) -> Floats:
         return np.where((u * y <= 0.0) & (u * y >= -1.0), 0.0, np.inf)
 
-    def require(self, y: Floats) -> None:
-        _require_labels(self, y)
-
-
-def _require_labels(loss: Loss, y: Floats) -> None:
-    other = y[np.abs(y) != 1.0]
-    if len(other):
-        raise ValueError(
-            f"y must contain only labels -1 and 1 for {loss}, got {other[0]:.6g}: use "
-            "KernelClassifier for other labels."
-        )
+    require = _require_labels

@@ -17,11 +17,9 @@ class ConvexLoss(Protocol):
 
     def value(self, y: Floats, f: Floats) -> ArrayLike:
         """Φ(y, f)."""
-        ...
 
     def slope(self, y: Floats, f: Floats) -> ArrayLike:
         """∂Φ/∂f."""
-        ...
 
 
 @final

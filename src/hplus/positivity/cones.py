@@ -35,33 +35,33 @@ class Full(Cone):
         )
 
 
+@value
+class AtPoints(Cone):
+    """f(x) = Σ_l α_l k(x_l, x)² at the data points x_l, with penalty·‖f‖² in the space of k²."""
+
+    penalty: float = 1e-3
+
+    def __post_init__(self) -> None:
+        self._set(penalty=check_positive("penalty", self.penalty))
+
+
 @final
 @value
-class Diagonal(Cone):
+class Diagonal(AtPoints):
     """f(x) = Σ_l α_l k(x_l, x)², α >= 0: squares of single kernels at the data points.
 
     The penalty is penalty·‖f‖² in the space of k².
     """
 
-    penalty: float = 1e-3
-
-    def __post_init__(self) -> None:
-        self._set(penalty=check_positive("penalty", self.penalty))
-
 
 @final
 @value
-class Paper(Cone):
+class Paper(AtPoints):
     """f(x) = Σ_l α_l k(x_l, x)² with G diag(α) + diag(α) G ⪰ 0, G = k(X, X) [bagnell2015].
 
     Smaller than `Diagonal` and much slower; needs cvxpy, the squared loss and all points. The
     penalty is penalty·‖f‖² in the space of k².
     """
-
-    penalty: float = 1e-3
-
-    def __post_init__(self) -> None:
-        self._set(penalty=check_positive("penalty", self.penalty))
 
 
 CONES: dict[str, type[Cone]] = {"full": Full, "diagonal": Diagonal, "paper": Paper}
@@ -75,10 +75,7 @@ def as_cone(cone: object) -> Cone | None:
     if isinstance(cone, str):
         name = check_choice("cone", cone, ("auto", *CONES))
         return None if name == "auto" else CONES[name]()
-    got = (
-        f"the class {cone.__name__}: use {cone.__name__}()"
-        if isinstance(cone, type)
-        else shown(cone)
-    )
     names = ", ".join(map(repr, ("auto", *CONES)))
-    raise TypeError(f"cone must be one of {names} or a cone such as Full(1e-3, 1e-3), got {got}.")
+    raise TypeError(
+        f"cone must be one of {names} or a cone such as Full(1e-3, 1e-3), got {shown(cone)}."
+    )

@@ -77,7 +77,7 @@ def integral(f: Gaussians) -> float:
 
 
 def marginal(f: Gaussians, kept: Axes) -> Gaussians:
-    """f integrated over all axes but the kept ones, each over the whole line.
+    """f integrated over all axes except those in `axes`, each over the whole line.
 
     Q becomes Q ∘ H: with Q = RRᵀ and H = LLᵀ its factor has the columns R_r ∘ L_s.
     """

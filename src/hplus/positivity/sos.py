@@ -14,7 +14,6 @@ from hplus._checks import (
     Floats,
     Seed,
     as_floats,
-    as_points,
     check_columns,
     check_count,
     check_finite,
@@ -24,18 +23,17 @@ from hplus._checks import (
     check_random_state,
     shown,
 )
-from hplus._values import Value, value
-from hplus.kernels.base import Kernel
+from hplus._values import value
 from hplus.kernels.integrals import mean_embedding, product_integral
 from hplus.positivity.sampling import draw, resolved_envelope
 from hplus.positivity.slicing import cut
-from hplus.space import check_expansion
+from hplus.space import Expansion
 from hplus.windows import Window, check_window
 
 
 @final
 @value
-class SumOfSquares(Value):
+class SumOfSquares(Expansion):
     """f(x) = |factorᵀ k(centers, x)|², a sum of r squares of functions in H, so f >= 0.
 
     A factor of shape (m,) stands for the diagonal matrix: f(x) = Σ_j factor[j]² k(centers[j], x)².
@@ -53,23 +51,18 @@ class SumOfSquares(Value):
     factor : array (m, r) or (m,)
     """
 
-    kernel: Kernel
-    centers: Floats
     factor: Floats
 
-    __array_ufunc__ = None  # array * f calls __rmul__, which raises
-
     def __post_init__(self) -> None:
-        centers, factor = check_expansion(self.kernel, self.centers, "factor", self.factor)
-        self._set(centers=centers, factor=factor)
+        self.check_numbers("factor", self.factor)
 
     def __call__(self, X: Any) -> Floats:
         """f(X[i]) >= 0, shape (n,), in blocks of bounded memory."""
-        return factors.values(self.kernel, self._terms, self._points(X))
+        return factors.values(self.kernel, self._terms, self.check_points(X))
 
     def gradient(self, X: Any) -> Floats:
         """∇f(X[i]), shape (n, d)."""
-        return factors.gradients(self.kernel, self._terms, self._points(X))
+        return factors.gradients(self.kernel, self._terms, self.check_points(X))
 
     def integral(self, window: Window | None = None) -> float:
         """∫f over a window, tr(factorᵀ T factor) with T = ∫ k(s, centers) k(s, centers)ᵀ ds.
@@ -90,13 +83,13 @@ class SumOfSquares(Value):
         return float(max(0.0, np.sum(self.factor * (T @ self.factor))))  # rounding may leave -1e-17
 
     def __add__(self, other: SumOfSquares) -> SumOfSquares:
-        self._require_same_space(other)
+        self.check_same_space(other)
         return SumOfSquares(self.kernel, *factors.added(self._terms, other._terms))
 
     def __mul__(self, other: float | SumOfSquares) -> SumOfSquares:
         """f · g for Gaussian kernels, or α f for a number α >= 0."""
         if isinstance(other, SumOfSquares):
-            self._require_same_columns(other)
+            self.check_same_columns(other)
             return _of(gaussian.multiplied(self._gaussians(), other._gaussians()))
         number = check_nonnegative("the factor of a sum of squares", other)
         return SumOfSquares(self.kernel, self.centers, np.sqrt(number) * self.factor)
@@ -161,35 +154,12 @@ class SumOfSquares(Value):
     def _gaussians(self) -> gaussian.Gaussians:
         return gaussian.gaussians(self.kernel, self.centers, self.factor)
 
-    def _points(self, X: Any) -> Floats:
-        return check_finite("X", as_points("X", X, self.centers.shape[1]))
-
     def _axes(self, axes: int | Sequence[int]) -> tuple[int, ...]:
         """Distinct columns of the centers."""
         columns, count = check_columns(axes), self.centers.shape[1]
         if columns is None or max(columns) >= count:
             raise ValueError(f"axes must be column numbers below {count}, got {shown(axes)}.")
         return columns
-
-    def _require_same_space(self, other: SumOfSquares) -> None:
-        if not isinstance(other, SumOfSquares):
-            raise TypeError(
-                f"a SumOfSquares can only be added to another SumOfSquares, got {shown(other)}."
-            )
-        if self.kernel != other.kernel:
-            raise ValueError(
-                f"sums of squares must share one kernel to be added, got {self.kernel} and "
-                f"{other.kernel}."
-            )
-        self._require_same_columns(other)
-
-    def _require_same_columns(self, other: SumOfSquares) -> None:
-        here, there = self.centers.shape[1], other.centers.shape[1]
-        if here != there:
-            raise ValueError(
-                f"sums of squares must have equal numbers of columns to be combined, got {here} "
-                f"and {there}."
-            )
 
 
 def _of(f: gaussian.Gaussians) -> SumOfSquares:

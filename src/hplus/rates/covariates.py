@@ -96,7 +96,7 @@ def covariates_at_nodes(
     grid = statistic.grid
     named = given if isinstance(given, Mapping) else {"covariate": given}
     if not named:
-        raise ValueError("covariates must hold at least one, got {}: leave them out instead.")
+        raise ValueError("covariates must name at least one covariate, got {}: use None for none.")
     mass = grid.integrals(statistic.window) * exposure
     mass = mass / mass.sum()
     columns, sizes = [], []

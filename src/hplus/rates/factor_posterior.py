@@ -16,7 +16,7 @@ from hplus.rates.window_features import Setting
 from hplus.windows import Window
 
 MAX_BAND_EVENTS = 1500
-"""Events from which error bands are computed at most; of more, so many stand for all."""
+"""Error bands are computed from at most this many events, which stand for all."""
 
 BAND_ROWS = 2000
 """Points whose deviations are computed at once."""

@@ -1,4 +1,4 @@
-"""What every fitted rate can be asked, whatever model it comes from."""
+"""The interface of every fitted rate, whatever its model."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class FittedRate(Protocol):
 
     @property
     def on_grid(self) -> OnGrid:
-        """The rate for samples and the highest point."""
+        """The rate as a function that can be sampled and has a highest point."""
 
     @property
     def result(self) -> SolverResult:
@@ -75,7 +75,7 @@ class FittedRate(Protocol):
         """∫ of the rate over the part of a region in the window, or over all of it."""
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
 
     def log_band(self, X: Floats, level: float) -> LogBand:
         """The same on the log scale: a center, and the distances of the bounds from it."""

@@ -20,7 +20,7 @@ PROMISED_GAP, LARGE_GRID, LARGE_GRID_GAP = 1e-6, 70_000, 1e-4
 
 
 def promised_gap(nodes: int) -> float:
-    """The relative gap that a fit on so many nodes promises.
+    """The relative gap that a fit on this many nodes promises.
 
     On a large grid it is wider, as the last digits would take minutes; it is still a hundredth of
     how much the rate moves when such a grid is refined.
@@ -48,7 +48,7 @@ class GridRate:
 
     @property
     def on_grid(self) -> GridFunction:
-        """The rate at the nodes of a grid, for samples and the highest point: itself."""
+        """The function that is sampled and has the highest point: the rate itself."""
         return self.function
 
     @property
@@ -66,7 +66,7 @@ class GridRate:
         return self.function.integral(region)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
         rate, (shift, reach) = self.function(X), self._error(X, level)
         low, high = (np.clip(shift + x, -MAX_LOG_FACTOR, MAX_LOG_FACTOR) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)

@@ -14,7 +14,7 @@ from hplus.rates.torus import Covariance
 LANCZOS_PROBES, LANCZOS_STEPS = 8, 30
 
 DRAW_ACCURACY, MEAN_ACCURACY = 0.05, 1e-2
-"""How exactly the systems of draws and of means are solved, relative."""
+"""Relative accuracy of the linear systems for draws and for means."""
 
 
 def log_determinant(

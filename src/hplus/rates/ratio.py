@@ -45,7 +45,7 @@ class RateRatio:
             return self.above.function(X) / self.below.function(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Bounds (low, high) that hold the ratio at each point with probability `level`.
+        """Bounds (low, high) that contain the ratio at each point with probability `level`.
 
         The distances of both log rates from their bounds are added as those of independent
         variables, by the root of their squares.
@@ -69,7 +69,7 @@ class RateRatio:
     def count_ratio_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9
     ) -> tuple[Any, Any]:
-        """Bounds (low, high) that hold the ratio of expected counts with probability `level`.
+        """Bounds (low, high) that contain the ratio of expected counts with probability `level`.
 
         From the ratios of all pairs of draws of the expected counts, without the chance of counts.
         """

@@ -27,7 +27,7 @@ DEVIATION_STEP, FINE_DEVIATIONS, COARSE_DEVIATIONS = 2.0**0.5, (0.1, 3.0), (0.25
 """The factor between fine deviations that are tried, and the bounds of both deviations."""
 
 MAX_FINE_SCALE, MAX_STRETCH = 0.32, 20.0
-"""The largest fine scale, and how much longer or shorter than on the first axis it may be."""
+"""The largest fine scale, and the largest ratio of the scales of two axes."""
 
 MIN_WEIGHT = 0.04
 """The least weight of a prior that is kept, as a share of the largest."""

@@ -30,7 +30,7 @@ class SeparableRate:
         return self.place.function(x) * self.time.function(t) / self.events
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
         return self.log_band(X, level).bounds
 
     def log_band(self, X: Floats, level: float) -> LogBand:
@@ -61,7 +61,7 @@ class SeparableRate:
 
     @property
     def on_grid(self) -> SeparableRate:
-        """What can be sampled and has a highest point: itself."""
+        """The function that is sampled and has the highest point: the rate itself."""
         return self
 
     def sample(self, n: int, random_state: np.random.RandomState) -> Floats:

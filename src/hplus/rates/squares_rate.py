@@ -77,7 +77,7 @@ class SquaresRate:
 
     @cached_property
     def on_grid(self) -> GridFunction:
-        """The rate at the nodes of a grid, for samples and the highest point."""
+        """The function that is sampled and has the highest point: the rate on a grid."""
         return _on_grid(self.function, self.window)
 
     def integral(self, region: Window | None = None) -> float:
@@ -85,7 +85,7 @@ class SquaresRate:
         return _integral(self.function, self.window, region or self.window)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
-        """Bounds that hold the rate at each point with probability `level`, (n,) each."""
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
         low, high = self.posterior.interval(X, level)
         return self.factor * low, self.factor * high
 

@@ -19,7 +19,7 @@ from hplus.storage.registry import present_name, quick_class, registered_name
 
 
 class Record(NamedTuple):
-    """What a file says of its model: its class, `made_with_`, and a summary if it has one.
+    """What a file says about its model: its class, `made_with_`, and a summary if it has one.
 
     Without a summary, `params` and `fitted` are those of the model, in which objects of classes
     that take long to import are namespaces. `versions` are of the packages that wrote the file.
@@ -70,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def read_record(path: str | os.PathLike[str]) -> Record:
-    """What the file at `path` says of its model, without building it."""
+    """What the file at `path` says about its model, without building it."""
     with _loading(path):
         document, tensors = read_file(Path(path))
         model, fitted = document["model"], document["model"]["fitted"]

@@ -255,7 +255,7 @@ class StreamingIntensity(StreamingEstimator):
             return np.zeros((0, self.window.dimension))
         X = self.window.require("X", X)
         if len(X) == 0:
-            raise ValueError("X must hold at least one event, got 0: give an exposure with it.")
+            raise ValueError("X must hold at least one event, got 0: give an exposure too.")
         return np.require(X, requirements=("C", "W"))
 
     def _inside(self, row: Floats) -> bool:

@@ -129,7 +129,7 @@ class StreamingRegressor(RegressorMixin, Supervised):
         loss = as_loss(self.loss)
         if isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
             raise ValueError(
-                f"loss must be for numbers, got {loss}: use StreamingClassifier for labels."
+                f"loss must be a regression loss, got {loss}: use StreamingClassifier for labels."
             )
         if isinstance(loss, Poisson) and isinstance(as_link(self.link), Identity):
             raise ValueError('loss "poisson" needs positive predictions: use link="log".')

@@ -1,1 +1,1 @@
-"""Studies: from a file of events or quantities to a model that can be kept, asked and shown."""
+"""Studies: from a file of events or quantities to a model that can be saved, queried and shown."""

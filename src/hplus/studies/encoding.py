@@ -31,7 +31,7 @@ MAX_GRID = 1000
 """Values at which an effect is shown, at most."""
 
 CURVE_POINTS = 60
-"""Values at which the effect of a column is shown, if it has more."""
+"""Values at which an effect is shown for a column with many."""
 
 
 @final
@@ -171,8 +171,8 @@ def table_values(columns: tuple[Column, ...], table: Any) -> Floats:
     missing = [column.name for column in columns if column.name not in table]
     if missing:
         raise ValueError(
-            f"columns must hold every column of fit, got none named {shown(missing[0])}: "
-            f"it has {shown(list(table))}."
+            f"columns must include every column used in fit, but {shown(missing[0])} is missing: "
+            f"got {shown(list(table))}."
         )
     each = [column.values(table[column.name]) for column in columns]
     lengths = {column.name: len(x) for column, x in zip(columns, each, strict=True)}

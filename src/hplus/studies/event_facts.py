@@ -53,7 +53,7 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
 
 
 def period_words(frame: Frame) -> str | None:
-    """From when to when events were observed."""
+    """The observation period in words, and how times are used."""
     clock = frame.clock
     if clock is None:
         return None

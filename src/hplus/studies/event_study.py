@@ -62,7 +62,7 @@ class EventStudy(Estimator):
     frame : Frame
         Which columns are the axes of which window; see `plan`.
     exposure : Amount, default=None
-        How long or how often events were observed; None goes by the frame's clock.
+        How long or how often events were observed; None takes it from the frame's clock.
     holdout : float, default=0.2
         Share of the events, up to 0.9, that are held out to measure how well they are predicted; 0
         for none.
@@ -119,7 +119,7 @@ class EventStudy(Estimator):
             self._check_parameters()
             events = self._read(path)
             clock = self.frame.clock
-            self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure)
+            self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
             learned, everything = events.learned, added(events.learned, events.held)
             enough = learned[0].events >= MIN_EVENTS and events.held[0].events >= 2
             kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
@@ -141,7 +141,7 @@ class EventStudy(Estimator):
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
-                "needs the others."
+                "needs the rest."
             )
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)

@@ -38,7 +38,7 @@ class Reading(Value):
         return (self.rows - self.kept) / self.rows if self.rows else 0.0
 
     def check_dropped(self, most: float, advice: str = "fix the file") -> None:
-        """Refuse a file of which more than this share of the rows was dropped."""
+        """Raise if more than this share of the rows of a file was dropped."""
         if self.share_dropped > most:
             raise TableError(
                 f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "

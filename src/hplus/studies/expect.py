@@ -48,8 +48,8 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
     """The polygons of a file as regions of a frame."""
     if len(frame.columns) != 2:
         raise ValueError(
-            f"regions need a model of two columns, got one of {', '.join(frame.needed)}: use a "
-            "grid."
+            f"regions need a model with two columns of coordinates, got "
+            f"{', '.join(frame.needed)}: use a grid."
         )
     regions = []
     for outline in read_outlines(path, field):
@@ -156,8 +156,8 @@ def _of_exposure(
         return Period([(None, 1.0)], _one(study.exposure_) or "the observation period")
     if not unit and lasting.unit:
         raise ValueError(
-            f"the model does not know its exposure, got {lasting}: fit with exposure=, for example "
-            "exposure='365d'."
+            f"lasting= needs a model that was fitted with an exposure, got {lasting}: fit with "
+            "exposure=, for example exposure='365d'."
         )
     words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
     return Period([(None, lasting.to(unit))], words)

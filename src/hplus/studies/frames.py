@@ -133,8 +133,8 @@ class Frame(Value):
             good = _drop(dropped, good, found.missing, f"no {name}")
             good = _drop(dropped, good, found.wrong, f"{name} is not a time")
             other = found.aware != (zone is Zone.AWARE)
-            unlike = "no" if zone is Zone.AWARE else "an"
-            good = _drop(dropped, good, other, f"{name} has {unlike} offset, unlike the first")
+            unlike = "no" if zone is Zone.AWARE else "a"
+            good = _drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
             raw.append(found.seconds)
         rows = np.column_stack(raw)[good]
         low, high = _range(rows)

@@ -33,7 +33,7 @@ def leaks(names: list[str], X: Floats, y: Floats) -> list[str]:
 
 
 def explained_alone(x: Floats, y: Floats) -> float:
-    """The share of the variance of y that a line in x explains, or of its ranks any function of x.
+    """The share of the variance of y explained by a line in x, or of its ranks by any function.
 
     A function of x leaves half the mean squared difference between neighbours along x.
     """

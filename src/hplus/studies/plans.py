@@ -66,7 +66,7 @@ def plan(
     within : str
         A GeoJSON file, or a CSV of vertices, with the polygons in which events could occur.
     lonlat : bool
-        Are the two columns a longitude and a latitude? None goes by their names.
+        Are the two columns a longitude and a latitude? None decides by their names.
     unit : str
         The unit of the columns, for example "m".
     time, start, end : str
@@ -165,7 +165,7 @@ def _ordered(
 ) -> tuple[Sequence[str], bool]:
     """Columns with the longitude first, and were they swapped?"""
     if geographic and len(columns) != 2:
-        raise ValueError(f"a longitude and a latitude are two columns, got {len(columns)}.")
+        raise ValueError(f"a longitude and a latitude must be two columns, got {len(columns)}.")
     flip = geographic and lonlat is None and columns[0].lower() not in LONGITUDES
     return (list(columns)[::-1], True) if flip else (list(columns), False)
 

@@ -38,7 +38,7 @@ MAX_BACKGROUND_ROWS = 200
 
 
 class Effect(NamedTuple):
-    """The mean prediction at each of some values of a column, the other columns as they were."""
+    """The mean prediction at some values of a column, with the other columns unchanged."""
 
     name: str
     values: Any
@@ -167,7 +167,7 @@ def _notes(columns: tuple[Column, ...], rows: Rows) -> list[str]:
     for column in columns:
         if column.kind == "text" and not len(column.grid):
             notes.append(
-                f"The column {column.name!r} is not used: most of its texts occur only once."
+                f"The column {column.name!r} is not used: most of its values occur only once."
             )
         elif not column.parts():
             notes.append(f"The column {column.name!r} is not used: it is constant.")
@@ -208,7 +208,7 @@ def _check_rows(columns: tuple[Column, ...], rows: Rows) -> None:
             f"columns must have one row for each of y, got {len(rows.values)} for {len(rows.y)}."
         )
     if not any(column.parts() for column in columns):
-        raise ValueError("columns must hold at least one that varies, got none: add columns.")
+        raise ValueError("columns must include at least one that varies, got none: add columns.")
 
 
 def _check_exposure(exposure: Any, n: int) -> Floats:

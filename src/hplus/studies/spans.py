@@ -140,9 +140,8 @@ class Clock(Value):
             return Cycle(CYCLES[self.cycle] / 3600.0, unit="h")
         return Interval(0.0, (self.end - self.start) / SECONDS[self.unit], unit=self.unit)
 
-    @property
     def exposure(self) -> Amount:
-        """How many cycles were observed; 1 without a cycle."""
+        """The exposure: how many cycles were observed; 1 without a cycle."""
         if not self.cycle:
             return Amount(1.0)
         return Amount((self.end - self.start) / CYCLES[self.cycle], self.cycle)

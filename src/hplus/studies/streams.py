@@ -134,7 +134,7 @@ class StreamStudy(Estimator):
         return events
 
     @property
-    def exposure_(self) -> Amount:
+    def total_exposure(self) -> Amount:
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self.frame.cycle
         if cycle and hasattr(self.model_, "state_"):
@@ -147,7 +147,7 @@ class StreamStudy(Estimator):
         if not hasattr(self.model_, "state_"):
             return 0.0
         # the integral of the rate does not depend on its shape
-        return float(self.model_.state_[0]["numbers"][SEEN]) / self.exposure_.amount
+        return float(self.model_.state_[0]["numbers"][SEEN]) / self.total_exposure.amount
 
     @property
     def atoms(self) -> int:
@@ -157,12 +157,12 @@ class StreamStudy(Estimator):
     @property
     def rate_words(self) -> str:
         """The rate with its unit, for example "12.5 per week"."""
-        unit = self.exposure_.unit
+        unit = self.total_exposure.unit
         return rounded(self.rate) + (f" per {unit}" if unit else "")
 
     def facts(self) -> dict[str, Any]:
         """What was learned so far, as numbers and text."""
-        clock, exposure = self.frame.clock, self.exposure_
+        clock, exposure = self.frame.clock, self.total_exposure
         known = {
             "kind": "StreamStudy",
             "events": self.events_,

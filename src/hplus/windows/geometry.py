@@ -140,6 +140,14 @@ def check_ring(name: str, vertices: object) -> Floats:
     return ring
 
 
+def oriented(ring: Floats, role: int) -> Floats:
+    """A ring (n, 2), anticlockwise for role 1 and clockwise for role -1."""
+    x, y = (ring - ring[0]).T
+    # twice the signed area is Σ x_i y_{i+1} - x_{i+1} y_i
+    area = x @ np.roll(y, -1) - y @ np.roll(x, -1)
+    return ring if role * area > 0.0 else ring[::-1]
+
+
 def check_holes(holes: object) -> tuple[Floats, ...]:
     """Every hole as a ring."""
     if not isinstance(holes, Iterable):

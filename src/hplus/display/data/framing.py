@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -93,7 +95,7 @@ def check_events(window: Window, X: Any) -> Floats | None:
 
 
 def thinned(events: Floats, most: int) -> Floats:
-    """At most so many of the events (n, d), spread evenly over the rows."""
+    """At most this many of the events (n, d), spread evenly over the rows."""
     return events[:: -(-len(events) // most) or 1]
 
 
@@ -109,9 +111,13 @@ def place_of(window: Window) -> Window:
             f"the last axis of the window must be separate from the first two, as in Polygon * "
             f"Interval, got {shown(window)}."
         )
-    sides = zip(*bounds, window.axis_units, strict=True)
-    first, second, _ = (Interval(low, high, unit) for low, high, unit in sides)
-    return first * second
+    low, high = bounds
+    return cuboid(low[:2], high[:2], window.axis_units[:2])
+
+
+def cuboid(low: Floats, high: Floats, units: tuple[str, ...]) -> Window:
+    """The product of intervals between two corners, shape (d,) each."""
+    return reduce(mul, map(Interval, low.tolist(), high.tolist(), units))
 
 
 def last_axis(window: Window) -> Interval:
@@ -121,7 +127,7 @@ def last_axis(window: Window) -> Interval:
 
 
 def same_unit(window: Window) -> bool:
-    """Do all axes have one unit, so that their lengths can be compared?"""
+    """Do all axes share a unit, so that their lengths can be compared?"""
     return len(set(window.axis_units)) == 1
 
 

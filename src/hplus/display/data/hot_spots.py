@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import mul
 from typing import final
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.ndimage import maximum_filter
 
 from hplus._checks import Floats
 from hplus._values import value
-from hplus.display.data.framing import PlotData, last_axis
+from hplus.display.data.framing import PlotData, cuboid, last_axis
 from hplus.display.data.margins import BAND_LEVEL, Margins
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.grids import integrals_near
 from hplus.positivity.exp import GridFunction
 from hplus.windows import Interval, Window
+from hplus.windows.geometry import product_points
 from hplus.wording import nice_step
 
 MOST_HOT_SPOTS = 8
 """Hot spots listed at most."""
 
 CELLS_PER_SIDE = {1: 20.0, 2: 32.0}
-"""About how often a cell fits into the longest side of a window of one or two axes."""
+"""About how many cells fit along the longest side of a window with one or two axes."""
 
 USUAL_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
 """Lengths of an interval of hours that people use."""
@@ -69,7 +69,7 @@ def find_hot_spots(
     f = sums.main
     sides = cell_sides(f.window)
     low = best_corners(f, sides)
-    cells = [_cell(corner, corner + sides, f.window.axis_units) for corner in low]
+    cells = [cuboid(corner, corner + sides, f.window.axis_units) for corner in low]
     deep = f.window.dimension < model.window.dimension
     regions = [cell * last_axis(model.window) if deep else cell for cell in cells]
     expected = np.asarray(model.expected_count(regions, exposure=exposure))
@@ -95,7 +95,7 @@ def find_hot_spots(
 
 
 def cell_sides(window: Window) -> Floats:
-    """The sides of a cell, (m,): round numbers, the same on axes of one unit."""
+    """The sides of a cell, (m,): round numbers, the same on axes with the same unit."""
     low, high = window.bounds()
     rough = window.longest_sides() / CELLS_PER_SIDE[len(low)]
     sides = [_side(s, unit) for s, unit in zip(rough.tolist(), window.axis_units, strict=True)]
@@ -122,7 +122,7 @@ def best_corners(f: GridFunction, sides: Floats) -> Floats:
     mass = _line_mass(f, axes[0], sides[0]) if line else _cell_mass(f, axes, sides / steps)
     if not line:
         mass = np.where(mass >= maximum_filter(mass, 2 * steps - 1), mass, 0.0)
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(sides))
+    points = product_points(axes)
     chosen: list[int] = []
     for i in np.argsort(-mass.ravel(), kind="stable"):
         if mass.ravel()[i] <= 0.0 or len(chosen) == MOST_HOT_SPOTS:
@@ -133,7 +133,7 @@ def best_corners(f: GridFunction, sides: Floats) -> Floats:
 
 
 def _corners(low: float, high: float, step: float, steps: int) -> Floats:
-    """Multiples of a step from which so many steps lie within low and high, or low itself."""
+    """Multiples of a step from which this many steps fit between low and high, or low itself."""
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step - steps + 1e-9)
     return step * np.arange(first, last + 1.0) if last >= first else np.array([low])
 
@@ -148,20 +148,9 @@ def _cell_mass(f: GridFunction, axes: list[Floats], step: Floats) -> Floats:
     fine = [
         x[0] + d * (np.arange(len(x) + SHIFTS - 1) + 0.5) for x, d in zip(axes, step, strict=True)
     ]
-    points = np.stack(np.meshgrid(*fine, indexing="ij"), axis=-1).reshape(-1, 2)
+    points = product_points(fine)
     values = np.where(f.window.contains(points), f(points), 0.0).reshape(*map(len, fine))
-    for axis in (0, 1):
-        sums = np.moveaxis(np.cumsum(np.insert(values, 0, 0.0, axis=axis), axis=axis), axis, 0)
-        values = np.moveaxis(sums[SHIFTS:] - sums[:-SHIFTS], 0, axis)
-    return values
-
-
-def _cell(low: Floats, high: Floats, units: tuple[str, ...]) -> Window:
-    """The interval, or product of two, between two corners."""
-    sides = zip(low.tolist(), high.tolist(), units, strict=True)
-    cell: Window
-    cell, *others = (Interval(a, b, unit=unit) for a, b, unit in sides)
-    return reduce(mul, others, cell)
+    return sliding_window_view(values, (SHIFTS, SHIFTS)).sum(axis=(2, 3))
 
 
 def _volume(f: GridFunction, cell: Window) -> float:

@@ -53,7 +53,7 @@ class Margins(Value):
 
 
 def margins(model: Intensity | SeparableIntensity) -> Margins:
-    """The sums of a fitted rate that figures show, per unit of exposure."""
+    """A fitted rate summed over axes, as figures show it, per unit of exposure."""
     rate = model.rate_
     if isinstance(rate, SeparableRate):
         return _separable(rate)

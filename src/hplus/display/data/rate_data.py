@@ -111,7 +111,7 @@ class Raster(NamedTuple):
 
 
 def raster(place: Window, cells: int, least: int = 1) -> Raster:
-    """`cells` cells on the longest side, square if both axes have one unit, at least `least`."""
+    """`cells` cells on the longest side, square if both axes share a unit, at least `least`."""
     low, high = place.bounds()
     sides = high - low
     longest = sides.max() if same_unit(place) else sides
@@ -122,7 +122,9 @@ def raster(place: Window, cells: int, least: int = 1) -> Raster:
     middles = np.stack(np.meshgrid(centres(x), centres(y)), axis=-1)
     inside = place.contains(middles.reshape(-1, 2)).reshape(rows, columns)
     if not inside.any():
-        raise ValueError(f"cells must be more, so that a centre is in the window, got {cells}.")
+        raise ValueError(
+            f"cells must be larger, so that the centre of a cell lies in the window, got {cells}."
+        )
     return Raster(x, y, inside, middles[inside])
 
 
@@ -150,7 +152,7 @@ class MapData(PlotData):
 def map_data(
     model: Rate | Density, cells: int = 256, at: float | None = None, X: Any = None
 ) -> MapData:
-    """λ at the centres of `cells` cells on the longest side; cells are square in one unit.
+    """λ at the centres of `cells` cells on the longest side; square if axes share a unit.
 
     A density without a window is shown around X (n, d) or, without X, three standard deviations
     around its mean.
@@ -189,7 +191,7 @@ def _mean_rate(model: Rate | Density, X: Floats, levels: Floats) -> Floats:
 
 @value
 class RatioData(PlotData):
-    """A ratio and bounds that hold it with probability `level`, arrays of one shape each."""
+    """A ratio and bounds that contain it with probability `level`, arrays of one shape each."""
 
     window: Window
     ratio: Floats

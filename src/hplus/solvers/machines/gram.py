@@ -1,6 +1,6 @@
 """Linear algebra of kernel machines, dense or by features.
 
-Kernel ridge and the interior point method reduce to products with K and to the linear system
+Kernel ridge and the interior-point method reduce to products with K and to the linear system
 (K + diag(d)) x = r for various diagonals d > 0, Newton's method to a weighted ridge system. A
 function is represented by its weights: the coefficients c themselves, or v = Φᵀc with features.
 """

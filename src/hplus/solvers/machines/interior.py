@@ -1,4 +1,4 @@
-"""An interior point method for kernel machines with a piecewise linear loss."""
+"""An interior-point method for kernel machines with a piecewise linear loss."""
 
 from __future__ import annotations
 

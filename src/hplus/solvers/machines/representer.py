@@ -32,7 +32,7 @@ LIBSVM_TOLERANCES, LIBSVM_GAP = (1e-5, 1e-7), 1e-6
 """Tolerances tried in turn until the relative gap is reached; the first mostly suffices."""
 
 MOST_RESCUED_POINTS = 4000
-"""Up to this many points an interior point method takes over where libsvm, which works in single
+"""Up to this many points an interior-point method takes over where libsvm, which works in single
 precision, does not reach the gap."""
 
 
@@ -145,7 +145,7 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
     """Minimise `risk` over the functions of `basis`.
 
-    Smooth losses use Newton's method, piecewise linear ones an interior point method ("primal")
+    Smooth losses use Newton's method, piecewise linear ones an interior-point method ("primal")
     or, for the hinge loss on all points, libsvm ("dual").
     """
     with one_thread_if_small(len(risk.y)):

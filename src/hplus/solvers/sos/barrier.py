@@ -1,4 +1,4 @@
-"""A logarithmic barrier on bounded slopes, with its multipliers (primal-dual interior point)."""
+"""A logarithmic barrier on bounded slopes, with its multipliers (primal-dual interior-point)."""
 
 from __future__ import annotations
 

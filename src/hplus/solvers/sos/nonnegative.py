@@ -54,7 +54,7 @@ class ConeIterate:
 def solve_nonnegative(risk: Risk, B: Floats, Q: Floats) -> Solution:
     """The weights α >= 0 that minimise P, and the slopes u that certify them.
 
-    The squared loss uses non-negative least squares, other losses an interior point method.
+    The squared loss uses non-negative least squares, other losses an interior-point method.
     """
     _require(risk, B)
     with one_thread_if_small(len(Q)):
@@ -135,7 +135,9 @@ def _require(risk: Risk, B: Floats) -> None:
     """Raise for a loss with a tube, and for counts where no function of the cone is positive."""
     loss = risk.loss
     if isinstance(loss, PiecewiseLinear) and loss.tube > 0.0:
-        raise ValueError(f"loss must have no tube in the diagonal cone, got {loss}: use Huber.")
+        raise ValueError(
+            f"loss must not be ε-insensitive in the diagonal cone, got {loss}: use Huber."
+        )
     if isinstance(loss, Poisson):
         lost = (risk.y > 0.0) & (B.max(axis=1) <= NEGLIGIBLE_KERNEL * B.max())
         if lost.any():

@@ -99,7 +99,7 @@ def _descend(problem: Problem, start: Floats, softness: float, tolerance: float)
 
 
 def _follow_path(problem: Problem, tolerance: float) -> DualSolution:
-    """An interior point method: Newton with a barrier for A ≻ 0 that decreases with the gap.
+    """An interior-point method: Newton with a barrier for A ≻ 0 that decreases with the gap.
 
     Slower than `_descend` on large problems, but reliable for tiny penalties.
     """

@@ -1,4 +1,4 @@
-"""The slopes of a loss as variables of an interior point method, next to the function's weights.
+"""The slopes of a loss as variables of an interior-point method, next to the function's weights.
 
 Near the current slopes u and values f every loss is linearised as  Δu = D·Δf + e  with D >= 0: the
 step of its optimality conditions, relaxed by a target that goes to 0. The variables behind the

@@ -77,7 +77,7 @@ class Learner:
         """Learn from events one at a time; z at each event before learning from it."""
         if not len(X) == len(y) == len(gaps):  # compiled code would read past the end
             raise ValueError(
-                "events, targets and gaps must be equally many, got "
+                "events, targets and gaps must have the same length, got "
                 f"{len(X)}, {len(y)} and {len(gaps)}."
             )
         values, sizes, at = np.empty(len(X)), self._sizes(X), 0
