@@ -73,7 +73,7 @@ FILES = {
         rows("583960,4507523", header="lon,lat"), CITY, 3, "not a longitude and a latitude"),
     "no times": (times("soon", "later"), TIME, 3, "when is not a time"),
     "American dates": (times("01/13/2026"), TIME, 3, "--time-format"),
-    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "no offset,"),
+    "mixed offsets": (times("2026-01-05T10:00+01:00", "2026-01-06 10:00"), TIME, 3, "no UTC off"),
     "small numbers as times": (times("3", "4"), TIME, 3, "--columns"),
     "times of another year": (times("2020-01-01", "2020-02-01"), TIME, 3, "outside the obs"),
     "impossible dates": (times("2026-02-30", "2026-13-01"), TIME, 3, "when is not a time"),
@@ -107,13 +107,13 @@ WORDS = {
     "an unknown zone": (
         "fit stamps.csv --time when --from 2026-01-01 --to 2026-02-01 --timezone Mars", 2, "Mars"),
     "time that ends before it begins": (
-        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "must be later than"),
+        "fit stamps.csv --time when --from 2026-02-01 --to 2026-01-01", 2, "after --from"),
     "a date that is none": ("fit stamps.csv --time when --from soon --to 2026-01-01", 2, "--from"),
     "a share above one": ("fit good.csv --columns x,y --window 0,0,1,1 --holdout 3", 2, "holdout"),
     "no folder for the model": (
         "fit good.csv --columns x,y --window 0,0,1,1 -o nowhere/m.hplus", 5, "does not exist"),
     "a folder as model": ("fit good.csv --columns x,y --window 0,0,1,1 -o .", 5, "folder"),
-    "a model that is not there": ("info nowhere.hplus", 4, "exists"),
+    "a model that is not there": ("info nowhere.hplus", 4, "does not exist"),
     "text as model": ("info good.csv", 4, "cannot be loaded"),
     "half a model": ("expect torn.hplus --grid 2x2", 4, "cannot be loaded"),
     "a changed model": ("expect changed.hplus --grid 2x2", 4, "cannot be loaded"),

@@ -148,7 +148,7 @@ def test_a_partly_observed_week_fits_its_own_events_and_those_of_whole_weeks(fol
     for name, said in (("part", False), ("whole", True)):
         found = run("check", "part.hplus", f"{name}.csv")
         assert found.stdout.startswith("The rate fits")
-        assert ("not from the period of the fit" in found.stderr) == said
+        assert ("outside the observation period of the fit" in found.stderr) == said
 
 
 def test_the_same_file_and_seed_give_the_same_model(kept, folder, run):

@@ -147,7 +147,7 @@ REFUSED = {
     "no priors": (lambda: Intensity(UNIT, ()).fit(LINE), 'kernel must be "auto" or a kernel'),
     "priors of a line in the plane": (
         lambda: Intensity(SQUARE, MIXTURE).fit(PLANE),
-        "mixture_ of a fit with 2 axes, got one of 1",
+        "mixture_ of a fit with 2 axes, got one with 1",
     ),
     "priors of another model": (
         lambda: Intensity(UNIT, MIXTURE, model="square").fit(LINE),
@@ -157,7 +157,10 @@ REFUSED = {
         lambda: Intensity(UNIT, MIXTURE, 0.5).fit(LINE),
         "penalty=0.5",
     ),
-    "no covariates": (lambda: Intensity(UNIT, covariates={}).fit(LINE), "at least one, got {}"),
+    "no covariates": (
+        lambda: Intensity(UNIT, covariates={}).fit(LINE),
+        "at least one covariate, got {}",
+    ),
     "one kernel for two": (
         lambda: SeparableIntensity(UNIT * UNIT, kernels="auto").fit(PLANE),
         "kernels must be a pair",

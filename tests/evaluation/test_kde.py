@@ -316,7 +316,7 @@ def test_it_is_a_scikit_learn_estimator():
             Interval(0, 1, "km") * Interval(0, 1, "s"),
             {"bandwidth": 0.1},
             ValueError,
-            r"bandwidth must be a tuple .*units differ \('km', 's'\), got 0\.1",
+            r"bandwidth must be a tuple .*units differ, \('km', 's'\), got 0\.1",
         ),
     ],
 )

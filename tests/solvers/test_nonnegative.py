@@ -247,7 +247,7 @@ def test_counts_out_of_reach_of_every_centre_are_refused(rng):
 
 
 def test_a_tube_is_refused(rng):
-    with pytest.raises(ValueError, match=r"no tube .* got EpsilonInsensitive\(0\.2\)"):
+    with pytest.raises(ValueError, match=r"not be ε-insensitive .* got EpsilonInsensitive\(0\.2\)"):
         solve_nonnegative(*problem(EpsilonInsensitive(0.2), rng))
 
 

@@ -43,7 +43,8 @@ start_option = click.option(
     "--from",
     "start",
     metavar="DATE",
-    help="Start of the period (default: end of the observation period).",
+    help="Start of the period (default: end of the observation period or, for a model without "
+    "a cycle, its start).",
 )
 lasting_option = click.option(
     "--for",
@@ -74,6 +75,8 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     rows = list(answers(study, table, level))
     if table.dropped:
         note(f"{count(table.dropped.total())} broken lines were skipped.")
+    if not rows:
+        raise TableError(f"{points} has a header but no rows: there is nothing to predict.")
     lost = sum(row["low"] is None for row in rows)
     if lost == len(rows):
         raise TableError(

@@ -28,7 +28,7 @@ CODES = {
     1: "an internal error",
     2: "an invalid command or option",
     3: "a data file cannot be read or does not hold what was asked for",
-    4: "a model file is missing, damaged or of another kind",
+    4: "a model file is missing, damaged or of the wrong kind",
     5: "a result cannot be written",
     6: "an optional dependency is not installed",
     7: "not enough memory",

@@ -156,6 +156,10 @@ def model_file(path: str) -> Iterator[None]:
     """Turn errors from reading a model file into a `Refusal`."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise Refusal(f"{path} does not exist: check the name and the folder.", 4) from error
+    except IsADirectoryError as error:
+        raise Refusal(f"{path} is a folder: name a file in it.", 4) from error
     except PermissionError as error:
         raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
     except (OSError, ValueError) as error:
@@ -169,11 +173,8 @@ def load_model(path: str, *kinds: str) -> Any:
     kind = type(model).__name__
     if kinds and kind not in kinds:
         makers = " or ".join(MAKERS[name] for name in kinds)
-        raise Refusal(
-            f"{path} must hold a model of kind {' or '.join(kinds)}, got {kind}: make one with "
-            f"{makers}.",
-            4,
-        )
+        got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
+        raise Refusal(f"{path} must hold a model made with {makers}, got {got}.", 4)
     return model
 
 

@@ -108,7 +108,7 @@ def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
 def _others(table: Table, target: str, exposure: str | None) -> list[str]:
     others = [name for name in table.names if name not in (target, exposure)]
     if not others:
-        raise TableError(f"{table.path} must have other columns than {target!r} to predict from.")
+        raise TableError(f"{table.path} must have columns besides {target!r} to predict from.")
     return others
 
 
@@ -119,12 +119,14 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     ranked = [part for part in found["importance"] if part["lost"] > 0.0]
     whole = sum(part["lost"] for part in ranked) or 1.0
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
+    rows, tested = count(found["rows"]), count(found["held_out"])
+    how = f"of which {tested} were held out to test predictions"
     return {
-        "rows": f"{count(found['rows'])}; {count(found['held_out'])} held out to test predictions",
+        "rows": f"{rows}, {'each predicted by cross-validation' if tested == rows else how}",
         "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
-        "importance": ", ".join(shares),
+        "importance": ", ".join(shares) or "no column improves the predictions",
         "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
 

@@ -76,8 +76,9 @@ def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
     assert rim.region.window is not None
     floor = rim.region.window.volume / study.frame.window.volume
     return [
-        f"In ten games expect {count(shots)} shots, {share:.0%} of them threes: {top.region.name} "
-        f"{count(top.expected)} (90 % interval {count(top.low)} to {count(top.high)}).",
+        f"In ten games expect {count(shots)} shots, {share:.0%} of them threes. The busiest "
+        f'zone for threes is "{top.region.name}", with {count(top.expected)} (90 % interval '
+        f"{count(top.low)} to {count(top.high)}).",
         f"{rim.expected / shots:.0%} of the shots come from {floor:.1%} of the floor, at the rim.",
         f"On average, a held-out shot ({count(held.events)} of them) is {np.exp(held.gain):.1f} "
         f"times as likely as under a constant rate and {np.expm1(held.over_kde):.0%} likelier than "

@@ -25,7 +25,7 @@ MODELS = {
 @final
 @value
 class Fact(Value):
-    """A label, what there is to say, and a remark."""
+    """A label, a text and a remark."""
 
     label: str
     text: str

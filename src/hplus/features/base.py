@@ -19,7 +19,7 @@ class FeatureMap(Value, ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
-        """The numbers of columns of a point and of its features."""
+        """The number of columns of a point, and of its features."""
 
     @abstractmethod
     def evaluate(self, X: Floats) -> Floats:

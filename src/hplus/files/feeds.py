@@ -57,7 +57,7 @@ class Feed:
         self._position, self._pending, self.start = 0, b"", b""
         self._file: Any = sys.stdin.buffer if self.is_pipe else self._open()
         if follow and (self.is_pipe or self._packing):
-            raise ValueError(f"follow must be False for a pipe or a compressed file, got {path}.")
+            raise ValueError(f"follow= needs a file that is not compressed, got {path}.")
 
     def _open(self) -> IO[bytes] | Any:
         if not Path(self.path).exists():

@@ -1,4 +1,4 @@
-"""Whole columns of a table: numbers, dates or text, whichever their cells are."""
+"""Whole columns of a table, as numbers, dates or text, depending on their cells."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def storable(cls: type[T]) -> type[T]:
     name, place = cls.__name__, _place(cls)
     known = f"{MODULE_OF[name]}.{name}" if name in MODULE_OF else _place(OWN.get(name, cls))
     if place != known:  # equal if a module is loaded again and defines its classes again
-        raise ValueError(f"cls must have a unique name, got {place}: {known} has the same.")
+        raise ValueError(f"cls must have a unique name, got {place}: {known} has the same name.")
     if name not in MODULE_OF:
         OWN[name] = cls
     return cls

@@ -37,9 +37,11 @@ class Reading(Value):
         """Dropped rows, as a share of all."""
         return (self.rows - self.kept) / self.rows if self.rows else 0.0
 
-    def check_dropped(self, most: float, advice: str = "fix the file") -> None:
+    def check_dropped(self, most: float, advice: str = "") -> None:
         """Raise if more than this share of the rows of a file was dropped."""
         if self.share_dropped > most:
+            outside = any(reason.startswith("outside") for reason in self.dropped)
+            advice = advice or ("correct the window or period" if outside else "fix the file")
             raise TableError(
                 f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "
                 f"({_reasons(self.dropped)}), which is more than most_dropped={most:g}: {advice}, "

@@ -116,7 +116,7 @@ def time_asked(
         else:
             seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
         if not seconds > 0.0:
-            raise ValueError("end must be later than start.")
+            raise ValueError("end= must be after start=.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Period(parts, _span(a, a + seconds))
     b = clock.end if end is None else seconds_of("end", end, clock.zone)

@@ -146,7 +146,9 @@ def _check_arguments(
             "start=, end=, cycle=, zone= and form= need a column of times: give time=."
         )
     if not columns and not time:
-        raise ValueError("columns must name at least one column, or time= a column of times.")
+        raise ValueError(
+            "give columns= (up to three coordinates), time= (a column of times) or both."
+        )
     if window is not None and within is not None:
         raise ValueError("give window= or within=, not both.")
     if columns and window is not None and len(window) != 2 * len(columns):
@@ -187,7 +189,10 @@ def _missing(
     extent = _extent(table, columns, time, zone, form)
     for name, low in zip(columns, extent.low, strict=False):
         if not np.isfinite(low):
-            raise TableError(f"column {name!r} of {table.path} has no numbers: name another one.")
+            raise TableError(
+                f"column {name!r} of {table.path} has no numbers: name another one, or "
+                "give it as time= if it has times."
+            )
     if time and not np.isfinite(extent.low[-1]):
         raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
     names = ["window="] * bool(columns) + ["start=", "end="] * bool(time)

@@ -29,6 +29,7 @@ from hplus.studies.encoding import (
 from hplus.studies.leaks import leaks
 from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.validation import Rows, held_out, importances, learned_rate
+from hplus.wording import counted
 
 MIN_ROWS = 20
 """With fewer rows none could be held out."""
@@ -189,8 +190,8 @@ def _check_quantities(y: Any) -> Floats:
         first = np.flatnonzero(bad)
         if len(first):
             raise ValueError(
-                f"y must be {rule} in every row, got {len(first)} rows where it is not, the first "
-                f"{y[first[0]]:.6g} in row {first[0]}: drop or correct those rows."
+                f"y must be {rule} in every row, got {counted(len(first), 'row')} where it is "
+                f"not, the first {y[first[0]]:.6g} in row {first[0]}: correct or drop such rows."
             )
     if len(y) < MIN_ROWS:
         raise ValueError(

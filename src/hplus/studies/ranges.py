@@ -38,7 +38,7 @@ def window_around(low: Floats, high: Floats) -> tuple[float, ...]:
 
 
 def times_around(low: float, high: float) -> tuple[str, str]:
-    """A time around data: whole days or, of a short time, whole seconds."""
+    """A period around data: in whole days or, if it is short, in whole seconds."""
     step = SECONDS["day"] if high - low > 2 * SECONDS["day"] else 1.0
     # the very end does not belong to a time
     first, last = np.floor(low / step) * step, np.ceil((high + 1e-3) / step) * step

@@ -75,10 +75,10 @@ class Amount(Value):
             return self.amount
         if self.unit in SECONDS and unit in SECONDS:
             return self.amount * SECONDS[self.unit] / SECONDS[unit]
-        raise ValueError(
-            f"an amount must be in {unit or 'no unit'} or in a unit that can be converted to "
-            f"it, got {self}."
-        )
+        rule = f"a number of {unit}s" if unit else "a number without a unit"
+        if unit in SECONDS:
+            rule = "a length of time such as 7d or 12h"
+        raise ValueError(f"an amount must be {rule} here, got {self}.")
 
     def __str__(self) -> str:
         counted = self.unit == "day" or len(self.unit) > 3  # min
@@ -112,7 +112,7 @@ class Clock(Value):
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
         if not start < end:
-            raise ValueError(f"end must be later than start, got {moment(start)} to {moment(end)}.")
+            raise ValueError(f"end= must be after start=, got {moment(start)} to {moment(end)}.")
         if self.cycle and self.cycle not in CYCLES:
             raise ValueError(f"cycle must be one of {', '.join(CYCLES)}, got {self.cycle!r}.")
         if self.cycle and end - start < CYCLES[self.cycle]:

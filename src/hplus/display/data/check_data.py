@@ -41,7 +41,7 @@ class QuadratResiduals(PlotData):
 
     @property
     def colour_reach(self) -> float:
-        """How far from 0 the colours reach: the largest residual, from 3 to 6."""
+        """How far from 0 the colours reach: to the largest residual, limited to 3 to 6."""
         largest = np.abs(self.residuals).max()
         return float(np.clip(largest, LEAST_COLOUR_REACH, MOST_COLOUR_REACH))
 
