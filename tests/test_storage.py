@@ -186,21 +186,13 @@ def test_every_kernel_window_and_loss_comes_back_equal_in_type_and_content(value
     assert same(value, again(smoother(value), folder).extra)
 
 
-def stored_names():
-    """Every name that a new file may hold."""
-    values = [
-        f"{family}.{name}" for family in registry.FAMILIES for name in registry._family(family)
-    ]
-    return [*registry.OWN, *registry.MODULE_OF, *values]
-
-
 def test_the_instances_above_are_of_every_class_that_can_be_saved():
     def classes(part):
         inside = part.get_params() if hasattr(part, "get_params") else vars(part)
         return {type(part), *(type(p) for p in inside.values())}
 
     covered = set().union(*map(classes, INSTANCES))
-    values = [registry.find_class(name) for name in stored_names() if "." in name]
+    values = [registry.find_class(name) for name in registry.stored_names() if "." in name]
     assert set(values) - covered == {k.Scalar, k.Custom}
     families = (k.KERNELS, windows.WINDOWS, losses.LOSS_CLASSES, features.FEATURES, CONES)
     assert len(values) == sum(map(len, families))
@@ -397,7 +389,7 @@ def test_a_class_is_storable_if_it_is_of_a_known_kind_and_its_name_is_free():
 
 
 def test_every_line_of_the_registry_names_a_class_of_that_name_and_module():
-    for name in stored_names():
+    for name in registry.stored_names():
         cls = registry.find_class(name)
         assert cls.__name__ == name.rpartition(".")[2], name
         assert registry.registered_name(cls) == name
@@ -420,9 +412,9 @@ def test_all_classes_of_the_package_are_registered_by_name():
 
 
 def test_former_names_lead_to_classes_and_fields_of_today():
-    assert not set(registry.FORMER_NAMES) & set(stored_names())
-    assert set(registry.FORMER_NAMES.values()) <= set(stored_names())
-    assert set(registry.FORMER_FIELDS) <= set(stored_names())
+    assert not set(registry.FORMER_NAMES) & set(registry.stored_names())
+    assert set(registry.FORMER_NAMES.values()) <= set(registry.stored_names())
+    assert set(registry.FORMER_FIELDS) <= set(registry.stored_names())
 
 
 def test_files_with_former_names_of_classes_and_fields_are_read_and_saved_with_the_new(

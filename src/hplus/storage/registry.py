@@ -172,6 +172,12 @@ def _candidates(cls: type) -> Iterator[str]:
             yield f"{family}.{name}"
 
 
+def stored_names() -> list[str]:
+    """Every name that a new file may hold."""
+    values = [f"{family}.{name}" for family in FAMILIES for name in _family(family)]
+    return [*OWN, *MODULE_OF, *values]
+
+
 @cache
 def _family(name: str) -> dict[str, type]:
     module, _, attribute = FAMILIES[name].partition(":")
