@@ -13,6 +13,7 @@ from hplus import load, save
 from hplus.cli import info
 from hplus.cli.commands import COMMANDS, subcommand
 from hplus.cli.doors import json_text
+from hplus.storage.files import dumps, header, read_file, seal
 
 
 def table(text):
@@ -209,3 +210,13 @@ def test_decimal_commas_and_text_are_read_by_regress_and_asked_for_in_predict(fo
 def test_a_pattern_without_events_still_has_its_columns(kept, run):
     words = ("sample", kept / "day.hplus", "--for", "1s", "--seed", 1)
     assert run(*words).stdout == "path,when\n"
+
+
+def test_info_says_what_is_wrong_with_a_file_whose_document_was_changed(kept, run, tmp_path):
+    path = tmp_path / "model.hplus"
+    save(load(kept / "line.hplus"), path)
+    document, tensors = read_file(path)
+    document["model"]["fitted"]["reading_"]["fields"].pop("rows")
+    text = dumps(document | {"sha256": seal(document)})
+    path.write_bytes(b"".join([header(text, tensors), *(a.tobytes() for a in tensors.values())]))
+    assert "Reading rejects its stored fields" in run("info", path, code=4).stderr

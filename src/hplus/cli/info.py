@@ -18,6 +18,7 @@ from hplus.cli.doors import (
 )
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
+from hplus.storage.documents import MALFORMED
 from hplus.storage.models import read_record
 from hplus.storage.registry import Unbuilt
 from hplus.wording import count, window_words
@@ -33,7 +34,11 @@ def info(model: str, as_json: bool) -> None:
     """Show what a model file holds: its data, what was learned, and how it was made."""
     with model_file(model):
         record = read_record(model)
-    found = _stored_facts(model, record) if record.summary is None else record.summary
+    try:
+        found = _stored_facts(model, record) if record.summary is None else record.summary
+    except MALFORMED:
+        load_model(model)  # says what is wrong with a file that was changed
+        raise
     if as_json:
         print_json({"kind": record.kind, **found, "made_with": record.made_with})
         return
