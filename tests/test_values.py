@@ -98,8 +98,11 @@ def test_replace_gives_a_checked_copy_and_takes_the_whole_before_its_parts():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"sise": 1}, r"Panel has no parameter 'sise', only \['dial', 'table', 'spare'\]\."),
-        ({"dial__sise": 1}, r"Dial has no parameter 'sise', only \['size', 'name', 'label'\]\."),
+        ({"sise": 1}, r"Panel has no parameter 'sise': use one of \['dial', 'table', 'spare'\]\."),
+        (
+            {"dial__sise": 1},
+            r"Dial has no parameter 'sise': use one of \['size', 'name', 'label'\]\.",
+        ),
         ({"spare__size": 1}, r"spare has no parameters of its own, got 'spare__size'\."),
     ],
 )

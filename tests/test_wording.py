@@ -4,7 +4,7 @@ import pytest
 
 from hplus.windows import Box, Interval, Polygon
 from hplus.wording import (
-    TIED,
+    NBSP,
     counted,
     day_words,
     number,
@@ -36,7 +36,7 @@ def test_a_number_is_short_but_its_whole_part_is_in_full(x, text):
 def test_windows_rates_and_p_values_in_words():
     assert window_words(MIXED) == "10 km × 24 h"
     assert window_words(Box((0, 0), (1, 2))) == "1 × 2"
-    assert window_words(TRIANGLE * Interval(0, 365, unit="day")).replace(TIED, " ") == (
+    assert window_words(TRIANGLE * Interval(0, 365, unit="day")).replace(NBSP, " ") == (
         "1,642 km² day within 3 × 3 km × 365 days"
     )
     found = [p_words(p) for p in (0.256, 0.001, 0.0009)]
@@ -62,13 +62,13 @@ def test_numbers_are_rounded_as_people_do():
         "1,585", "12.3", "0.0432", "0", "−2.5", "3 × 10⁻⁹",
     ]  # fmt: skip
     assert [percent(s) for s in (0.071, 0.004, 0.0, 1e-5, 1.0)] == [
-        f"7{TIED}%", f"0.4{TIED}%", f"0{TIED}%", f"under 0.1{TIED}%", f"100{TIED}%",
+        f"7{NBSP}%", f"0.4{NBSP}%", f"0{NBSP}%", f"under 0.1{NBSP}%", f"100{NBSP}%",
     ]  # fmt: skip
     assert [times(r) for r in (14.2, 2.34, 0.4, 1200)] == ["14", "2.3", "0.4", "over 1,000"]
-    assert quantity(79, "game") == f"79{TIED}games"
-    assert quantity(3.0, "km") == f"3{TIED}km"
+    assert quantity(79, "game") == f"79{NBSP}games"
+    assert quantity(3.0, "km") == f"3{NBSP}km"
     assert (counted(1, "bin"), counted(1585, "event")) == ("1 bin", "1,585 events")
     assert per("km²", "h") == "events per km² per hour"
     assert per("", "") == "events per unit"
-    assert with_error(1.4567, 0.0912) == f"1.46{TIED}±{TIED}0.09"
-    assert day_words(0.0) == f"1{TIED}Jan{TIED}1970"
+    assert with_error(1.4567, 0.0912) == f"1.46{NBSP}±{NBSP}0.09"
+    assert day_words(0.0) == f"1{NBSP}Jan{NBSP}1970"

@@ -30,7 +30,7 @@ from hplus.studies.plans import plan
 
 HERE = Path(__file__).parent
 PICTURES = HERE.parent / "pictures" / "jobs"
-WIDTH, TOP, HEIGHT = 1000, 600, 760
+WIDTH, TOP, HEIGHT = 1000, 628, 760
 """Of a screenshot, in pixels: where the map is."""
 
 sys.path.append(str(HERE.parent / "_ext"))

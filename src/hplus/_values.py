@@ -8,7 +8,7 @@ so a grid search reaches into an expression.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -16,14 +16,22 @@ import numpy as np
 T = TypeVar("T")
 
 
-def split_params(params: dict[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def split_params(
+    owner: object, known: Iterable[str], params: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Parameters by name, and those with names like `left__scale` by the part they belong to."""
-    outer = {key: new for key, new in params.items() if "__" not in key}
+    outer: dict[str, Any] = {}
     inner: dict[str, dict[str, Any]] = {}
     for key, new in params.items():
         name, nested, rest = key.partition("__")
+        if name not in known:
+            raise ValueError(
+                f"{type(owner).__name__} has no parameter {name!r}: use one of {list(known)}."
+            )
         if nested:
             inner.setdefault(name, {})[rest] = new
+        else:
+            outer[name] = new
     return outer, inner
 
 
@@ -49,12 +57,7 @@ class Value:
     def replace(self, **params: Any) -> Self:
         """A copy with some parameters changed; `left__scale=2.0` changes the part `left`."""
         known = self.get_params(deep=False)
-        outer, inner = split_params(params)
-        for name in (*outer, *inner):
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}, only {list(known)}."
-                )
+        outer, inner = split_params(self, known, params)
         for name, changes in inner.items():
             part = outer.get(name, known[name])
             if not isinstance(part, Value):

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from hplus._checks import Floats
     from hplus.windows import Window
 
-MINUS, TIED = "−", "\u00a0"
-"""A minus sign, and a space at which no line is broken."""
+MINUS, NBSP = "−", "\u00a0"
+"""A minus sign, and a no-break space."""
 
 AXES = ("x", "y", "z")
 """Names of the axes of a window."""
@@ -52,7 +52,7 @@ def rounded(x: float, digits: int = 3) -> str:
 
 
 def six_digits(x: float) -> float:
-    """A number for a table of results, without digits that mean nothing."""
+    """x rounded to six significant digits, for a table of results."""
     return float(f"{x:.6g}")
 
 
@@ -70,8 +70,8 @@ def percent(share: float) -> str:
     """A share of 1, such as "7 %"; small ones with one decimal, "0 %" only if it is 0."""
     p = 100.0 * share
     if 0.0 < p < 0.1:
-        return f"under 0.1{TIED}%"
-    return f"{p:.1f}{TIED}%" if 0.0 < p < 1.95 else f"{p:.0f}{TIED}%"
+        return f"under 0.1{NBSP}%"
+    return f"{p:.1f}{NBSP}%" if 0.0 < p < 1.95 else f"{p:.0f}{NBSP}%"
 
 
 def times(ratio: float) -> str:
@@ -106,7 +106,7 @@ def level_words(level: float) -> str:
 def with_error(x: float, error: float) -> str:
     """A number with its standard error, both to the first digit of the error: 1.46 ± 0.09."""
     decimals = min(6, decimals_for(10.0 ** math.floor(math.log10(error)))) if error > 0.0 else 2
-    return f"{at_decimals(x, decimals)}{TIED}±{TIED}{at_decimals(error, decimals)}"
+    return f"{at_decimals(x, decimals)}{NBSP}±{NBSP}{at_decimals(error, decimals)}"
 
 
 def at_decimals(x: float, decimals: int) -> str:
@@ -134,8 +134,8 @@ def plural(unit: str, n: float = 2.0) -> str:
 
 def quantity(x: float, unit: str, digits: int = 3) -> str:
     """A number with its unit, if it has one; millions as a word."""
-    text = f"{rounded(x / 1e6, digits)}{TIED}million" if abs(x) >= 1e7 else rounded(x, digits)
-    return f"{text}{TIED}{plural(unit, x)}".rstrip()
+    text = f"{rounded(x / 1e6, digits)}{NBSP}million" if abs(x) >= 1e7 else rounded(x, digits)
+    return f"{text}{NBSP}{plural(unit, x)}".rstrip()
 
 
 def sides_words(sides: Sequence[float], units: Sequence[str]) -> str:
@@ -193,7 +193,7 @@ def day_words(seconds: float) -> str:
     """A time by its seconds since 1970, such as "1 Jan 2014" or "1 Jan 2014 08:30"."""
     at = datetime.fromtimestamp(round(seconds), UTC)
     clock = f" {at:%H:%M}" if at.hour or at.minute else ""
-    return f"{at.day} {MONTHS[at.month - 1]} {at.year}{clock}".replace(" ", TIED)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year}{clock}".replace(" ", NBSP)
 
 
 def listed(parts: Sequence[str]) -> str:

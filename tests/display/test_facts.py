@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from hplus.display.chart_axes import ChartAxis, clock_marks, cycle_marks, round_marks
+from hplus.display.chart_axes import ChartAxis, clock_ticks, cycle_ticks, round_ticks
 from hplus.display.colours import shading
 from hplus.display.data.hot_spots import find_hot_spots
 from hplus.display.data.margins import by_place, concentration, marginal_curve, margins, place_map
 from hplus.display.facts import gather
-from hplus.display.findings import beside_kde, prediction
+from hplus.display.findings import against_kde, prediction
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.studies.event_study import Holdout
 from hplus.studies.spans import Clock
 from hplus.windows import Box, Interval
-from hplus.wording import TIED
+from hplus.wording import NBSP
 
 SHAPES = (
     "line", "calendar", "day", "plane", "strip", "polygon", "mixed", "solid", "tide", "week",
@@ -146,8 +146,8 @@ def test_tiles_say_events_window_time_and_rate(studied):
     facts = gather(*studied("plane"), None)
     tiles = {tile.label: (tile.text, tile.remark) for tile in facts.tiles}
     assert tiles["Events"] == ("400", "of 407 rows in the file")
-    assert tiles["Window"] == (f"1,200{TIED}ft²", "40 × 30 ft")
-    assert tiles["Exposure"][0] == f"79{TIED}games"
+    assert tiles["Window"] == (f"1,200{NBSP}ft²", "40 × 30 ft")
+    assert tiles["Exposure"][0] == f"79{NBSP}games"
     assert tiles["Expected"] == ("5.06", "events per game")
     assert facts.source == "events.csv"
 
@@ -218,24 +218,24 @@ def holdout(over_kde, error=0.02, gain=0.43):
 
 
 def test_a_comparison_is_only_as_bold_as_its_error_allows():
-    assert "20\u00a0% better" in beside_kde(holdout(np.log(1.2)))
-    assert "20\u00a0% worse" in beside_kde(holdout(np.log(0.8)))
-    assert "3.0 times" in beside_kde(holdout(np.log(3.0)))
-    assert "over 1,000 times" in beside_kde(holdout(745.0))
-    assert "about as well" in beside_kde(holdout(0.1, error=0.2))
+    assert "20\u00a0% better" in against_kde(holdout(np.log(1.2)))
+    assert "20\u00a0% worse" in against_kde(holdout(np.log(0.8)))
+    assert "3.0 times" in against_kde(holdout(np.log(3.0)))
+    assert "over 1,000 times" in against_kde(holdout(745.0))
+    assert "about as well" in against_kde(holdout(0.1, error=0.2))
     assert "chance" in prediction(holdout(0.1, gain=0.01)).text
-    assert prediction(holdout(0.1, gain=np.log(2.0))).number == f"2.0{TIED}×"
+    assert prediction(holdout(0.1, gain=np.log(2.0))).number == f"2.0{NBSP}×"
 
 
 def test_marks_stand_at_round_numbers_hours_and_dates():
-    assert round_marks(0.0, 1.0, 5)[1] == (0.2, "0.2")
-    assert [text for _, text in round_marks(1851, 1963, 6)][:2] == ["1860", "1880"]
-    assert [text for _, text in cycle_marks(168.0)][::6] == ["Mon", "Sun"]
-    assert cycle_marks(24.0)[2] == (6.0, "06:00")
-    years = clock_marks(Clock("t", 1388534400.0, 1388534400.0 + 2000 * 86_400.0))
+    assert round_ticks(0.0, 1.0, 5)[1] == (0.2, "0.2")
+    assert [text for _, text in round_ticks(1851, 1963, 6)][:2] == ["1860", "1880"]
+    assert [text for _, text in cycle_ticks(168.0)][::6] == ["Mon", "Sun"]
+    assert cycle_ticks(24.0)[2] == (6.0, "06:00")
+    years = clock_ticks(Clock("t", 1388534400.0, 1388534400.0 + 2000 * 86_400.0))
     assert years[1] == (365.0, "2015")
-    assert clock_marks(Clock("t", 0.0, 10 * 86_400.0))[1] == (1.0, "2 Jan")
-    assert len(ChartAxis("t", 0.0, 2000.0, years).marked(2)) <= 3
+    assert clock_ticks(Clock("t", 0.0, 10 * 86_400.0))[1] == (1.0, "2 Jan")
+    assert len(ChartAxis("t", 0.0, 2000.0, years).ticks_about(2)) <= 3
 
 
 def _region(window, low, high):

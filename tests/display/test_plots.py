@@ -32,7 +32,7 @@ from hplus.display.data.framing import outline, place_of, thinned
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.windows import Box, Interval, Polygon, Polygons, Window
 from hplus.windows.geometry import oriented
-from hplus.wording import TIED, residual_words
+from hplus.wording import NBSP, residual_words
 
 plt.switch_backend("Agg")
 
@@ -267,7 +267,7 @@ def test_a_clipped_picture_shows_islands_in_a_hole_and_not_the_hole():
 def test_a_map_of_three_axes_says_which_time_it_shows(at, line):
     model = Linear(TRIANGLE * YEAR)
     drawn = IntensityMapDisplay.from_estimator(model, [[1.0, 1.5, 9.0]], cells=5, at=at)
-    title = drawn.ax_.get_title(loc="left").replace(TIED, " ")
+    title = drawn.ax_.get_title(loc="left").replace(NBSP, " ")
     assert title == f"1 event, window 4.38 km² within 3 × 3 km\nrate {line}"
     assert drawn.figure_.axes[1].get_ylabel() == "events per km² per day"
     np.testing.assert_array_equal(drawn.ax_.collections[1].get_offsets(), [[1.0, 1.5]])

@@ -6,7 +6,7 @@ import pytest
 
 from hplus import Interval, Polygon, RateRatio
 from hplus.display import RateRatioDisplay, ratio_data
-from hplus.display.rate_plots import scale_marks
+from hplus.display.rate_plots import scale_ticks
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.wording import ratio_words
@@ -98,7 +98,7 @@ def test_a_map_is_grey_where_the_ratio_may_be_1_and_its_colours_are_even_around_
 
 @pytest.mark.parametrize("reach", [0.05, 0.3, 1.0, 3.0, 5.0])
 def test_marks_of_a_scale_are_1_and_pairs_of_inverses_within_reach_and_apart(reach):
-    marks = np.log(scale_marks(reach))
+    marks = np.log(scale_ticks(reach))
     np.testing.assert_allclose(marks, -marks[::-1], atol=1e-15)
     assert 0.0 in marks
     assert np.abs(marks).max() <= reach

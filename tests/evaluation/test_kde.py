@@ -307,7 +307,7 @@ def test_it_is_a_scikit_learn_estimator():
     ("window", "options", "error", "words"),
     [
         ((0, 1), {}, TypeError, r"window must be a Window such as Interval\(0, 1\), got \(0, 1\)"),
-        (Box([0] * 4, [1] * 4), {}, ValueError, "window must have 1 to 3 axes, got 4"),
+        (Box([0] * 4, [1] * 4), {}, ValueError, "window must have 1, 2 or 3 axes, got 4"),
         (BENT, {"bandwidth": "silverman"}, ValueError, 'bandwidth must be "auto" or a positive'),
         (BENT, {"bandwidth": -1.0}, ValueError, "bandwidth must be a positive finite number"),
         (BENT, {"bandwidth": (1.0,) * 3}, ValueError, "bandwidth must be one number or 2"),

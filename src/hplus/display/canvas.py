@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import final
 from xml.etree.ElementTree import Element, tostring
 
@@ -11,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.display.chart_axes import ChartAxis, Mark
+from hplus.display.chart_axes import ChartAxis
 
 CHART_SIZE = (400.0, 330.0)
-"""Width and height of a chart of which two stand beside each other, scaled with the page."""
+"""Width and height of a chart in a row of two, in pixels; charts scale with the page."""
 
 
 def shape(tag: str, *children: Element | None, **attributes: str | float | None) -> Element:
@@ -90,16 +89,16 @@ class Canvas(Value):
         d = line_path(self.pixels(x, y)) + "Z" * closed
         return shape("path", class_=class_, d=d)
 
-    def axes(self, x_marks: int, y_marks: int, *, lines: bool = True) -> tuple[Element, ...]:
-        """Both axes with their labels; with faint lines across at the marks of the y axis."""
+    def axes(self, x_ticks: int, y_ticks: int, *, lines: bool = True) -> tuple[Element, ...]:
+        """Both axes with their labels; `lines` adds a faint grid at the ticks of the y axis."""
         name = written(2.0, self.top - 8.0, self.y.label, "start", "axis-name")
-        return (*self._y_axis(y_marks, lines), *self.x_axis(x_marks), name)
+        return (*self._y_axis(y_ticks, lines), *self.x_axis(x_ticks), name)
 
-    def x_axis(self, about: int, *, lines: bool = False) -> list[Element]:
-        """Marks and the label below the data; with faint lines across."""
+    def x_axis(self, ticks: int, *, lines: bool = False) -> list[Element]:
+        """Ticks and the label below the data; `lines` adds a faint grid."""
         base = self.height - self.bottom
         parts: list[Element] = []
-        for at, text in _within(self.x.marked(about), self.x):
+        for at, text in self.x.ticks_about(ticks):
             x = self.px(at)
             if lines:
                 parts.append(_line("grid", x, self.top, x, base))
@@ -107,13 +106,15 @@ class Canvas(Value):
             anchor = "start" if x < self.left + 8 and len(text) > 6 else "middle"
             anchor = "end" if x > self.width - self.right - 8 and len(text) > 3 else anchor
             parts.append(written(x, base + 18.0, text, anchor))
-        middle = 0.5 * (self.left + self.width - self.right)
-        return [*parts, written(middle, self.height - 6.0, self.x.label, "middle", "axis-name")]
+        if self.x.label:
+            middle = 0.5 * (self.left + self.width - self.right)
+            parts.append(written(middle, self.height - 6.0, self.x.label, "middle", "axis-name"))
+        return parts
 
-    def _y_axis(self, about: int, lines: bool) -> list[Element]:
-        """Marks left of the data, with faint lines across."""
+    def _y_axis(self, ticks: int, lines: bool) -> list[Element]:
+        """Ticks left of the data, or a faint grid."""
         parts: list[Element] = []
-        for at, text in _within(self.y.marked(about), self.y):
+        for at, text in self.y.ticks_about(ticks):
             y = self.py(at)
             if lines:
                 parts.append(_line("grid", self.left, y, self.width - self.right, y))
@@ -121,11 +122,6 @@ class Canvas(Value):
                 parts.append(_line("tick", self.left - 4.0, y, self.left, y))
             parts.append(written(self.left - 7.0, y + 4.0, text, "end"))
         return parts
-
-
-def _within(marks: Sequence[Mark], axis: ChartAxis) -> list[Mark]:
-    slack = 1e-9 * (axis.high - axis.low)
-    return [mark for mark in marks if axis.low - slack <= mark[0] <= axis.high + slack]
 
 
 def _line(class_: str, x1: float, y1: float, x2: float, y2: float) -> Element:
@@ -142,7 +138,7 @@ def written(
 
 
 def line_path(points: Floats) -> str:
-    """M x y L x y … through points (n, 2) in pixels; those that look alike are left out."""
+    """M x y L x y … through points (n, 2), to a tenth of a pixel, without repeated ones."""
     tenths = np.round(points, 1)
     kept = np.append(True, np.any(np.diff(tenths, axis=0) != 0.0, axis=1))
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in tenths[kept].tolist())

@@ -1,4 +1,4 @@
-"""Axes of a chart: names with units, and marks at round numbers, hours, days or dates."""
+"""Axes of a chart: names with units, and ticks at round numbers, hours, days or dates."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from hplus.studies.frames import Frame
 from hplus.studies.spans import DAYS, SECONDS, Clock
 from hplus.wording import MONTHS, at_decimals, decimals_for, nice_step, rounded, with_unit
 
-Mark = tuple[float, str]
-"""A place on an axis, and what is written there."""
+Tick = tuple[float, str]
+"""A place on an axis, and its label."""
 
 FEWEST_DAYS, MOST_DAYS, MOST_MONTHS, MOST_QUARTERS = 4.0, 75.0, 500.0, 1500.0
-"""Days from which an axis of time has dates, and up to which it marks days, months, quarters."""
+"""Days from which an axis of time has dates, and up to which they are days, months, quarters."""
 
 
 @final
 @value
 class ChartAxis(Value):
-    """A label and the ends of an axis; marks, or none for round numbers between the ends."""
+    """A label and the ends of an axis; ticks, or none for round numbers between the ends."""
 
     label: str
     low: float
     high: float
-    marks: tuple[Mark, ...] = ()
+    ticks: tuple[Tick, ...] = ()
 
-    def marked(self, about: int) -> tuple[Mark, ...]:
-        """About this many marks."""
-        if not self.marks:
-            return round_marks(self.low, self.high, about)
+    def ticks_about(self, count: int) -> tuple[Tick, ...]:
+        """About this many ticks."""
+        if not self.ticks:
+            return round_ticks(self.low, self.high, count)
         # every second, every third, …: those left are as far apart as before
-        return self.marks[:: max(1, math.ceil(len(self.marks) / (1.5 * about)))]
+        return self.ticks[:: max(1, math.ceil(len(self.ticks) / (1.5 * count)))]
 
 
-def round_marks(low: float, high: float, about: int = 6) -> tuple[Mark, ...]:
+def round_ticks(low: float, high: float, about: int = 6) -> tuple[Tick, ...]:
     """About this many round numbers from low to high."""
     if not high > low:
         return ((low, at_decimals(low, 0)),)
@@ -50,12 +50,12 @@ def round_marks(low: float, high: float, about: int = 6) -> tuple[Mark, ...]:
     return tuple((at, at_decimals(at, decimals_for(step))) for at in places)
 
 
-def log_marks(low: float, high: float) -> tuple[Mark, ...]:
-    """Marks of a log scale: powers of ten and, if there are few, 3 times or 2 and 5 times them."""
+def log_ticks(low: float, high: float) -> tuple[Tick, ...]:
+    """Ticks of a log scale: powers of ten and, if there are few, 3 times or 2 and 5 times them."""
     digits = (1,) if high - low > 3.0 else (1, 3) if high - low > 1.5 else (1, 2, 5)
     powers = range(math.floor(low), math.ceil(high) + 1)
     found = ((math.log10(m) + p, rounded(m * 10.0**p)) for p in powers for m in digits)
-    return tuple(mark for mark in found if low <= mark[0] <= high)
+    return tuple(tick for tick in found if low <= tick[0] <= high)
 
 
 def frame_axis(frame: Frame, index: int) -> ChartAxis:
@@ -65,18 +65,18 @@ def frame_axis(frame: Frame, index: int) -> ChartAxis:
     if clock is None:
         return ChartAxis(with_unit(axis.name, axis.unit), low, high)
     if clock.cycle:
-        return ChartAxis(f"{axis.name}, by hour of the {clock.cycle}", low, high, cycle_marks(high))
-    return ChartAxis(axis.name, low, high, clock_marks(clock))
+        return ChartAxis(f"{axis.name}, by hour of the {clock.cycle}", low, high, cycle_ticks(high))
+    return ChartAxis(axis.name, low, high, clock_ticks(clock))
 
 
-def cycle_marks(period: float) -> tuple[Mark, ...]:
+def cycle_ticks(period: float) -> tuple[Tick, ...]:
     """Midnights of a week by the day that begins, or every third hour of a day."""
     if period > 24.0:
         return tuple((24.0 * d, day) for d, day in enumerate(DAYS))
     return tuple((float(h), f"{h:02d}:00") for h in range(0, 25, 3))
 
 
-def clock_marks(clock: Clock) -> tuple[Mark, ...]:
+def clock_ticks(clock: Clock) -> tuple[Tick, ...]:
     """Starts of years, months or days in the observation period, if it contains any."""
     start, end = (datetime.fromtimestamp(t, UTC) for t in (clock.start, clock.end))
     days = (end - start).total_seconds() / SECONDS["day"]

@@ -8,17 +8,17 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.display.canvas import CHART_SIZE, Canvas, shape, written
-from hplus.display.chart_axes import ChartAxis, log_marks
+from hplus.display.chart_axes import ChartAxis, log_ticks
 from hplus.display.data.check_data import CalibrationData, RescaledTimes
 from hplus.display.data.margins import Concentration
 from hplus.display.page_figures import PageCurve
 from hplus.studies.event_study import Holdout
-from hplus.wording import TIED, percent, rounded
+from hplus.wording import NBSP, percent, rounded
 
 WIDE, NARROW = (880.0, 330.0), (400.0, 300.0)
 """Width and height of a curve on a wide page and on a narrow one."""
 
-PERCENTS = tuple((0.25 * k, f"{25 * k}{TIED}%") for k in range(5))
+PERCENTS = tuple((0.25 * k, f"{25 * k}{NBSP}%") for k in range(5))
 
 ENDS = (0.0, 1.0)
 
@@ -66,7 +66,7 @@ def calibration_chart(data: CalibrationData) -> Element:
     drawn = np.log10(rates) if logs else rates
     start = float(drawn.min()) - 0.06 if logs else 0.0
     end = float(drawn.max()) + 0.06 if logs else 1.06 * float(drawn.max())
-    x = ChartAxis("expected rate, × average", start, end, log_marks(start, end) if logs else ())
+    x = ChartAxis("expected rate, × average", start, end, log_ticks(start, end) if logs else ())
     canvas = Canvas(x, x.replace(label="observed rate, × average"), *CHART_SIZE, top=26.0)
     bins = list(zip(*drawn.tolist(), data.inside.tolist(), strict=True))
     return canvas.svg(

@@ -20,7 +20,7 @@ RAMP_COLOURS = 256
 """Colours of the ramp."""
 
 TOPPED_SHARE = 0.02
-"""Share of the events, at most, whose rates all have the last colour."""
+"""Largest share of the events whose rates all have the last colour."""
 
 STEEP_RATIOS = (2.5, 16.0)
 """The ratio of the highest rate to a typical one from which colours follow a root of the rate."""
@@ -63,12 +63,13 @@ class Shading(Value):
 
 def shading(rate: Floats) -> Shading:
     """Colours that tell quiet cells apart, from rates in cells of equal size, NaN outside."""
-    seen = np.sort(rate[~np.isnan(rate)])
-    shares = np.cumsum(seen) / (seen.sum() or 1.0)
-    usual, top = seen[np.searchsorted(shares, (0.5, 1.0 - TOPPED_SHARE))]
+    rates = np.sort(rate[~np.isnan(rate)])
+    shares = np.cumsum(rates) / (rates.sum() or 1.0)
+    typical, top = rates[np.searchsorted(shares, (0.5, 1.0 - TOPPED_SHARE))]
     # a top that is close to the peak may as well be the peak
-    top = float(top if seen[-1] > 2.0 * top else seen[-1]) or 1.0
-    return Shading(float(seen[-1]), top, 0.5 ** sum(top > steep * usual for steep in STEEP_RATIOS))
+    top = float(top if rates[-1] > 2.0 * top else rates[-1]) or 1.0
+    power = 0.5 ** sum(top > steep * typical for steep in STEEP_RATIOS)
+    return Shading(float(rates[-1]), top, power)
 
 
 def image_uri(shares: Floats) -> str:
@@ -80,7 +81,7 @@ def image_uri(shares: Floats) -> str:
 def png(index: Bytes, palette: Bytes) -> bytes:
     """A PNG of indices (rows, columns) into a palette (256, 3)."""
     rows, columns = index.shape
-    # a 0 before each row: it is stored as it is
+    # a 0 before each row: stored without a filter
     raw = np.hstack([np.zeros((rows, 1), np.uint8), index]).tobytes()
     header = struct.pack(">IIBBBBB", columns, rows, 8, 3, 0, 0, 0)
     chunks = [(b"IHDR", header), (b"PLTE", palette.tobytes()), (b"IDAT", zlib.compress(raw, 9))]

@@ -15,7 +15,7 @@ from hplus.display.page_figures import (
     PageCurve,
     PageMap,
     SpotTable,
-    observed_for,
+    exposure_words,
     page_curve,
     page_map,
     period_unit,
@@ -50,19 +50,19 @@ def gather(study: EventStudy, events: Floats | None, title: str | None) -> Simpl
     sums = margins(study.model_)
     table = spot_table(study, sums, events)
     place, curve = page_map(study, sums, events), page_curve(study, sums, events)
-    dense, of_what = concentration(sums.main), extent(study, sums)
+    dense, whole = concentration(sums.main), extent(study, sums)
     return SimpleNamespace(
         title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
         source=file_name(study),
         about=about(study),
-        findings=findings(study, table, dense, of_what, curve),
+        findings=findings(study, table, dense, whole, curve),
         tiles=tiles(study, sums, place, curve),
         place=place,
         parts=quarters(study),
         curve=curve,
         table=table,
         concentration=dense,
-        extent=of_what,
+        extent=whole,
         fit=fit(study, events),
         holdout=study.holdout_,
         fitted=how_fitted(study),
@@ -73,7 +73,7 @@ def gather(study: EventStudy, events: Floats | None, title: str | None) -> Simpl
 
 def about(study: EventStudy) -> str:
     """What the report is about, in two sentences."""
-    clock, period = study.frame.clock, observed_for(study)
+    clock, period = study.frame.clock, exposure_words(study)
     parts = [f"{count(study.reading_.kept)} events{_extent_words(study)}"]
     if clock is not None:
         parts.append(f"from {day_words(clock.start)} to {day_words(clock.end)}")
@@ -135,9 +135,9 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
     """The exposure, and how many events are expected in one of its units."""
     model, clock, found = study.model_, study.frame.clock, []
     remark = "" if clock is None else f"{day_words(clock.start)} to {day_words(clock.end)}"
-    if observed_for(study):
+    if exposure_words(study):
         label = "Exposure" if clock is None else "Period"
-        found.append(Fact(label, observed_for(study), remark))
+        found.append(Fact(label, exposure_words(study), remark))
     total = float(model.expected_count(model.window))
     unit, parts = period_unit(study)
     axis = study.frame.axes[-1]
@@ -149,7 +149,7 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
 
 
 def findings(
-    study: EventStudy, table: SpotTable, dense: Concentration, of_what: str, curve: PageCurve | None
+    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, curve: PageCurve | None
 ) -> tuple[Finding, ...]:
     """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
     spots, line = table.spots, table.spots.low.shape[1] == 1
@@ -163,9 +163,9 @@ def findings(
     kind = "interval" if line else "spot"
     held = study.holdout_
     return (
-        concentrated(dense.holding(0.5), "half of all", of_what),
+        concentrated(dense.holding(0.5), "half of all", whole),
         busiest(float(spots.ratio[0]), kind, where, when),
-        concentrated(dense.holding(0.9), "nine out of ten", of_what)
+        concentrated(dense.holding(0.9), "nine out of ten", whole)
         if held is None
         else prediction(held),
     )

@@ -8,7 +8,7 @@ from typing import final
 from hplus._values import Value, value
 from hplus.display.data.check_data import CalibrationData, QuadratResiduals, RescaledTimes
 from hplus.studies.event_study import Holdout
-from hplus.wording import TIED, count, counted, listed, percent, times
+from hplus.wording import NBSP, count, counted, listed, percent, times
 
 SIGNIFICANT_ERRORS = 2.0
 """Standard errors from which a difference is reported as one."""
@@ -39,7 +39,7 @@ class Fit(Value):
 
 
 def concentrated(share: float, held: str, extent: str) -> Finding:
-    """The smallest share of the window with so many of the events, such as "half of all"."""
+    """The smallest share of the window that holds "half of all" expected events, or more."""
     apart = ": they are spread out" * (held == "half of all" and share > 0.4)
     return Finding(percent(share), f"of the {extent} holds {held} expected events{apart}.")
 
@@ -48,7 +48,7 @@ def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
     """How much busier the first hot spot is than the whole window."""
     peak = f", with a peak at {when}" if when else ""
     return Finding(
-        f"{times(ratio)}{TIED}×", f"the average rate in the busiest {kind}: {where}{peak}."
+        f"{times(ratio)}{NBSP}×", f"the average rate in the busiest {kind}: {where}{peak}."
     )
 
 
@@ -58,15 +58,15 @@ def likelihood_ratio(holdout: Holdout) -> str:
 
 
 def prediction(holdout: Holdout) -> Finding:
-    """How much likelier held-out events are than under a constant rate, and beside a KDE."""
-    odds = f"{likelihood_ratio(holdout)}{TIED}×"
-    measured = "as likely as under a constant rate: each event held out from the fit, on average"
+    """How much likelier held-out events are than under a constant rate, and compared with a KDE."""
+    odds = f"{likelihood_ratio(holdout)}{NBSP}×"
+    measured = "as likely as under a constant rate: the average event held out from the fit"
     if holdout.gain < SIGNIFICANT_ERRORS * holdout.gain_error:
         return Finding(odds, f"{measured}. This may be due to chance.")
-    return Finding(odds, f"{measured}. {beside_kde(holdout)}")
+    return Finding(odds, f"{measured}. {against_kde(holdout)}")
 
 
-def beside_kde(holdout: Holdout) -> str:
+def against_kde(holdout: Holdout) -> str:
     """A comparison with a kernel density estimate that is only as bold as its error allows."""
     if abs(holdout.over_kde) < SIGNIFICANT_ERRORS * holdout.over_kde_error:
         return "A kernel density estimate does about as well."

@@ -9,7 +9,7 @@ from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats
 from hplus.display.canvas import CHART_SIZE, Canvas, line_path, shape, written
-from hplus.display.chart_axes import ChartAxis, Mark, round_marks
+from hplus.display.chart_axes import ChartAxis, Tick, round_ticks
 from hplus.display.colours import Shading, hex_colour, image_uri, text_bytes
 from hplus.display.data.check_data import LARGE_RESIDUAL, QuadratResiduals, middle_within
 from hplus.display.data.framing import outline, same_unit
@@ -31,8 +31,8 @@ READ_PIXELS = 96
 TALLEST, FLATTEST = 1.25, 0.45
 """The largest and the smallest height of a map, over its width."""
 
-BAR_MARK_GAP = 34.0
-"""Pixels between two marks under the colours, at least."""
+BAR_TICK_GAP = 0.08
+"""Share of the colours between two ticks under them, at least."""
 
 MOST_WRITTEN_BOXES = 36
 """Boxes up to which every residual is written, and not only the large ones."""
@@ -135,42 +135,37 @@ def _reader(canvas: Canvas, figure: PageMap) -> Element:
 
 def colour_bar(figure: PageMap) -> Element:
     """The colours of a map with the rates they stand for."""
-    colours, inner = figure.shading, MAP_WIDTH - LEFT - RIGHT
+    x, y = ChartAxis("", 0.0, 1.0, _bar_ticks(figure.shading)), ChartAxis("", 0.0, 1.0)
+    canvas = Canvas(x, y, MAP_WIDTH, 56.0, LEFT, RIGHT, 18.0, 26.0)
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
-    marks: list[Element] = []
-    last = -BAR_MARK_GAP
-    for at, text in _bar_marks(colours):
-        x = LEFT + inner * (at / colours.top) ** colours.power
-        if x - last > BAR_MARK_GAP:
-            anchor = "end" if x > MAP_WIDTH - RIGHT - 12.0 else "middle"
-            marks.append(shape("path", class_="tick", d=f"M{x:.1f} 30v4"))
-            marks.append(written(x, 48.0, text, anchor))
-            last = x
-    return shape(
-        "svg",
+    return canvas.svg(
         shape("linearGradient", *stops, id="ramp"),
         written(LEFT, 10.0, figure.unit, "start", "axis-name"),
-        shape("rect", x=LEFT, y=18.0, width=inner, height=12.0, rx=2.0, fill="url(#ramp)"),
-        *marks,
+        shape("rect", rx=2.0, fill="url(#ramp)", **canvas.inner()),
+        *canvas.x_axis(len(x.ticks)),
+        label=f"Colours from 0 to {rounded(figure.shading.top)} {figure.unit}",
         class_="chart map bar",
-        viewBox=f"0 0 {MAP_WIDTH:g} 56",
-        role="img",
-        aria_label=f"Colours from 0 to {rounded(colours.top)} {figure.unit}",
     )
 
 
-def _bar_marks(colours: Shading) -> list[Mark]:
+def _bar_ticks(colours: Shading) -> tuple[Tick, ...]:
     """Round rates under the colours, spread evenly where colours follow a root of the rate."""
     top, root = colours.top, 1.0 / colours.power
     if colours.power == 1.0:
-        marks = list(round_marks(0.0, top, 5))
+        ticks = list(round_ticks(0.0, top, 5))
     else:
         rates = [float(f"{top * share**root:.1g}") for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
-        marks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
+        ticks = [(0.0, "0"), *((rate, rounded(rate)) for rate in rates if rate <= top)]
     if colours.peak > top:
-        below = [mark for mark in marks if mark[0] < 0.85**root * top]
-        marks = [*below, (top, f"over {rounded(top, 2)}")]
-    return marks
+        # the last label is long and ends at the right edge
+        below = [tick for tick in ticks if tick[0] < 0.8**root * top]
+        ticks = [*below, (top, f"over {rounded(top, 2)}")]
+    apart: list[Tick] = []
+    for rate, text in ticks:
+        share = (rate / top) ** colours.power
+        if not apart or share - apart[-1][0] > BAR_TICK_GAP:
+            apart.append((share, text))
+    return tuple(apart)
 
 
 def small_map(part: PartMap, index: int) -> Element:

@@ -73,7 +73,7 @@ class PartMap(Value):
 @final
 @value
 class PageCurve(Value):
-    """The rate along an axis under a heading, its unit in words, and marks for events."""
+    """The rate along an axis under a heading, its unit in words, and events for a rug."""
 
     heading: str
     data: CurveData
@@ -100,7 +100,7 @@ class SpotTable(Value):
 
 
 def period_unit(study: EventStudy) -> tuple[str, float]:
-    """What a map's rates are per, beside the area, and how many of them one exposure has.
+    """What a map's rates are per, besides the area, and how many of them one exposure has.
 
     A unit of exposure, such as a week or a game; or a day of the time observed; or nothing.
     """
@@ -112,7 +112,7 @@ def period_unit(study: EventStudy) -> tuple[str, float]:
     return "", 1.0
 
 
-def observed_for(study: EventStudy) -> str:
+def exposure_words(study: EventStudy) -> str:
     """The exposure in words: "79 games", "4 years", or nothing."""
     amount, clock = study.exposure_, study.frame.clock
     if amount.unit or amount.amount != 1.0:
@@ -208,7 +208,7 @@ def spot_table(study: EventStudy, sums: Margins, events: Floats | None) -> SpotT
         size = f"squares of {quantity(sides[0], units[0])}"
         if units[0] != units[1] or sides[0] != sides[1]:
             size = f"cells of {sides_words(sides, units[:2])}"
-    return SpotTable(spots, tuple(columns), tuple(places), size, observed_for(study))
+    return SpotTable(spots, tuple(columns), tuple(places), size, exposure_words(study))
 
 
 def _described(frame: Frame, cells: Floats, peaks: Floats | None = None) -> list[dict[str, Cell]]:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 SQUARE_ROOT_FROM = 10.0
 """The ratio of the largest rate to the median from which colours follow the square root."""
 
-RATIO_MARKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+RATIO_TICKS = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """Ratios that a scale may be marked with, and their inverses."""
 
 FADED = 0.8
@@ -236,8 +236,8 @@ class RateRatioDisplay(Display):
         ax.set_yscale("log")
         bottom, top = ax.get_ylim()
         reach = max(-float(np.log(bottom)), float(np.log(top)))
-        marks = [mark for mark in scale_marks(reach) if bottom <= mark <= top]
-        ax.set_yticks(marks, labels=[ratio_words(mark) for mark in marks])
+        ticks = [tick for tick in scale_ticks(reach) if bottom <= tick <= top]
+        ax.set_yticks(ticks, labels=[ratio_words(tick) for tick in ticks])
         ax.minorticks_off()
         ax.set_ylim(bottom, top * (top / bottom) ** 0.18)  # room for the legend
         legend(ax, loc="upper right", ncols=3, borderaxespad=0.1)
@@ -248,7 +248,7 @@ class RateRatioDisplay(Display):
 
         with np.errstate(divide="ignore"):
             logs = np.ma.masked_invalid(np.log(data.ratio))
-        reach = min(float(np.abs(logs).max()), np.log(RATIO_MARKS[-1])) or 0.1
+        reach = min(float(np.abs(logs).max()), np.log(RATIO_TICKS[-1])) or 0.1
         image = ax.pcolormesh(
             data.x, data.y, logs, cmap="RdBu_r", vmin=-reach, vmax=reach, rasterized=True
         )
@@ -257,18 +257,18 @@ class RateRatioDisplay(Display):
         ax.pcolormesh(data.x, data.y, unsure, cmap=grey, alpha=FADED, rasterized=True)
         draw_plane(ax, data.window)
         bar = colour_bar(ax, image, "ratio of rates")
-        marks = scale_marks(reach)
-        bar.set_ticks(np.log(marks).tolist(), labels=[ratio_words(mark) for mark in marks])
+        ticks = scale_ticks(reach)
+        bar.set_ticks(np.log(ticks).tolist(), labels=[ratio_words(tick) for tick in ticks])
         tidy_plane(ax, data.window, self._title())
         label = f"{level_words(data.level)} contains 1"
         where = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.1), "borderaxespad": 0.6}
         legend(ax, handles=[Patch(color=PALE, label=label)], **where)
 
 
-def scale_marks(reach: float) -> list[float]:
-    """Ratios to mark on a scale from -reach to reach in logs: 1, some above it, their inverses."""
+def scale_ticks(reach: float) -> list[float]:
+    """Ratios to tick on a scale from -reach to reach in logs: 1, some above it, their inverses."""
     kept = [1.0]
-    for step in RATIO_MARKS:
+    for step in RATIO_TICKS:
         if np.log(step) <= reach and np.log(step / kept[-1]) >= 0.22 * reach:
             kept.append(step)
     return [1.0 / step for step in kept[:0:-1]] + kept

@@ -27,13 +27,7 @@ class Estimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; `kernel__left__scale=2.0` replaces the kernel by a changed copy."""
-        known = self.get_params(deep=False)
-        outer, inner = split_params(params)
-        for name in (*outer, *inner):
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}: use one of {list(known)}."
-                )
+        outer, inner = split_params(self, self.get_params(deep=False), params)
         super().set_params(**outer)
         for name, changes in inner.items():
             part = getattr(self, name)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
@@ -33,7 +32,7 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
-from hplus.rates.exposure import values_at
+from hplus.rates.exposure import OverWindow, check_exposures, values_at
 from hplus.windows import Interval, Window
 
 SIGNIFICANCE = 0.05
@@ -41,9 +40,6 @@ SIGNIFICANCE = 0.05
 
 QuadratCounts = int | Sequence[int] | None
 """The number of quadrats, for all axes or for each; None for as many as the events allow."""
-
-Exposure = ArrayLike | Callable[[Floats], ArrayLike]
-"""A number, an array over the bounding box of the window, or a function of points."""
 
 
 @final
@@ -109,7 +105,7 @@ def check(
     model: Rate,
     X: Any,
     *,
-    exposure: Exposure = 1.0,
+    exposure: OverWindow = 1.0,
     quadrats: QuadratCounts = None,
     random_state: Seed = 0,
 ) -> Check:
@@ -141,28 +137,31 @@ def check(
     if len(X) == 0:
         raise ValueError("X must contain at least one event, got none.")
     tiling = Tiling(window, _shape(quadrats, len(X), window.dimension))
-    seen = _predicted(model, X, lattice(window, tiling.shape), exposure)
+    events, nodes = _predicted(model, X, lattice(window, tiling.shape), exposure)
     return Check(
         count=len(X),
         expected=float(model.expected_count(window)),
-        quadrats=tiling.quadrats(X, seen.nodes, seen.node_intensities),
-        thinned=_thinned(tiling, seen, quadrats, rng),
-        calibration=calibration(seen),
-        rescaling=_rescaling(model, seen) if window.dimension == 1 else None,
+        quadrats=tiling.quadrats(X, nodes.X, nodes.intensities),
+        thinned=_thinned(tiling, events, nodes, quadrats, rng),
+        calibration=calibration(events, nodes),
+        rescaling=_rescaling(model, X, nodes) if window.dimension == 1 else None,
     )
 
 
-def _predicted(model: Rate, X: Floats, nodes: Floats, exposure: Exposure) -> Predicted:
-    """Rate and exposure at events and nodes; an error unless both are above 0 at some node."""
-    at_events, at_nodes = _exposures(exposure, model.window, X, nodes)
-    seen = Predicted(X, _rates(model, X), at_events, nodes, _rates(model, nodes), at_nodes)
-    if not np.any(seen.node_intensities > 0.0):
+def _predicted(
+    model: Rate, X: Floats, nodes: Floats, exposure: OverWindow
+) -> tuple[Predicted, Predicted]:
+    """Rate and exposure at events and at nodes; an error unless both are above 0 at some node."""
+    exposures = _exposures(exposure, model.window, X, nodes)
+    rates = _rates(model, X), _rates(model, nodes)
+    events, lattice = map(Predicted, (X, nodes), rates, exposures)
+    if not np.any(lattice.intensities > 0.0):
         raise ValueError("model must predict a rate above 0 somewhere, got 0 everywhere.")
-    return seen
+    return events, lattice
 
 
 def _exposures(
-    exposure: Exposure, window: Window, X: Floats, nodes: Floats
+    exposure: OverWindow, window: Window, X: Floats, nodes: Floats
 ) -> tuple[Floats, Floats]:
     """The exposure at events and nodes, relative to the largest, shapes (n,) and (q,)."""
     if not callable(exposure) and np.ndim(exposure) == 0:
@@ -171,11 +170,7 @@ def _exposures(
     at_events, at_nodes = (
         values_at("exposure", exposure, window.bounds(), points) for points in (X, nodes)
     )
-    if at_nodes.min() < 0.0 or not at_nodes.max() > 0.0:
-        raise ValueError(
-            "exposure must be at least 0 everywhere and above 0 somewhere, got values from "
-            f"{at_nodes.min():.6g} to {at_nodes.max():.6g}."
-        )
+    check_exposures(at_nodes)
     if not at_events.min() > 0.0:
         raise ValueError(
             f"exposure must be above 0 at every event, got {at_events.min():.6g} at one of "
@@ -207,26 +202,27 @@ def _rates(model: Rate, X: Floats) -> Floats:
 
 def _thinned(
     tiling: Tiling,
-    seen: Predicted,
+    events: Predicted,
+    nodes: Predicted,
     quadrats: QuadratCounts,
     rng: np.random.RandomState,
 ) -> Thinned:
     """The events that thinning keeps, in quadrats: fewer for fewer events, unless given."""
-    points, level, high = thin_to_level(seen, rng)
-    expected = len(seen.X) * level * high.sum() / seen.node_intensities.sum()
+    points, level, high = thin_to_level(events, nodes, rng)
+    expected = len(events.X) * level * high.sum() / nodes.intensities.sum()
     coarser = tiling.replace(shape=_shape(quadrats, expected, len(tiling.shape)))
-    uniform = coarser.quadrats(points, seen.nodes[high], np.ones(high.sum()))
+    uniform = coarser.quadrats(points, nodes.X[high], np.ones(high.sum()))
     return Thinned(points, level, uniform)
 
 
-def _rescaling(model: Rate, seen: Predicted) -> Rescaling:
-    """Time rescaling of events on a line, by ∫λE over the intervals between them."""
-    if np.all(seen.node_exposures == 1.0):
-        return rescale_time(_between(model, seen.X))
+def _rescaling(model: Rate, X: Floats, nodes: Predicted) -> Rescaling:
+    """Time rescaling of events X (n, 1) on a line, by ∫λE over the intervals between them."""
+    if np.all(nodes.exposures == 1.0):
+        return rescale_time(_between(model, X))
     low, high = model.window.bounds()
-    edges = np.linspace(low[0], high[0], len(seen.nodes) + 1)
-    total = np.append(0.0, np.cumsum(seen.node_intensities))
-    before = np.interp(np.sort(seen.X[:, 0]), edges, total)
+    edges = np.linspace(low[0], high[0], len(nodes.X) + 1)
+    total = np.append(0.0, np.cumsum(nodes.intensities))
+    before = np.interp(np.sort(X[:, 0]), edges, total)
     return rescale_time(np.diff(before, prepend=0.0, append=total[-1]))
 
 

@@ -61,7 +61,7 @@ class EdgeCorrectedKDE(Estimator):
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from events X (n, d) in the window; y is ignored."""
-        _check_window(self.window)
+        check_window("window", self.window, *GRID_NODES)
         sides = self.window.longest_sides()
         self.grid_ = _grid(self.window, sides)
         X = self.window.require("X", check_points(self, X, reset=True))
@@ -101,12 +101,6 @@ class EdgeCorrectedKDE(Estimator):
                 f'bandwidth must be "auto" or a positive number, got {shown(self.bandwidth)}.'
             )
         return _given(check_scales("bandwidth", self.bandwidth), self.grid_, self.window)
-
-
-def _check_window(window: Window) -> None:
-    check_window("window", window)
-    if window.dimension not in GRID_NODES:
-        raise ValueError(f"window must have 1 to {max(GRID_NODES)} axes, got {window.dimension}.")
 
 
 def _grid(window: Window, sides: Floats) -> TensorGrid:

@@ -34,7 +34,7 @@ RATE_TOLERANCE = 1e-9
 @final
 @value
 class Predicted(Value):
-    """Events X (n, d) and nodes (q, d) of equal volumes, with rate λ and exposure E at each.
+    """Points X (n, d), events or nodes of equal volumes, with rate λ and exposure E at each.
 
     Events are observed with intensity λE.
     """
@@ -42,19 +42,11 @@ class Predicted(Value):
     X: Floats
     rates: Floats
     exposures: Floats
-    nodes: Floats
-    node_rates: Floats
-    node_exposures: Floats
 
     @property
     def intensities(self) -> Floats:
-        """λE at each event, shape (n,)."""
+        """λE at each point, shape (n,)."""
         return self.rates * self.exposures
-
-    @property
-    def node_intensities(self) -> Floats:
-        """λE at each node, shape (q,)."""
-        return self.node_rates * self.node_exposures
 
 
 @value
@@ -183,7 +175,7 @@ class Tiling(Value):
     window: Window
     shape: tuple[int, ...]
 
-    def of(self, X: Floats) -> Ints:
+    def index(self, X: Floats) -> Ints:
         """The index of the cell of X[i], shape (n,); the last axis is the fastest."""
         low, high = self.window.bounds()
         u = np.floor((X - low) / (high - low) * self.shape).astype(np.int64)
@@ -192,14 +184,14 @@ class Tiling(Value):
 
     def totals(self, X: Floats, weights: Floats | None = None) -> Floats:
         """The number of points of X in each cell, or the sum of their weights, shape (cells,)."""
-        return np.bincount(self.of(X), weights, minlength=int(np.prod(self.shape))).astype(float)
+        return np.bincount(self.index(X), weights, minlength=int(np.prod(self.shape))).astype(float)
 
     def corners(self) -> tuple[Floats, Floats]:
         """The low and the high corner of each cell, shape (cells, d) each."""
         low, high = self.window.bounds()
         sides = (high - low) / self.shape
-        index = np.indices(self.shape).reshape(len(self.shape), -1).T
-        return low + index * sides, low + (index + 1) * sides
+        cells = np.indices(self.shape).reshape(len(self.shape), -1).T
+        return low + cells * sides, low + (cells + 1) * sides
 
     def quadrats(self, X: Floats, nodes: Floats, masses: Floats) -> Quadrats:
         """Counts of events X (n, d), and n times the share of the masses (q,) at nodes (q, d).
@@ -238,32 +230,32 @@ def _inside(n: int, d: int) -> Floats | float:
     return np.outer(np.arange(1, n + 1), np.sqrt([2.0, 3.0, 5.0][:d])) % 1.0
 
 
-def thin_to_level(seen: Predicted, rng: np.random.RandomState) -> tuple[Floats, float, Bools]:
+def thin_to_level(
+    events: Predicted, nodes: Predicted, rng: np.random.RandomState
+) -> tuple[Floats, float, Bools]:
     """Keep events with probability level/λE where λE >= level: their intensity is level there.
 
     The level is the intensity below which 5 % of the events are expected: at the lowest intensity
     hardly any would be left. It depends on the rate alone, not on the events. Returns the events
     (m, d), the level, and whether λE >= level at each node, (q,).
     """
-    at_events, at_nodes = seen.intensities, seen.node_intensities
+    at_events, at_nodes = events.intensities, nodes.intensities
     share = np.array([THINNED_SHARE])
     level = float(_levels(at_nodes, at_nodes, share)[0]) * (1.0 - RATE_TOLERANCE)
-    kept = rng.random_sample(len(seen.X)) * at_events < level
-    return seen.X[kept & (at_events >= level)], level, at_nodes >= level
+    kept = rng.random_sample(len(events.X)) * at_events < level
+    return events.X[kept & (at_events >= level)], level, at_nodes >= level
 
 
-def calibration(seen: Predicted, bins: int = 10) -> Calibration:
+def calibration(events: Predicted, nodes: Predicted, bins: int = 10) -> Calibration:
     """Observed and expected counts by tenths of the expected events, in order of their rate.
 
     Bins with equal rates are merged.
     """
-    cuts = _cuts(seen.node_rates, seen.node_intensities, bins)
-    cell, size = np.searchsorted(cuts, seen.node_rates), len(cuts) + 1
-    exposure, mass = (
-        np.bincount(cell, weights, size) for weights in (seen.node_exposures, seen.node_intensities)
-    )
-    expected = len(seen.X) * mass / mass.sum()
-    observed = np.bincount(np.searchsorted(cuts, seen.rates), minlength=size).astype(float)
+    cuts = _cuts(nodes.rates, nodes.intensities, bins)
+    cell, size = np.searchsorted(cuts, nodes.rates), len(cuts) + 1
+    exposure, mass = (np.bincount(cell, w, size) for w in (nodes.exposures, nodes.intensities))
+    expected = len(events.X) * mass / mass.sum()
+    observed = np.bincount(np.searchsorted(cuts, events.rates), minlength=size).astype(float)
     low, high = poisson.interval(CALIBRATION_LEVEL, expected)
     return Calibration(observed, expected, rates=mass / exposure, low=low, high=high)
 

@@ -70,11 +70,8 @@ def program(kernel: Kernel, dimension: int) -> Program:
 def instructions(kernel: Kernel, dimension: int) -> list[Instruction]:
     """The steps of a kernel in postfix order."""
     match kernel:
-        case Sum(left, right):
-            join = Instruction(op.ADD)
-            return [*instructions(left, dimension), *instructions(right, dimension), join]
-        case Product(left, right):
-            join = Instruction(op.MULTIPLY)
+        case Sum(left, right) | Product(left, right):
+            join = Instruction(op.ADD if isinstance(kernel, Sum) else op.MULTIPLY)
             return [*instructions(left, dimension), *instructions(right, dimension), join]
         case Scaled(factor, inner):
             return [*instructions(inner, dimension), Instruction(op.SCALE, (factor,))]

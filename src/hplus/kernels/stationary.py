@@ -12,14 +12,14 @@ from hplus._checks import Floats, check_positive, check_scales
 from hplus._values import value
 from hplus.kernels.base import Kernel
 from hplus.kernels.distances import shared_origin, squared_distances
-from hplus.kernels.leaf import Leaf
+from hplus.kernels.leaf import Correlation
 
 MAX_EXPONENT = 750.0
 """exp(-750) is 0 in double precision, so capping an exponent here changes no value."""
 
 
 @value
-class Stationary(Leaf):
+class Stationary(Correlation):
     """k = κ(distance between x/scale and z/scale), κ(0) = 1, κ >= 0; one scale, or one per axis."""
 
     scale: float | tuple[float, ...]
@@ -36,14 +36,6 @@ class Stationary(Leaf):
         origin = shared_origin(X, Z)
         A = self.shrink(X - origin)
         return self.profile(A, A if Z is X else self.shrink(Z - origin))
-
-    @final
-    def evaluate_diag(self, X: Floats) -> Floats:
-        return np.ones(len(X))
-
-    @final
-    def is_nonnegative(self) -> bool:
-        return True
 
     def scales(self, count: int) -> tuple[float, ...]:
         """The scale of each of the `count` columns that the kernel sees."""
@@ -134,10 +126,8 @@ class RationalQuadratic(Stationary):
     mixture: float = 1.0
 
     def check(self) -> None:
-        self._set(
-            scale=check_scales("scale", self.scale),
-            mixture=check_positive("mixture", self.mixture),
-        )
+        super().check()
+        self._set(mixture=check_positive("mixture", self.mixture))
 
     def profile(self, X: Floats, Z: Floats) -> Floats:
         D = squared_distances(X, Z)
@@ -152,7 +142,7 @@ class RationalQuadratic(Stationary):
 
 @final
 @value
-class Periodic(Leaf):
+class Periodic(Correlation):
     """k = exp(-2 Σ_j sin²(π (x_j - z_j)/period)/scale²): repeats after `period` in every column."""
 
     period: float
@@ -174,12 +164,6 @@ class Periodic(Leaf):
         """(cos, sin)(2πx/period)/scale: half the squared distance there is 2 sin²(·)/scale²."""
         angle = np.remainder(X, self.period) * (2.0 * np.pi / self.period)
         return np.hstack([np.cos(angle), np.sin(angle)]) / self.scale
-
-    def evaluate_diag(self, X: Floats) -> Floats:
-        return np.ones(len(X))
-
-    def is_nonnegative(self) -> bool:
-        return True
 
     def squared(self) -> Kernel:
         return self.replace(scale=self.scale / np.sqrt(2.0))

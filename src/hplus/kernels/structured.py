@@ -20,7 +20,7 @@ from hplus._checks import (
 from hplus._threads import one_thread_if_small
 from hplus._values import value
 from hplus.kernels.base import Kernel
-from hplus.kernels.leaf import Leaf
+from hplus.kernels.leaf import Correlation, Leaf
 
 
 @final
@@ -119,18 +119,12 @@ class Polynomial(Leaf):
 
 @final
 @value
-class Nugget(Leaf):
+class Nugget(Correlation):
     """k = 1 where two points are equal, 0 elsewhere: noise of variance 1."""
 
     def evaluate(self, X: Floats, Z: Floats) -> Floats:
-        A, B = _numbered(X, Z)
-        return (A[:, None] == B).astype(np.float64)
-
-    def evaluate_diag(self, X: Floats) -> Floats:
-        return np.ones(len(X))
-
-    def is_nonnegative(self) -> bool:
-        return True
+        _, i, j = distinct_rows(X, Z)
+        return (i[:, None] == j).astype(np.float64)
 
     def squared(self) -> Kernel:
         return self
@@ -204,8 +198,9 @@ def multinomial(monomial: tuple[int, ...]) -> float:
     return factorial(len(monomial)) / prod(map(factorial, Counter(monomial).values()))
 
 
-def _numbered(X: Floats, Z: Floats) -> tuple[Ints, Ints]:
-    """Numbers for the rows of X and Z, the same number for equal rows only."""
+def distinct_rows(X: Floats, Z: Floats) -> tuple[Floats, Ints, Ints]:
+    """The distinct rows of X and Z, and the index of each row of X and of Z among them."""
     rows = np.vstack([X, Z]) + 0.0  # -0.0 becomes 0.0
-    numbers = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    return numbers[: len(X)], numbers[len(X) :]
+    rows, inverse = np.unique(rows, axis=0, return_inverse=True)
+    i, j = np.split(inverse.ravel(), [len(X)])
+    return rows, i, j

@@ -8,7 +8,7 @@ from hplus._checks import Floats, Ints, check_memory
 from hplus._threads import one_thread_if_small
 from hplus.kernels.base import BLOCK_ENTRIES, Kernel
 from hplus.kernels.gradients import gradient_sum
-from hplus.kernels.structured import psd_root
+from hplus.kernels.structured import distinct_rows, psd_root
 
 Terms = tuple[Floats, Floats]
 """Centers (m, d) and a factor (m, r), or (m,) for a diagonal one."""
@@ -60,7 +60,8 @@ def check_factor(rows: int, columns: int) -> None:
 def added(left: Terms, right: Terms) -> Terms:
     """The squares of both with equal centers merged; a diagonal factor if both are diagonal."""
     (C, F), (D, G) = left, right
-    centers, i, j = _union(C, D)
+    same = np.arange(len(C))
+    centers, i, j = (C, same, same) if np.array_equal(C, D) else distinct_rows(C, D)
     if F.ndim == G.ndim == 1:
         diagonal = np.zeros(len(centers))
         # F²k² + G²k² = (√(F² + G²) k)²
@@ -72,16 +73,6 @@ def added(left: Terms, right: Terms) -> Terms:
     np.add.at(factor[:, : F.shape[1]], i, F)
     np.add.at(factor[:, F.shape[1] :], j, G)
     return centers, factor
-
-
-def _union(C: Floats, D: Floats) -> tuple[Floats, Ints, Ints]:
-    """The distinct rows of C and D, and the index of each row of C and of D among them."""
-    if np.array_equal(C, D):
-        return C, np.arange(len(C)), np.arange(len(C))
-    rows = np.vstack([C, D]) + 0.0  # -0.0 becomes 0.0
-    centers, inverse = np.unique(rows, axis=0, return_inverse=True)
-    i, j = np.split(inverse.ravel(), [len(C)])
-    return centers, i, j
 
 
 def compressed(kernel: Kernel, terms: Terms, tolerance: float) -> Terms:

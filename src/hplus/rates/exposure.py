@@ -13,7 +13,7 @@ from hplus.grids import TensorGrid
 from hplus.rates.statistic import Statistic
 
 OverWindow = Callable[[Floats], ArrayLike] | ArrayLike
-"""A function of points, or values on a regular grid over the window's bounding box."""
+"""A number, a function of points, or values on a regular grid over the window's bounding box."""
 
 MAX_UNEXPOSED = 1e-6
 """Share of the events that may lie where the exposure is 0: rounding at its edge."""
@@ -32,11 +32,7 @@ def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic
     if not callable(exposure) and np.ndim(exposure) == 0:
         return statistic, np.full(grid.shape, check_positive("exposure", exposure))
     values = at_nodes("exposure", exposure, grid)
-    if np.any(values < 0.0) or not np.any(values > 0.0):
-        raise ValueError(
-            f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
-            f"{values.min():.6g} to {values.max():.6g}."
-        )
+    check_exposures(values)
     unexposed = values <= 0.0
     apart, nearest = distance_transform_edt(unexposed, return_indices=True)
     events = statistic.counts.sum(axis=0)
@@ -53,6 +49,15 @@ def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic
     for part, given in zip(counts, statistic.counts, strict=True):
         np.add.at(part, tuple(axis[strays] for axis in nearest), given[strays])
     return statistic.replace(counts=counts), values
+
+
+def check_exposures(values: Floats) -> None:
+    """An error unless the exposure is at least 0 everywhere and above 0 somewhere."""
+    if np.any(values < 0.0) or not np.any(values > 0.0):
+        raise ValueError(
+            f"exposure must be at least 0 everywhere and above 0 somewhere, got values from "
+            f"{values.min():.6g} to {values.max():.6g}."
+        )
 
 
 def at_nodes(name: str, given: OverWindow, grid: TensorGrid) -> Floats:

@@ -185,10 +185,12 @@ class Product(Window):
         return f"{self.left} * {right}"
 
 
-def check_window(name: str, window: object, axes: int | None = None) -> None:
-    """An error unless `window` is a Window, with that many axes if a number is given."""
+def check_window(name: str, window: object, *axes: int) -> None:
+    """An error unless `window` is a Window, with one of these numbers of axes if there are any."""
     if not isinstance(window, Window):
         raise TypeError(f"{name} must be a Window such as Interval(0, 1), got {shown(window)}.")
-    if axes is not None and window.dimension != axes:
-        plural = "axis" if axes == 1 else "axes"
-        raise ValueError(f"{name} must have {axes} {plural}, got {window.dimension}.")
+    if axes and window.dimension not in axes:
+        *others, last = map(str, axes)
+        rule = f"{', '.join(others)} or {last}" if others else last
+        plural = "axis" if axes == (1,) else "axes"
+        raise ValueError(f"{name} must have {rule} {plural}, got {window.dimension}.")

@@ -18,7 +18,7 @@ LARGE_RESIDUAL = 2.0
 """Residuals farther from 0 than this are counted and always written in a figure."""
 
 LEAST_COLOUR_REACH, MOST_COLOUR_REACH = 3.0, 6.0
-"""The colours of residuals reach at least and at most so far from 0."""
+"""The least and the largest residual at which the colour scale ends."""
 
 LOGARITHM_FROM = 10.0
 """Highest over lowest rate above which the axes of a calibration are logarithmic."""
@@ -51,7 +51,7 @@ class QuadratResiduals(PlotData):
 class RescaledTimes(PlotData):
     """Sorted times Λ(t_i)/Λ(T) and the shares i/n of events up to them, shape (n,) each.
 
-    A right rate keeps |share - time| <= `reach` everywhere with probability 0.95.
+    If the rate is right, |share - time| <= `reach` everywhere with probability 0.95.
     """
 
     times: Floats
@@ -137,17 +137,10 @@ class CalibrationData(PlotData):
         return (self.low <= self.observed) & (self.observed <= self.high)
 
     @property
-    def spread(self) -> float:
-        """Highest over lowest predicted rate; 1 if some rate to be drawn is 0."""
-        # a 0 has no place on a logarithmic axis, and must not vanish
-        if min(self.observed.min(), self.low.min()) <= 0.0:
-            return 1.0
-        return float(self.predicted.max() / self.predicted.min())
-
-    @property
     def logarithmic(self) -> bool:
-        """Do the rates differ so much that axes should be logarithmic?"""
-        return self.spread > LOGARITHM_FROM
+        """Should the axes be logarithmic? If rates differ much and none to be drawn is 0."""
+        drawable = min(self.observed.min(), self.low.min()) > 0.0
+        return drawable and bool(self.predicted.max() > LOGARITHM_FROM * self.predicted.min())
 
     def scaled(self, factor: float) -> Self:
         """The same rates in another unit."""

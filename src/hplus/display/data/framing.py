@@ -16,7 +16,7 @@ from hplus._values import Value, value
 from hplus.estimators.base import check_fitted
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
-from hplus.windows import Box, Interval, Planar, Product, Window
+from hplus.windows import Box, Interval, Planar, Product, Window, check_window
 from hplus.windows.geometry import Rings
 
 
@@ -42,15 +42,7 @@ def check_model(model: Any, dimensions: tuple[int, ...]) -> Window:
         )
     if not isinstance(window, Window):
         raise TypeError(f"model must be a rate fitted on a window, got {shown(model)}.")
-    return check_axes(window, dimensions)
-
-
-def check_axes(window: Window, dimensions: tuple[int, ...]) -> Window:
-    """The window, which must have one of these numbers of axes."""
-    if window.dimension not in dimensions:
-        rule = " or ".join(str(d) for d in dimensions)
-        axes = "axis" if rule == "1" else "axes"
-        raise ValueError(f"the model's window must have {rule} {axes}, got {window.dimension}.")
+    check_window("the model's window", window, *dimensions)
     return window
 
 
@@ -59,7 +51,9 @@ def drawn_window(model: Rate | Density, X: Any, dimensions: tuple[int, ...]) -> 
     if not isinstance(model, Density):
         return check_model(model, dimensions)
     check_fitted(model)
-    return check_axes(_around(model, X) if model.window is None else model.window, dimensions)
+    window = _around(model, X) if model.window is None else model.window
+    check_window("the model's window", window, *dimensions)
+    return window
 
 
 def _around(model: Density, X: Any) -> Window:

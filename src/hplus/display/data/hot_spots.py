@@ -26,11 +26,11 @@ MOST_HOT_SPOTS = 8
 CELLS_PER_SIDE = {1: 20.0, 2: 32.0}
 """About how many cells fit along the longest side of a window with one or two axes."""
 
-USUAL_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
-"""Lengths of an interval of hours that people use."""
+CUSTOMARY_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
+"""Customary lengths of an interval, in hours."""
 
 SHIFTS = 8
-"""Positions that are tried for a cell along its own side."""
+"""Positions tried for a cell along its own side."""
 
 
 @final
@@ -38,9 +38,9 @@ SHIFTS = 8
 class HotSpots(PlotData):
     """Cells from `low` to `high`, (k, m) each, ordered by the count `expected` in them, (k,).
 
-    `fewest` and `most` bound 90 % of the counts of one more exposure like that of the fit; `ratio`
-    is the rate in the cell over that of the whole window. `observed` are counts of events, if there
-    are any. With three axes a cell has the first two, and `peak` is where on the last it is
+    `fewest` and `most` are 90 % intervals of the counts in another exposure like that of the fit;
+    `ratio` is the rate in the cell over that of the whole window. `observed` are the counts of
+    given events. With three axes a cell has the first two, and `peak` is where on the last it is
     busiest, unless that is the same everywhere.
     """
 
@@ -103,8 +103,8 @@ def cell_sides(window: Window) -> Floats:
 
 
 def _side(rough: float, unit: str) -> float:
-    if unit == "h" and USUAL_HOURS[0] <= rough <= USUAL_HOURS[-1]:
-        return min(USUAL_HOURS, key=lambda hours: abs(np.log(hours / rough)))
+    if unit == "h" and CUSTOMARY_HOURS[0] <= rough <= CUSTOMARY_HOURS[-1]:
+        return min(CUSTOMARY_HOURS, key=lambda hours: abs(np.log(hours / rough)))
     return nice_step(rough)
 
 
@@ -154,7 +154,7 @@ def _cell_mass(f: GridFunction, axes: list[Floats], step: Floats) -> Floats:
 
 
 def _volume(f: GridFunction, cell: Window) -> float:
-    """The volume of what a cell has of the window of f: hat functions sum to 1."""
+    """The volume of the part of a cell in the window of f: hat functions sum to 1."""
     _, hats = integrals_near(f.grid, cell, f.window, (1,) * f.grid.dimension)
     return float(hats.sum())
 

@@ -76,7 +76,7 @@ def _separable(rate: SeparableRate) -> Margins:
 
 
 def by_place(f: GridFunction, part: Interval | None = None) -> GridFunction:
-    """∫f over the last of three axes, or over a part of it; a rate of two axes as it is."""
+    """∫f over the last of three axes, or over a part of it; a rate of two axes unchanged."""
     if f.grid.dimension == 2:
         return f
     along = _axes(f.grid, slice(2, 3)).integrals(last_axis(f.window) if part is None else part)
@@ -84,7 +84,7 @@ def by_place(f: GridFunction, part: Interval | None = None) -> GridFunction:
 
 
 def by_last(f: GridFunction) -> GridFunction:
-    """∫f over the first two of three axes, a rate along the last; a rate of one axis as it is."""
+    """∫f over the first two of three axes, a rate along the last; a rate of one axis unchanged."""
     if f.grid.dimension == 1:
         return f
     hats = _axes(f.grid, slice(2)).integrals(place_of(f.window))
