@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from _full_cone import full_cone_reference
 from _measure import best, finish, header, parser, peak_megabytes, row
 from scipy.linalg import eigh
 from threadpoolctl import threadpool_limits
@@ -19,7 +20,6 @@ from threadpoolctl import threadpool_limits
 from hplus import Full, Gaussian, Nugget, SoSRegressor
 from hplus.losses import Squared
 from hplus.solvers.sos.learning import feature_map
-from hplus.solvers.sos.reference import full_cone_reference
 
 SMOOTH, ROUGH = Gaussian(0.75), Gaussian(0.75) + 0.01 * Nugget()
 

@@ -167,3 +167,10 @@ def data(request, paper):
     sizes = getattr(paper, "QUICK", {}) | getattr(request.module, "SMALL", {})
     with threadpool_limits(1):  # the matrices are small
         return {s.name: s.data(**sizes.get(s.name, {})) for s in paper.SECTIONS}
+
+
+@pytest.fixture
+def full_cone_reference(monkeypatch):
+    """The full cone of sums of squares by cvxpy, an oracle that benchmarks use too."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    return importlib.import_module("_full_cone").full_cone_reference

@@ -352,7 +352,7 @@ LOSSES = [
     ("slopes of text", "loss.slope", regress(loss=Broken("steep")), TypeError, "only real numbers"),
     ("slopes of NaN", "loss.slope", regress(loss=Broken(Y + np.nan)), ValueError, "not be NaN"),
     ("regression loss for labels", "loss", classify(loss="huber"), ValueError,
-     'one of "hinge", "squared_hinge", "logistic", got \'huber\': use KernelRegressor'),
+     "one of 'hinge', 'squared_hinge', 'logistic', got 'huber': use KernelRegressor"),
     ("unknown loss for labels", "loss", classify(loss="logistc"), ValueError, "got 'logistc': use"),
 ]  # fmt: skip
 
@@ -424,7 +424,7 @@ REGRESSION = [
     ("huge y", "y", regress(y=1e200 * Y), ValueError, r"at most 1e\+100 in size"),
     ("exposure of another loss", "exposure", regress(exposure=Y), ValueError, "poisson_log"),
     ("zero exposure", "exposure", regress(exposure=spoiled(Y, 0, 0), **RATES), ValueError,
-     "at least 1e-100 in every row, got 0 in row 0: drop such rows"),
+     "above 0 in every row, got 0 in row 0: drop such rows"),
     ("negative exposure", "exposure", regress(exposure=Y - 1, **RATES), ValueError, "got -1 in"),
     ("NaN exposure", "exposure", regress(exposure=spoiled(Y, np.nan, 5), **RATES), ValueError,
      "row 5"),

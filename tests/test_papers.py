@@ -6,6 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hplus import Function, Gaussian, Poisson
+from hplus.solvers.machines.risk import Risk
+
 PAPER = Path(__file__).parents[1] / "papers" / "kernelization"
 SMALL = {
     "representer": {"n": 40},
@@ -71,3 +74,9 @@ def test_eigenfunctions_add_up_to_the_kernel(paper, data):
 def test_ridge_agrees_with_scikit_learn_where_alpha_is_penalty_times_n(data):
     for _, _, right, wrong, linear in data["ridge"]:
         assert max(right, linear) < 1e-9 < 1e-2 < wrong
+
+
+def test_descent_refuses_what_has_no_slope_at_the_start(paper, rng):
+    X, risk = rng.normal(size=(3, 1)), Risk(Poisson(), np.ones(3), np.full(3, 1 / 3), 0.1)
+    with pytest.raises(ValueError, match="finite slopes"):
+        paper.ex.risk_gradient(Function(Gaussian(1.0), X, np.zeros(3)), X, risk)

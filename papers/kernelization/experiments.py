@@ -16,9 +16,8 @@ import hplus
 from hplus import Function, Gaussian, KernelClassifier, KernelRegressor, Laplace, datasets
 from hplus.kernels import Kernel
 from hplus.losses import Hinge, Loss, PiecewiseLinear, as_loss
-from hplus.solvers.machines.descent import risk_gradient
 from hplus.solvers.machines.risk import Risk
-from hplus.space import evaluation_gradient
+from hplus.space import evaluation_gradient, loss_gradient, norm_gradient
 
 Floats = NDArray[np.float64]
 
@@ -117,6 +116,14 @@ class Descent:
 def descent_data(iterations: int = 250, penalty: float = 2e-2) -> list[Descent]:
     """f ← f - η ∇P(f) from f = 0, for three losses on the coal data."""
     return [_descend(name, iterations, penalty) for name in ("squared", "huber", "poisson_log")]
+
+
+def risk_gradient(f: Function, X: Floats, risk: Risk) -> Function:
+    """∇P = Σ_i p_i Φ'(y_i, f(x_i)) k(x_i, ·) + 2 penalty f [math, Eq. 1.5], without bias."""
+    slopes = risk.shares * risk.loss.slope(risk.y, f(X))
+    if not np.isfinite(slopes).all() or np.abs(slopes).max() > 1e100:
+        raise ValueError(f"loss must have finite slopes at the current function, got {risk.loss}.")
+    return loss_gradient(f, slopes, X) + risk.penalty * norm_gradient(f)
 
 
 def _descend(name: str, iterations: int, penalty: float) -> Descent:

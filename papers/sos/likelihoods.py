@@ -171,7 +171,7 @@ def squares_density(x: Floats, penalty: float) -> LogDensity:
     T = features.root.T @ base_moments(features.centers) @ features.root
     shares = np.full(len(x), 1.0 / len(x))
     problem = likelihood(shares, features(X), T, Full(penalty, penalty), 1.0)
-    (f,) = learn(problem, features, X).functions
+    (f,), _ = learn(problem, features, X)
     assert isinstance(f, SumOfSquares)
     log_mass = np.log(np.sum(f.factor * (base_moments(f.centers) @ f.factor)))
     return lambda s: np.log(f(s[:, None])) + norm.logpdf(s, 0.0, BASE) - log_mass

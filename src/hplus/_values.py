@@ -8,10 +8,12 @@ so a grid search reaches into an expression.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
+
+from hplus._checks import check_choice, shown
 
 T = TypeVar("T")
 
@@ -93,6 +95,19 @@ class Value:
         """Set fields to their normalised values; for `__post_init__` only."""
         for name, part in fields.items():
             object.__setattr__(self, name, part)
+
+
+def as_value(name: str, given: Any, family: Mapping[str, type[T]], examples: str) -> T:
+    """A value of a family, as it is or by its name; an error with examples for anything else."""
+    for kind in family.values():
+        if isinstance(given, kind):
+            return given
+    if isinstance(given, str):
+        return family[check_choice(name, given, family)]()
+    raise TypeError(
+        f"{name} must be one of {', '.join(map(repr, family))} or a {name} such as {examples}, got "
+        f"{shown(given)}."
+    )
 
 
 def _hashable(part: Any) -> Any:

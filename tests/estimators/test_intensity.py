@@ -411,7 +411,7 @@ BAD = {
     "exposure of zero": (lambda: Intensity(LINE).fit(GOOD, exposure=0.0), "exposure must be a pos"),
     "exposure zero at events": (
         lambda: Intensity(LINE).fit(GOOD, exposure=lambda x: 1.0 * (x[:, 0] > 6)),
-        "above 0 where events were seen",
+        "above 0 where events occurred",
     ),
     "negative exposure": (
         lambda: Intensity(LINE).fit(GOOD, exposure=lambda x: x[:, 0] - 20),

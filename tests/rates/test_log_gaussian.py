@@ -6,14 +6,14 @@ from scipy.stats import poisson
 
 from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
-from hplus.rates.fitted import mixed_poisson_quantile
+from hplus.rates.bands import mixed_poisson_quantile
 from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
 from hplus.rates.levels import Level
 from hplus.rates.log_gaussian import _prolonged, learn_rate
 from hplus.rates.modes import newton
 from hplus.rates.prior import Field, KernelPrior, LogRates, SumOfFields
 from hplus.rates.search import SMOOTHNESS, finalists, moves, search, two_fields, weighted
-from hplus.rates.selection import LearnFields, LearnPenalty
+from hplus.rates.selection import LearnPrior
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
 
@@ -164,7 +164,7 @@ def test_folds_without_events_are_not_held_out(rng):
 
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
-AUTO = LearnFields("auto")
+AUTO = LearnPrior("auto")
 
 
 def given(kernel):
@@ -173,9 +173,9 @@ def given(kernel):
 
 CASES = [
     (LINE, AUTO),
-    (LINE, LearnFields("thinning")),
+    (LINE, LearnPrior("thinning")),
     (LINE, given(Gaussian(0.2))),
-    (LINE, LearnPenalty(Gaussian(0.2), "evidence")),
+    (LINE, LearnPrior("evidence", Gaussian(0.2))),
     (LINE, given(Linear())),
     (TRIANGLE, given(Gaussian(0.3))),
     (Box((0, 0, 0), (1, 1, 1)), given(Gaussian(0.2))),
@@ -231,7 +231,7 @@ def test_a_wider_interval_holds_a_narrower_one_and_both_are_positive(rng):
 
 def test_the_same_seed_gives_the_same_rate(rng):
     level = level_of(LINE, rng.random((80, 1)))
-    a, b = (learn_rate(level, LearnFields("thinning"), 7) for _ in range(2))
+    a, b = (learn_rate(level, LearnPrior("thinning"), 7) for _ in range(2))
     np.testing.assert_array_equal(a.function.values, b.function.values)
     np.testing.assert_array_equal(a.draws, b.draws)
 
@@ -253,7 +253,7 @@ HARD = [
 
 @pytest.mark.parametrize(("what", "X", "weights", "criterion"), HARD, ids=[h[0] for h in HARD])
 def test_hard_events_give_finite_rates_without_a_warning(what, X, weights, criterion):
-    rate = learn_rate(level_of(LINE, X, weights), LearnFields(criterion), 0)
+    rate = learn_rate(level_of(LINE, X, weights), LearnPrior(criterion), 0)
     np.testing.assert_allclose(rate.function.integral(), weights.sum(), rtol=1e-9)
     assert np.isfinite(rate.count_draws(LINE)).all()
     assert np.isfinite(rate.interval(X, 0.9)).all()

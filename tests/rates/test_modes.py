@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 from hplus import Box, Interval, Statistic
 from hplus.grids import TensorGrid
-from hplus.rates.covariates import coefficient_covariance, fit_effects, poisson_regression
+from hplus.rates.exposure import coefficient_covariance, fit_effects, poisson_regression
 from hplus.rates.levels import Level, descend
 from hplus.rates.modes import Optimum, certify, newton, normalised, objective
 from hplus.rates.posterior import deviations, log_determinant, shifted_means
@@ -266,7 +266,7 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
 def test_the_preconditioner_is_symmetric_and_positive(rng):
     prior, W = prior_on(GRID, deviation=3.0), np.exp(rng.uniform(-2.0, 4.0, (1, 12)))
     system = System(prior, W)
-    ease = system._eased(prior.centered(), 1e4)
+    ease = system._preconditioner(prior.centered(), 1e4)
     x, y = (system.project(rng.normal(size=(1, 12))) for _ in range(2))
     np.testing.assert_allclose(np.sum(x * ease(y)), np.sum(y * ease(x)))
     assert np.sum(x * ease(x)) > 0.0
@@ -299,7 +299,7 @@ def test_the_factor_of_a_rate_is_e_to_the_sum_of_its_covariates(rng):
     events = Statistic.of(Interval(0, 1), rng.beta(2, 3, (50, 1)))
     given = {"a": lambda x: x[:, 0], "b": lambda x: np.sin(9 * x[:, 0])}
     effects = fit_effects(given, events, np.ones(events.grid.shape))
-    linear = effects.values @ effects.covariates.columns
+    linear = effects.values @ effects.columns
     np.testing.assert_allclose(effects.factor, np.exp(linear))
 
 

@@ -16,7 +16,6 @@ from hplus.rates.square_rate import (
     newton,
     quadratic_form,
     solve_dual,
-    solve_features,
 )
 from hplus.rates.window_features import as_events, setting
 from hplus.solvers.result import Status
@@ -64,7 +63,7 @@ def objective(u, Phi, w, B):
 
 
 @pytest.mark.parametrize("start", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("solve", [solve_features, solve_dual])
+@pytest.mark.parametrize("solve", [newton, solve_dual])
 def test_both_forms_find_the_minimum_of_scipy(solve, start, rng):
     Phi, w, B = problem(rng)
     solved = solve(Phi, w, B, np.full(12, start))
@@ -77,14 +76,14 @@ def test_both_forms_find_the_minimum_of_scipy(solve, start, rng):
 def test_the_dual_form_agrees_with_newton_in_the_features(spread, rng):
     Phi, _, B = problem(rng)
     w = 10.0 ** rng.uniform(-spread, spread, 12)
-    one, other = (solve(Phi, w, B, np.ones(12)) for solve in (solve_features, solve_dual))
+    one, other = (solve(Phi, w, B, np.ones(12)) for solve in (newton, solve_dual))
     np.testing.assert_allclose(one.x, other.x, rtol=1e-7)
     assert one.status is other.status is Status.CONVERGED
 
 
 def test_the_value_is_that_of_the_dual_problem(rng):
     Phi, w, B = problem(rng)
-    u = solve_features(Phi, w, B, np.ones(12)).x
+    u = newton(Phi, w, B, np.ones(12)).x
     Q = Phi @ np.linalg.solve(B, Phi.T)
     dual = minimize(
         lambda z: 0.5 * np.exp(z) @ Q @ np.exp(z) - w @ z, np.zeros(12), options={"gtol": 1e-8}
@@ -96,9 +95,9 @@ def test_the_value_is_that_of_the_dual_problem(rng):
 
 def test_newtons_method_needs_few_steps_and_reports_if_they_are_too_few(rng, monkeypatch):
     Phi, w, B = problem(rng)
-    assert newton(B, Phi, w, np.ones(12)).iterations <= 12
+    assert newton(Phi, w, B, np.ones(12)).iterations <= 12
     monkeypatch.setattr("hplus.rates.square_rate.MAX_SQUARE_STEPS", 2)
-    assert newton(B, Phi, w, np.full(12, 1e6)).status is Status.MAX_ITER
+    assert newton(Phi, w, B, np.full(12, 1e6)).status is Status.MAX_ITER
 
 
 # The certificate
@@ -106,7 +105,7 @@ def test_newtons_method_needs_few_steps_and_reports_if_they_are_too_few(rng, mon
 
 def test_the_gap_bounds_how_far_any_point_is_from_the_minimum(rng):
     Phi, w, B = problem(rng)
-    best = solve_features(Phi, w, B, np.ones(12))
+    best = newton(Phi, w, B, np.ones(12))
     least = objective(best.x, Phi, w, B)
     for size in (0.0, 1e-3, 0.03):
         u = best.x * (1.0 + size * rng.normal(size=5))
@@ -194,7 +193,7 @@ def test_the_evidence_is_the_integral_over_all_functions():
     kernel, penalty = Linear() + Constant(1.5), 3.0
     s = setting(as_events(X, w, Interval(0, 2), 1.0), kernel)
     B = quadratic_form(s, penalty)
-    peak = solve_features(s.Phi, w, B, np.ones(4))
+    peak = newton(s.Phi, w, B, np.ones(4))
     least = objective(peak.x, s.Phi, w, B)
 
     def density(a, b):
@@ -299,7 +298,7 @@ def test_the_likelihood_of_parts_is_that_of_fits_to_the_others():
         f = f.posterior.function
         rate = len(X)  # of a density
         expected += np.sum(np.log(f(s.events.X[out]) / rate)) - sum(out) * f.integral(LINE) / rate
-    found = by_thinning(s, 0.2, None, [None] * 3).score
+    found = by_thinning(s, [None] * 3).score(0.2)
     assert found == pytest.approx(expected, abs=0.1)
 
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from hplus.kernels import Constant, Gaussian
-from hplus.rates.factor_posterior import laplace, square_quantile
 from hplus.rates.kernel_search import Choice, best_gaussian, best_penalty
+from hplus.rates.squares_rate import laplace, square_quantile
 from hplus.rates.window_features import MAX_FEATURES, as_events, setting, spread_over
 from hplus.windows import Box, Interval, Polygon
 

@@ -19,8 +19,8 @@ from hplus.solvers.sos import blocks as blocks_module
 from hplus.solvers.sos import psd
 from hplus.solvers.sos.blocks import Plain, Relaxation, Squares, curves
 from hplus.solvers.sos.learning import feature_map, learn, likelihood, regression
-from hplus.solvers.sos.psd import GAP, DualSolution, Problem, certify, solve
-from hplus.solvers.sos.reference import full_cone_reference
+from hplus.solvers.sos.problem import DualSolution, Problem
+from hplus.solvers.sos.psd import GAP, certify, solve
 from hplus.solvers.sos.rowwise import NormalNoise, OneOutput, Pinballs, Surprise
 from hplus.solvers.sos.sweeps import values_of
 
@@ -165,7 +165,9 @@ def random_problem(seed, loss):
 
 @pytest.mark.parametrize("solver", ["CLARABEL", "SCS"])
 @pytest.mark.parametrize("seed", range(30))
-def test_thirty_random_problems_agree_with_interior_points_and_splitting(seed, solver):
+def test_thirty_random_problems_agree_with_interior_points_and_splitting(
+    seed, solver, full_cone_reference
+):
     loss = LOSSES[seed % len(LOSSES)]
     Phi, y, shares, cone = random_problem(seed, loss)
     problem = regression(loss, y, shares, Phi, cone)
@@ -191,7 +193,7 @@ def small_problem(loss, rng, cone=None):
 def test_every_loss_is_certified_over_ten_decades_of_penalties(loss, exponent, rng):
     cone = Full(0.5 * 10.0**exponent, 10.0**exponent)
     problem, features, X = small_problem(loss, rng, cone)
-    result = learn(problem, features, X).result
+    result = learn(problem, features, X)[1]
     assert result.status is Status.CONVERGED
     assert result.relative_gap <= GAP
 
@@ -201,7 +203,7 @@ def test_no_slopes_give_a_bound_above_the_minimum(seed):
     rng = np.random.default_rng(seed)
     loss = LOSSES[seed % len(LOSSES)]
     problem, features, X = small_problem(loss, rng)
-    best = learn(problem, features, X).result
+    best = learn(problem, features, X)[1]
     rows = problem.rows
     low, high = rows.low.clip(-3.0), rows.high.clip(None, 3.0)
     x = low + (high - low) * rng.uniform(0.01, 0.99, low.shape)
@@ -287,8 +289,8 @@ def test_the_interior_point_method_agrees_with_newtons(rng):
 def test_the_certified_function_is_the_one_that_predicts(rng):
     problem, features, X = small_problem(Squared(), rng)
     wrong = features.replace(root=1.05 * features.root)
-    assert learn(problem, features, X).result.status is Status.CONVERGED
-    assert learn(problem, wrong, X).result.status is Status.STALLED
+    assert learn(problem, features, X)[1].status is Status.CONVERGED
+    assert learn(problem, wrong, X)[1].status is Status.STALLED
 
 
 def test_small_problems_are_certified_on_one_thread(rng, monkeypatch):

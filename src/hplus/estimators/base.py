@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +16,7 @@ from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
 from hplus._values import Value, split_params
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
+from hplus.losses import Loss, as_loss
 from hplus.solvers.result import SolverResult
 
 LARGEST_INPUT = 1e100
@@ -99,8 +100,8 @@ def check_exposure(exposure: Any, n: int) -> Floats:
     E = check_per_row("exposure", exposure, n)
     if np.any(E < 1.0 / LARGEST_INPUT):
         raise ValueError(
-            f"exposure must be at least {1.0 / LARGEST_INPUT:.0e} in every row, got {E.min():.6g} "
-            f"in row {E.argmin()}: drop such rows."
+            f"exposure must be above 0 in every row, got {E.min():.6g} in row {E.argmin()}: drop "
+            "such rows."
         )
     return E
 
@@ -125,6 +126,17 @@ def check_kernel(kernel: Any) -> None:
         f'kernel must be "auto" or a kernel such as Gaussian(1.0), got {shown(kernel)}'
         f"{': wrap it as Custom(kernel)' * function}."
     )
+
+
+def check_loss(loss: Any, kinds: Mapping[str, type[Loss]], advice: str) -> Loss:
+    """A loss, as it is or by its name, of one of the kinds that an estimator accepts."""
+    named = isinstance(loss, str)
+    found = kinds[loss]() if named and loss in kinds else None if named else as_loss(loss)
+    if found is None or not isinstance(found, tuple(kinds.values())):
+        raise ValueError(
+            f"loss must be one of {', '.join(map(repr, kinds))}, got {shown(loss)}: {advice}."
+        )
+    return found
 
 
 def kernel_or(kernel: Kernel | str, learned: Callable[[], Kernel]) -> Kernel:

@@ -74,15 +74,10 @@ class Density(Estimator):
             X = check_points(self, X, reset=True)
             if self.window is None:
                 self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
-            window = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1]) if self.window is None else None
-            intensity = Intensity(
-                self.window if window is None else window,
-                self.kernel,
-                self.penalty,
-                self.model,
-                random_state=self.random_state,
-            )
-            self.intensity_ = intensity.fit(self._mapped(X), sample_weight=sample_weight)
+            cube = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1])
+            window, seed = cube if self.window is None else self.window, self.random_state
+            rate = Intensity(window, self.kernel, self.penalty, self.model, random_state=seed)
+            self.intensity_ = rate.fit(self._mapped(X), sample_weight=sample_weight)
             self.solution_ = self.intensity_.solution_
             self.log_evidence_ = self.intensity_.log_evidence_
         return self

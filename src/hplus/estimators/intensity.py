@@ -21,19 +21,20 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
-from hplus.rates.by_region import check_window, warn_of_degrees
-from hplus.rates.covariates import exposed
+from hplus.rates.by_region import warn_of_degrees
+from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import CRITERIA, Criterion
 from hplus.rates.log_gaussian import learn_rate
 from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.ratio import RateRatio
-from hplus.rates.selection import LearnFields, LearnPenalty, Wanted, learn_mixture
+from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
 from hplus.rates.sos_rate import learn_sos_rate
 from hplus.rates.square_rate import learn_square_rate
 from hplus.rates.squares_rate import SquaresRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.window_features import as_events
+from hplus.windows import check_window
 
 MODELS = ("exp", "sos", "square")
 
@@ -167,7 +168,7 @@ class Intensity(RateEstimator):
         return self.rate_.function.gradient(X)
 
     def _check_parameters(self) -> None:
-        check_window(self.window)
+        check_window("window", self.window)
         check_choice("model", self.model, MODELS)
         if is_mixture(self.kernel):
             self._check_mixture()
@@ -254,9 +255,9 @@ class Intensity(RateEstimator):
         if is_mixture(self.kernel):
             return self.kernel
         if not isinstance(self.kernel, Kernel):
-            return LearnFields(self._criterion)
+            return LearnPrior(self._criterion)
         if isinstance(self.penalty, str):
-            return LearnPenalty(self.kernel, self._criterion)
+            return LearnPrior(self._criterion, self.kernel)
         return ((1.0, KernelPrior(self.kernel, float(self.penalty))),)
 
     def _fit_squares(self, points: Floats, weights: Floats, exposure: Any) -> None:

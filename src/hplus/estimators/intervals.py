@@ -90,8 +90,8 @@ class HeteroscedasticRegressor(RegressorMixin, JointRegressor):
             X, y, shares = training_data(self, X, y, sample_weight)
             y = self._standardised(y, shares, float(shares @ y))
             rows = NormalNoise(y, LEAST_PRECISION)
-            learned = self._learn(X, rows, y, shares, (False, True), np.eye(2))
-            (self.natural_, self.precision_), self.solution_ = learned.functions, learned.result
+            functions, self.solution_ = self._learn(X, rows, y, shares, (False, True), np.eye(2))
+            self.natural_, self.precision_ = functions
             warn_if_loose(self, self.solution_, GAP)
         return self
 
@@ -199,9 +199,9 @@ class QuantilesRegressor(JointRegressor):
             squares = (positive, *[True] * (len(levels) - 1))
             # quantile k is the sum of the blocks up to k
             mixing = np.triu(np.ones((len(levels), len(levels))))
-            learned = self._learn(X, Pinballs(levels, y), y, shares, squares, mixing)
-            self.levels_, self.solution_ = levels, learned.result
-            self.lowest_, self.increments_ = learned.functions[0], learned.functions[1:]
+            functions, result = self._learn(X, Pinballs(levels, y), y, shares, squares, mixing)
+            self.levels_, self.solution_ = levels, result
+            self.lowest_, self.increments_ = functions[0], functions[1:]
             warn_if_loose(self, self.solution_, GAP)
         return self
 

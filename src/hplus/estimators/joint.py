@@ -13,7 +13,7 @@ from hplus.kernels import Constant, Kernel
 from hplus.positivity import Cone, Full, as_cone
 from hplus.solvers.sos.blocks import FunctionBlock, Plain, Squares
 from hplus.solvers.sos.learning import Learned, feature_map, learn
-from hplus.solvers.sos.psd import Problem
+from hplus.solvers.sos.problem import Problem
 from hplus.solvers.sos.rowwise import RowLoss
 from hplus.tuning.scales import learned_cone, leave_one_out_scale
 
@@ -50,8 +50,7 @@ class JointRegressor(Estimator):
         """A function for each entry of `squares`: a sum of squares, or one of any sign."""
         plain = None if self.penalty is None else check_positive("penalty", self.penalty)
         self.kernel_ = kernel_or(
-            self.kernel,
-            lambda: leave_one_out_scale(X, y, shares, RIDGE_PENALTY) + Constant(1.0),
+            self.kernel, lambda: leave_one_out_scale(X, y, shares, RIDGE_PENALTY) + Constant(1.0)
         )
 
         def problem(rows: RowLoss, shares: Floats, Phi: Floats, cone: Full) -> Problem:

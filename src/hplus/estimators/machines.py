@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from hplus._checks import Floats, check_choice, check_positive, shown
+from hplus._checks import Floats, check_choice, check_positive
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
@@ -18,6 +18,7 @@ from hplus.estimators.base import (
     check_diagonal,
     check_exposure,
     check_kernel,
+    check_loss,
     check_points,
     check_prediction,
     check_weights,
@@ -35,17 +36,7 @@ from hplus.estimators.targets import (
 )
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
-from hplus.losses import (
-    LOSSES,
-    Hinge,
-    Logistic,
-    Loss,
-    Poisson,
-    PoissonLog,
-    Squared,
-    SquaredHinge,
-    as_loss,
-)
+from hplus.losses import LABEL_LOSSES, Hinge, Logistic, Loss, Poisson, PoissonLog, Squared, as_loss
 from hplus.solvers.machines.representer import basis_for, promised_gap, ridge, train
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
@@ -161,7 +152,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             raise ValueError(
                 'loss "poisson" needs a non-negative function: use "poisson_log" here.'
             )
-        if isinstance(loss, Hinge | SquaredHinge | Logistic):
+        if isinstance(loss, tuple(LABEL_LOSSES.values())):
             raise ValueError(
                 f"loss must be a regression loss, got {loss}: use KernelClassifier for labels."
             )
@@ -277,14 +268,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         return softmax(-np.logaddexp(0.0, -f), axis=1)
 
     def _loss(self) -> Loss:
-        unknown = isinstance(self.loss, str) and self.loss not in LOSSES
-        loss = None if unknown else as_loss(self.loss)
-        if not isinstance(loss, Hinge | SquaredHinge | Logistic):
-            raise ValueError(
-                'loss must be one of "hinge", "squared_hinge", "logistic", '
-                f"got {shown(self.loss)}: use KernelRegressor for other losses."
-            )
-        return loss
+        return check_loss(self.loss, LABEL_LOSSES, "use KernelRegressor for other losses")
 
     def _solver(self) -> str:
         solver = check_choice("solver", self.solver, ("auto", "dual", "primal"))

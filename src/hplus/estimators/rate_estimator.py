@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
+from hplus.rates.bands import mixed_poisson_quantile
 from hplus.rates.by_region import over_regions, rate_unit
-from hplus.rates.fitted import FittedRate, mixed_poisson_quantile
+from hplus.rates.separable import FittedRate
 from hplus.windows import Window
 
 
@@ -62,7 +63,7 @@ class RateEstimator(Estimator):
         return float(np.average(logs, weights=weights))
 
     def log_likelihood(self, X: Any, exposure: float = 1.0) -> float:
-        """Σ log(E λ(x_i)) - E∫λ of events seen during an exposure E."""
+        """Σ log(E λ(x_i)) - E∫λ of events observed during an exposure E."""
         X, E = self._points(X), check_positive("exposure", exposure)
         with np.errstate(divide="ignore"):
             logs = np.log(E * self.rate_.function(X))

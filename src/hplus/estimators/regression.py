@@ -8,12 +8,13 @@ from typing import Any, Self, final
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from hplus._checks import Floats, check_choice, shown
+from hplus._checks import Floats
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
     as_landmarks,
     check_fitted,
+    check_loss,
     check_points,
     check_prediction,
     function_values,
@@ -22,23 +23,23 @@ from hplus.estimators.base import (
 from hplus.estimators.targets import training_data
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
-from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared, as_loss
+from hplus.losses import Absolute, Huber, Loss, Poisson, Quantile, Squared
 from hplus.positivity import Cone, Diagonal, Full, Paper, SumOfSquares, as_cone
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.solvers.sos.learning import (
-    feature_map,
-    learn,
-    learn_diagonal,
-    learn_paper,
-    regression,
-)
+from hplus.solvers.sos.learning import feature_map, learn, learn_diagonal, learn_paper, regression
 from hplus.solvers.sos.psd import GAP
 from hplus.tuning.scales import cross_validated_squares
 from hplus.windows import Window
 
-SQUARES_LOSSES = ("squared", "poisson", "quantile", "huber", "absolute")
-"""The losses that SoSRegressor accepts by name."""
+SQUARES_LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "poisson": Poisson,
+    "quantile": Quantile,
+    "huber": Huber,
+    "absolute": Absolute,
+}
+"""The losses of SoSRegressor."""
 
 
 @final
@@ -135,21 +136,12 @@ class SoSRegressor(RegressorMixin, Estimator):
         assert isinstance(self.cone_, Full)
         features = feature_map(self.kernel_, X, landmarks)
         problem = regression(loss, y, shares, features(X), self.cone_)
-        learned = learn(problem, features, X)
-        (f,) = learned.functions
+        (f,), result = learn(problem, features, X)
         assert isinstance(f, SumOfSquares)
-        return f, learned.result
+        return f, result
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, str):
-            check_choice("loss", self.loss, SQUARES_LOSSES)
-        loss = as_loss(self.loss)
-        if not isinstance(loss, Squared | Poisson | Quantile | Huber | Absolute):
-            raise ValueError(
-                f"loss must be one of {', '.join(map(repr, SQUARES_LOSSES))}, or an instance "
-                f"of one of these, got {shown(self.loss)}: use KernelRegressor for others."
-            )
-        return loss
+        return check_loss(self.loss, SQUARES_LOSSES, "use KernelRegressor for others")
 
     def _cone(self) -> Cone | None:
         """The cone, or None if its penalties are to be learned."""

@@ -60,15 +60,12 @@ class SeparableIntensity(RateEstimator):
         with whole_or_not(self):
             self._check_parameters()
             places, times = self._statistics(X)
-            wheres, whens = self.kernels
-            seed, parts = self.random_state, (self.window.left, self.window.right)
-            self.place_ = Intensity(parts[0], wheres, random_state=seed).fit(places)
-            when = Intensity(parts[1], whens, random_state=seed)
-            self.time_ = when.fit(times, exposure=exposure)
-            self.total_, self.n_features_in_ = places.total, self.window.dimension
-            self.rate_ = SeparableRate(
-                self.window, self.place_.rate_, self.time_.rate_, places.total
-            )
+            window, (by_place, by_time), seed = self.window, self.kernels, self.random_state
+            place = Intensity(window.left, by_place, random_state=seed)
+            time = Intensity(window.right, by_time, random_state=seed)
+            self.place_, self.time_ = place.fit(places), time.fit(times, exposure=exposure)
+            self.total_, self.n_features_in_ = places.total, window.dimension
+            self.rate_ = SeparableRate(window, self.place_.rate_, self.time_.rate_, self.total_)
             self.solution_ = self.rate_.result
         return self
 

@@ -17,6 +17,7 @@ from hplus.losses.own import ConvexLoss, Own
 from hplus.losses.regression import Absolute, EpsilonInsensitive, Huber, Quantile, Squared
 
 __all__ = [
+    "LABEL_LOSSES",
     "LOSSES",
     "LOSS_CLASSES",
     "Absolute",
@@ -49,6 +50,9 @@ LOSSES: dict[str, type[Loss]] = {
     "poisson_log": PoissonLog,
 }
 """Every loss that has a name."""
+
+LABEL_LOSSES = {name: LOSSES[name] for name in ("hinge", "squared_hinge", "logistic")}
+"""The losses for labels that batch estimators accept."""
 
 LOSS_CLASSES: tuple[type[Loss], ...] = (*LOSSES.values(), Perceptron)
 """Every loss class."""

@@ -1,4 +1,4 @@
-"""Questions about parts of a window: numbers by region, the unit of a rate, and their checks."""
+"""Numbers by region of a window, the unit of a rate on it, and their checks."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ from hplus._checks import shown
 from hplus.windows import Window
 
 DEGREES = ("deg", "degree", "degrees", "°")
-
-
-def check_window(window: Any) -> None:
-    """Raise unless it is a window."""
-    if not isinstance(window, Window):
-        raise TypeError(
-            f"window must be a Window such as Interval(0, 24), got {shown(window)}: it is "
-            "where events could have occurred."
-        )
 
 
 def over_regions(window: Window, regions: Any, measure: Callable[[Window], Any]) -> Any:

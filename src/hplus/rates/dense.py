@@ -1,4 +1,4 @@
-"""Many priors on few nodes, with dense matrices: modes, evidence, covariances.
+"""Smooth rates on a line: the evidence of a whole lattice of priors, with dense matrices.
 
 The same problem as in `modes`, for covariances K (c, G, G) that share the counts.
 """
@@ -12,13 +12,109 @@ import numpy as np
 from scipy.linalg.lapack import dposv, dtrtrs
 
 from hplus._checks import Floats, Ints
+from hplus._progress import step
+from hplus._threads import one_thread_if_small
+from hplus.rates.judging import FEW_EVENTS
+from hplus.rates.levels import Level
 from hplus.rates.modes import normalised
+from hplus.rates.posterior import Averaged
+from hplus.rates.prior import Field, LogRates, SumOfFields, Weighted
+from hplus.rates.search import shares
+from hplus.rates.torus import stacked
+
+LINE_SCALES, LINE_DEVIATIONS = np.geomspace(0.017, 1.0, 8), np.sqrt([0.1, 0.8, 6.4, 51.2])
+"""The lattice of priors: scales as shares of the line's length, and standard deviations."""
+
+LINE_SMOOTHNESS = (2.5, 4.5)
+
+BAND_TEMPER = 0.9
+"""Power of the evidence in the weights of bands: other priors could have been tried."""
+
+MIN_DENSE_WEIGHT = 3e-3
+"""Weight of a prior, as a share of the largest, below which it is left out."""
+
+MIN_SPREAD_NODES = 15.0
+"""Nodes over which events must be spread, as if evenly, for the coarsest grid to resolve them."""
+
+MAX_ROUGH_WEIGHT = 0.5
+"""Weight of the smallest scale beyond which a finer grid is needed."""
+
+DENSE_DRAWS = 128
+"""Draws of the log rate that are kept: on a line they cost next to nothing."""
 
 MAX_DENSE_STEPS, LAST_LOG_STEP = 40, 1e-5
 """Newton steps at most, and the change of a log rate at which they end."""
 
 MAX_DENSE_LOG_STEP = 2.0
 """Largest change of a log rate in one step."""
+
+
+def average_on_line(level: Level, seed: int) -> Averaged | None:
+    """The average over the whole lattice; None if the events need smaller scales.
+
+    Log rates are averaged with the evidence as weights. The weights of bands are
+    evidence^BAND_TEMPER times deviation²/scale: rough priors leave room for variation that the
+    events do not show.
+    """
+    if _crowded(level):
+        return None
+    side = float(level.window.longest_sides()[0])
+    fields = _lattice(side)
+    step("comparing smooth priors", 0, len(fields))
+    with one_thread_if_small(level.grid.size):
+        priors = [SumOfFields((field,)) for field in fields]
+        found = posteriors(_matrices(priors, level), level.counts[0], level.exposure)
+        step("comparing smooth priors", len(fields), len(fields))
+        roughness = [field.deviation**2 / field.scales[0] for field in fields]
+        weights = shares(found.log_evidence, MIN_DENSE_WEIGHT)
+        wide = shares(BAND_TEMPER * found.log_evidence + np.log(roughness), MIN_DENSE_WEIGHT)
+        finest = [field.scales[0] <= 1.01 * LINE_SCALES[0] * side for field in fields]
+        if weights[finest].sum() > MAX_ROUGH_WEIGHT and level.total >= FEW_EVENTS:
+            return None
+        parts = [
+            (float(weights[i]), LogRates(priors[i], found.z[i][None]))
+            for i in np.flatnonzero(weights)
+        ]
+        kept = np.flatnonzero(wide)
+        return _mixed(parts, found.chosen(kept), wide[kept], level, seed)
+
+
+def _crowded(level: Level) -> bool:
+    """Are there enough events to learn from parts of them, and most of them at a few nodes?"""
+    total, counts = level.total, level.counts
+    return bool(total >= FEW_EVENTS and total**2 < MIN_SPREAD_NODES * np.sum(counts**2))
+
+
+def _lattice(side: float) -> list[Field]:
+    return [
+        Field(smoothness, (float(scale * side),), float(deviation))
+        for smoothness in LINE_SMOOTHNESS
+        for scale in LINE_SCALES
+        for deviation in LINE_DEVIATIONS
+    ]
+
+
+def _matrices(priors: list[SumOfFields], level: Level) -> Floats:
+    """The covariances of priors on a line as matrices, shape (c, G, G)."""
+    n = level.grid.size
+    unit = np.repeat(np.eye(1, n), len(priors), axis=0)
+    first = stacked([prior.covariance(level.grid) for prior in priors]).apply(unit).astype(float)
+    return first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
+
+
+def _mixed(
+    parts: list[Weighted], found: Posteriors, weights: Floats, level: Level, seed: int
+) -> Averaged:
+    """Means, deviations and draws of the mixture."""
+    means = found.z + shifts(found, level.exposure)
+    rng = np.random.RandomState(seed)
+    draws = []
+    for w, mean, C in zip(weights, means, found.covariance, strict=True):
+        values, vectors = np.linalg.eigh(C)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        noise = rng.standard_normal((round(DENSE_DRAWS * float(w)), len(C)))
+        draws.append(mean + noise @ root.T)
+    return Averaged.of_mixture(parts, weights, means, found.variance, np.concatenate(draws))
 
 
 @dataclass(frozen=True)
@@ -65,8 +161,8 @@ def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
     for _ in range(MAX_DENSE_STEPS):
         W = nu * np.exp(z)
         R = np.sqrt(W)
-        seen = R > 1e-150
-        pull = np.where(seen, (s - W) / np.where(seen, R, 1.0), 0.0)
+        exposed = R > 1e-150
+        pull = np.where(exposed, (s - W) / np.where(exposed, R, 1.0), 0.0)
         L, x = _solved(K, R, np.stack([R * z + pull, R], axis=1))
         p, ones = R * x[:, 0], R * x[:, 1]
         b = p.sum() / ones.sum()

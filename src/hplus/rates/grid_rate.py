@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from hplus._checks import Floats, Reals
 from hplus.grids import TensorGrid, integrals_near, restricted
 from hplus.positivity.exp import GridFunction
-from hplus.rates.fitted import MAX_LOG_FACTOR, LogBand
+from hplus.rates.bands import MAX_LOG_FACTOR, LogBand
 from hplus.rates.prior import Mixture, Prior, leading
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window

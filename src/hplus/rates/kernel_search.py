@@ -10,6 +10,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._progress import step
 from hplus.kernels import Gaussian, Kernel
+from hplus.rates.window_features import MAX_FEATURES, Setting, WeightedEvents, setting
 from hplus.windows import Window
 
 FIRST_SCALE, SCALE_RATIO, SCALE_COUNT, LARGER_SCALES = 0.5, 25.0 ** (-1.0 / 7.0), 8, 4
@@ -24,6 +25,19 @@ PENALTY_RATIO, MAX_PENALTY_STEPS = 10.0**0.5, 10
 
 USUAL_KERNELS = 12
 """Kernels that a search tries as a rule, to report its progress."""
+
+
+class Penalties(NamedTuple):
+    """Penalties for one kernel: which one to start from, their bounds, and their scores in nats."""
+
+    usual: float
+    least: float
+    most: float
+    score: Callable[[float], float]
+
+    def within_bounds(self, penalty: float) -> float:
+        """The score, -∞ beyond the bounds."""
+        return self.score(penalty) if self.least <= penalty <= self.most else -np.inf
 
 
 class Choice(NamedTuple):
@@ -95,16 +109,31 @@ def best_penalty(score: Callable[[float], float], start: float, kernel: Kernel) 
     return best
 
 
-def learn_kernel(window: Window, kernel: Kernel | None, judge: KernelJudge) -> tuple[Kernel, float]:
-    """The best Gaussian, or the kernel that is given, with the best penalty."""
+def learn_kernel(
+    events: WeightedEvents,
+    kernel: Kernel | None,
+    penalty: float | None,
+    compare: Callable[[Setting], Penalties],
+    width: int = MAX_FEATURES,
+) -> tuple[Kernel, float]:
+    """The best Gaussian, or the kernel that is given, with the best penalty, or the one given.
+
+    A learned kernel must be resolved by `width` features, and every kernel must reach all events.
+    """
     stage, tried, most = "learning penalties", 0, 1 if kernel is not None else USUAL_KERNELS
 
-    def counted(candidate: Kernel, start: float | None) -> Choice:
+    def judge(candidate: Kernel, start: float | None) -> Choice:
         nonlocal tried
         step(stage, min(tried, most), most)
         tried += 1
-        return judge(candidate, start)
+        s = setting(events, candidate, width)
+        found = compare(s)
+        if s.out_of_reach or (kernel is None and not s.resolved):
+            return Choice(-np.inf, candidate, penalty or start or found.usual)
+        if penalty is not None:
+            return Choice(found.score(penalty), candidate, penalty)
+        return best_penalty(found.within_bounds, start or found.usual, candidate)
 
-    best = best_gaussian(window, counted) if kernel is None else counted(kernel, None)
+    best = best_gaussian(events.window, judge) if kernel is None else judge(kernel, None)
     step(stage, most, most)
     return best.kernel, best.penalty

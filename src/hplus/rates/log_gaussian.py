@@ -11,20 +11,14 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._progress import step
 from hplus.positivity.exp import GridFunction
-from hplus.rates.averaging import Averaged, average
+from hplus.rates.dense import average_on_line
 from hplus.rates.grid_rate import GridRate, promised_gap
 from hplus.rates.judging import log_evidence
 from hplus.rates.levels import Level, descend
 from hplus.rates.modes import certify, newton
+from hplus.rates.posterior import Averaged, average
 from hplus.rates.prior import LogRates, Weighted, leading
-from hplus.rates.prior_lattice import average_on_line
-from hplus.rates.selection import (
-    LearnFields,
-    Wanted,
-    effort_for,
-    select_priors,
-    working_levels,
-)
+from hplus.rates.selection import LearnPrior, Wanted, effort_for, select_priors, working_levels
 from hplus.solvers.result import SolverResult
 
 SETTLED_CHANGE = 0.01
@@ -40,10 +34,10 @@ EVIDENCE_TOLERANCE = 1e-3
 
 def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
     """The rate of binned events under priors that are given or learned, with its uncertainty."""
-    levels, averaged = _averaged(finest, wanted, seed)
-    coarse, (parts, known) = levels[-1], averaged
-    rate, evidence = _mean_rate(parts, coarse), _leading_evidence(coarse, parts)
-    level, parts, values, change = _refined(levels, parts, rate)
+    levels, known = _averaged(finest, wanted, seed)
+    coarse = levels[-1]
+    rate, evidence = _mean_rate(known.parts, coarse), _leading_evidence(coarse, known.parts)
+    level, parts, values, change = _refined(levels, known.parts, rate)
     step("certifying the answer", 0, 1)
     result = _certified(level, leading(parts))
     step("certifying the answer", 1, 1)
@@ -64,7 +58,7 @@ def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
 def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Averaged]:
     """The levels to refine on, and log rates averaged over priors on the last one."""
     levels = descend(finest)
-    if finest.grid.dimension == 1 and wanted in (LearnFields("auto"), LearnFields("evidence")):
+    if finest.grid.dimension == 1 and wanted in (LearnPrior("auto"), LearnPrior("evidence")):
         averaged = average_on_line(levels[-1], seed)
         if averaged is not None:
             return levels, averaged
@@ -130,7 +124,7 @@ def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
 
 
 def _mean_rate(parts: list[Weighted], level: Level) -> Floats:
-    """Σ weights · e^z, with as many events as were seen."""
+    """Σ weights · e^z, scaled to the number of events."""
     logs = [np.log(weight) + found.z[0].astype(float) for weight, found in parts]
     log_rate = np.logaddexp.reduce(logs)
     rate = np.exp(log_rate - log_rate.max())

@@ -55,8 +55,8 @@ def newton(
     """The most probable log rates, from a start z.
 
     `tolerance` bounds the Newton decrement, in nats; `accuracy` is that of the linear systems,
-    relative. Steps after the first are shortened until
-    the objective falls. With `charges` a the start is Ka + b.
+    relative. Steps after the first are shortened until the objective falls. With `charges` a the
+    start is Ka + b.
     """
     if charges is None:
         z, a = normalised(z, s, nu), np.zeros_like(z)

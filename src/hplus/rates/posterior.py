@@ -1,13 +1,19 @@
-"""The posterior of log rates around their mode, by Laplace's approximation: evidence, draws, means.
+"""The posterior of log rates around their mode, by Laplace's approximation, and averages of it.
 
 W = ν e^z are the expected counts at the mode and R = √W; see `modes` for the problem.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from hplus._checks import Reals
+from hplus._checks import Floats, Reals
+from hplus._progress import each
+from hplus.rates.levels import Level
+from hplus.rates.modes import newton
+from hplus.rates.prior import LogRates, Weighted
 from hplus.rates.systems import System, broadcast, means, sums
 from hplus.rates.torus import Covariance
 
@@ -15,6 +21,56 @@ LANCZOS_PROBES, LANCZOS_STEPS = 8, 30
 
 DRAW_ACCURACY, MEAN_ACCURACY = 0.05, 1e-2
 """Relative accuracy of the linear systems for draws and for means."""
+
+MAX_SHIFT_DEVIATIONS = 2.0
+"""Standard deviations that the mean of a log rate may lie from its mode."""
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Log rates averaged over priors on a grid: their modes with weights, and the uncertainty.
+
+    The log rate has the mean `center` and the standard deviation `spread` at each node, and `draws`
+    (k, *grid) are draws of it.
+    """
+
+    parts: list[Weighted]
+    center: Floats
+    spread: Floats
+    draws: Reals
+
+    @classmethod
+    def of_mixture(
+        cls, parts: list[Weighted], weights: Floats, means: Floats, variances: Reals, draws: Reals
+    ) -> Averaged:
+        """The mean and the deviation of a mixture, for means and variances (c, *grid)."""
+        center = np.tensordot(weights, means, axes=1)
+        spread = np.sqrt(np.tensordot(weights, variances + (means - center) ** 2, axes=1))
+        return cls(parts, center, spread, draws)
+
+
+def average(level: Level, priors: list[Weighted], draws: int, seed: int) -> Averaged:
+    """The modes under weighted priors on one level, from log rates to start from, and draws."""
+    s, nu = level.arrays(np.float32)
+    rng = np.random.RandomState(seed)
+    parts, covariances, clouds = [], [], []
+    for weight, (prior, start, _) in each("averaging priors", priors):
+        K = prior.covariance(level.grid).single()
+        mode = newton(K, s, nu, start.mean(axis=0, keepdims=True), tolerance=level.tolerance)
+        parts.append((weight, LogRates(prior, mode.z, mode.a)))
+        clouds.append(deviations(K, nu * np.exp(mode.z), max(round(draws * weight), 1), rng))
+        covariances.append(K)
+    # few draws of each: they share one variance
+    variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
+    reach = MAX_SHIFT_DEVIATIONS * np.sqrt(variance)
+    means = []
+    for (_, found), K in zip(parts, covariances, strict=True):
+        shift = shifted_means(K, nu * np.exp(found.z), variance)
+        # an expansion: beyond a few deviations it says nothing
+        means.append(found.z + np.clip(shift, -reach, reach))
+    drawn = np.concatenate([mean + cloud for mean, cloud in zip(means, clouds, strict=True)])
+    weights, centers = np.array([w for w, _ in parts]), np.concatenate(means).astype(float)
+    return Averaged.of_mixture(parts, weights, centers, variance, drawn)
 
 
 def log_determinant(

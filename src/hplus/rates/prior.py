@@ -11,14 +11,7 @@ from hplus._checks import Floats, Reals, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
-from hplus.rates.torus import (
-    Circulant,
-    Covariance,
-    Matrix,
-    Torus,
-    kernel_spectrum,
-    matern_spectrum,
-)
+from hplus.rates.torus import Circulant, Covariance, Matrix, Torus, kernel_spectrum, matern_spectrum
 
 T = TypeVar("T")
 
@@ -116,7 +109,7 @@ Weighted = tuple[float, LogRates]
 
 
 def leading(weighted: Iterable[tuple[float, T]]) -> T:
-    """The part of the largest weight."""
+    """The part of the largest weight or score."""
     return max(weighted, key=lambda part: part[0])[1]
 
 

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from hplus._checks import Floats, Reals
 from hplus._progress import step
 from hplus.rates.judging import Judge, Scored
-from hplus.rates.prior import Field, LogRates, SumOfFields, Weighted
+from hplus.rates.prior import Field, SumOfFields, Weighted, leading
 
 FIRST_SCALES = (0.16, 0.08, 0.04, 0.02, 0.01)
 """Fine scales that are tried first."""
@@ -60,7 +60,7 @@ def search(judge: Judge, sides: Floats, start: Reals, smallest: float, most: int
     def attempt(prior: SumOfFields) -> float:
         if prior not in trials and len(trials) < most:
             step(stage, len(trials), most)
-            z = best_of(list(trials.values())).z if trials else start
+            z = leading(trials.values()).z if trials else start
             trials[prior] = judge(prior.stretched(sides), z)
         return score(prior)
 
@@ -72,11 +72,6 @@ def search(judge: Judge, sides: Floats, start: Reals, smallest: float, most: int
                 best = moved
     step(stage, most, most)
     return list(trials.values())
-
-
-def best_of(trials: list[Scored]) -> LogRates:
-    """The trial of the highest score."""
-    return max(trials, key=lambda trial: trial[0])[1]
 
 
 def moves(d: int, smallest: float) -> Iterator[Move]:

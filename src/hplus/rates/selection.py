@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Reals
 from hplus._progress import each
 from hplus.kernels import Kernel
 from hplus.rates.judging import Criterion, Scored, judge_of
@@ -31,21 +30,14 @@ DENSE_LEVELS = 3
 
 
 @dataclass(frozen=True)
-class LearnFields:
-    """Learn a sum of Matérn fields."""
+class LearnPrior:
+    """Learn a sum of Matérn fields or, for a given kernel, the penalty that it is divided by."""
 
     criterion: Criterion
+    kernel: Kernel | None = None
 
 
-@dataclass(frozen=True)
-class LearnPenalty:
-    """Learn what a user's kernel is divided by."""
-
-    kernel: Kernel
-    criterion: Criterion
-
-
-Wanted = Mixture | LearnPenalty | LearnFields
+Wanted = Mixture | LearnPrior
 """Priors that are given with their weights, or what is to be learned of them."""
 
 
@@ -73,7 +65,7 @@ def effort_for(finest: Level) -> Effort:
 
 def learn_mixture(finest: Level, criterion: Criterion) -> Mixture:
     """Priors that suit binned events, with their weights, and not the rate under them."""
-    effort, wanted = effort_for(finest), LearnFields(criterion)
+    effort, wanted = effort_for(finest), LearnPrior(criterion)
     levels = working_levels(descend(finest), wanted, effort)
     return tuple((w, found.prior) for w, found in select_priors(levels, wanted, effort))
 
@@ -88,40 +80,28 @@ def working_levels(levels: list[Level], wanted: Wanted, effort: Effort) -> list[
 
 def _kernels(wanted: Wanted) -> list[Kernel]:
     """The kernels of a user, which may need matrices."""
-    match wanted:
-        case LearnFields():
-            return []
-        case LearnPenalty(kernel, _):
-            return [kernel]
-        case mixture:
-            return [prior.kernel for _, prior in mixture if isinstance(prior, KernelPrior)]
+    if isinstance(wanted, LearnPrior):
+        return [] if wanted.kernel is None else [wanted.kernel]
+    return [prior.kernel for _, prior in wanted if isinstance(prior, KernelPrior)]
 
 
 def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Weighted]:
     """Priors with weights and log rates to start from: those given, or the best that were tried."""
     level = levels[-1]
     start = level.start().astype(np.float32)
-    match wanted:
-        case LearnFields(criterion):
-            tried = _searched(level, start, criterion, effort)
-            if effort.again and len(levels) > 1:
-                tried = _judged_again(levels[-2], tried, criterion)
-        case LearnPenalty(kernel, criterion):
-            judge, penalties = (
-                judge_of(level, criterion),
-                each("learning penalties", KERNEL_PENALTIES),
-            )
-            tried = [judge(KernelPrior(kernel, float(penalty)), start) for penalty in penalties]
-        case mixture:
-            return [(weight, LogRates(prior, start)) for weight, prior in mixture]
+    if not isinstance(wanted, LearnPrior):
+        return [(weight, LogRates(prior, start)) for weight, prior in wanted]
+    judge, kernel = judge_of(level, wanted.criterion), wanted.kernel
+    if kernel is not None:
+        penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
+        tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
+    else:
+        sides = level.window.longest_sides()
+        smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
+        tried = search(judge, sides, start, smallest, effort.trials)
+        if effort.again and len(levels) > 1:
+            tried = _judged_again(levels[-2], tried, wanted.criterion)
     return weighted(tried, effort.kept)
-
-
-def _searched(level: Level, start: Reals, criterion: Criterion, effort: Effort) -> list[Scored]:
-    """The priors that a search tried, with their scores."""
-    sides = level.window.longest_sides()
-    smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
-    return search(judge_of(level, criterion), sides, start, smallest, effort.trials)
 
 
 def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats, shown
-from hplus.rates.fitted import GriddedRate, LogBand
+from hplus.rates.bands import LogBand
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.squares_rate import SquaresRate
 from hplus.solvers.result import SolverResult
 from hplus.windows import Product, Window
 
@@ -20,8 +22,8 @@ class SeparableRate:
     """
 
     window: Product
-    place: GriddedRate
-    time: GriddedRate
+    place: GridRate | SquaresRate
+    time: GridRate | SquaresRate
     events: float
 
     def function(self, X: Floats) -> Floats:
@@ -90,3 +92,7 @@ class SeparableRate:
                 f"got {shown(region)}."
             )
         return region.left, region.right
+
+
+FittedRate = GridRate | SquaresRate | SeparableRate
+"""A rate of events on a window, with its uncertainty."""

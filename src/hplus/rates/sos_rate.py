@@ -8,6 +8,7 @@ The penalties cost some of the expected count: E∫f = Σw - λ tr A - μ‖A‖
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -15,13 +16,13 @@ from hplus._checks import Bools, Floats, Seed, check_positive, check_random_stat
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity import Full
-from hplus.rates.factor_posterior import FactorPosterior, laplace
-from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
+from hplus.rates.kernel_search import Penalties, learn_kernel
 from hplus.rates.square_rate import curvature, quadratic_form
-from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.squares_rate import FactorPosterior, SquaresRate, laplace
 from hplus.rates.window_features import Setting, WeightedEvents, setting
 from hplus.solvers.sos.learning import likelihood, with_few_columns
-from hplus.solvers.sos.psd import Problem, certify, solve
+from hplus.solvers.sos.problem import Problem
+from hplus.solvers.sos.psd import certify, solve
 from hplus.solvers.sos.sweeps import values_of
 
 SOS_FOLDS, USUAL_TRACE = 3, 1e-2
@@ -48,7 +49,11 @@ def learn_sos_rate(
     A kernel or a penalty λ that is None is learned by held-out thinned parts of the events.
     """
     if kernel is None or penalty is None:
-        kernel, penalty = _tuned_sos(events, kernel, penalty, random_state)
+        order = check_random_state(random_state).permutation(len(events.w))
+        some = events.thinned(order[:MAX_SOS_EVENTS])
+        # every kernel starts from the slopes -1/f of the last one
+        compare = partial(by_thinning, slopes=[None] * SOS_FOLDS)
+        kernel, penalty = learn_kernel(some, kernel, penalty, compare, SOS_FEATURES)
     s, penalty = setting(events, kernel), check_positive("penalty", penalty)
     s.require_reach()
     problem = sos_problem(s, penalty)
@@ -85,7 +90,7 @@ def _frobenius(s: Setting, penalty: float) -> float:
 def _posterior(s: Setting, R: Floats, penalty: float) -> FactorPosterior:
     """D = ET + λI + μA - Σ w φφᵀ/f, positive semidefinite at the optimum by dual feasibility.
 
-    It is singular along R and, where λ is small, next to singular in many other directions. There
+    It is singular along R and, where λ is small, nearly singular in many other directions. There
     the columns of R are given a prior of the right size: r of them have the usual γ times r.
     """
     B = quadratic_form(s, penalty) + _frobenius(s, penalty) * (R @ R.T)
@@ -93,48 +98,25 @@ def _posterior(s: Setting, R: Floats, penalty: float) -> FactorPosterior:
     return laplace(s, R, B - S, R.shape[1] * s.usual, s.events.w)
 
 
-def _tuned_sos(
-    events: WeightedEvents, kernel: Kernel | None, penalty: float | None, random_state: Seed
-) -> tuple[Kernel, float]:
-    order = check_random_state(random_state).permutation(len(events.w))
-    some = events.thinned(order[:MAX_SOS_EVENTS])
-    # every search starts from the slopes -1/f of the last one
-    slopes: list[Floats | None] = [None] * SOS_FOLDS
+def by_thinning(s: Setting, slopes: list[Floats | None]) -> Penalties:
+    """Penalties by the likelihood of held-out parts.
 
-    def judge(candidate: Kernel, start: float | None) -> Choice:
-        s = setting(some, candidate, SOS_FEATURES)
-        if kernel is None and not s.resolved:
-            return Choice(-np.inf, candidate, penalty or USUAL_TRACE * s.unit)
-        return by_thinning(s, penalty, start, slopes)
-
-    return learn_kernel(events.window, kernel, judge)
-
-
-def by_thinning(
-    s: Setting, penalty: float | None, start: float | None, slopes: list[Floats | None]
-) -> Choice:
-    """The penalty, if none is given, with the largest likelihood of parts that f has not seen.
-
-    The likelihood Σ w log f - E∫f sees the count that a penalty costs; that of f/∫f would not.
+    The likelihood Σ w log f - E∫f accounts for the count that a penalty costs; that of f/∫f would
+    not.
     `slopes` are where the solver starts for each part, and are replaced by where it ends.
     """
-    kernel, folds = s.features.kernel, min(SOS_FOLDS, len(s.events.w))
-    usual = USUAL_TRACE * s.unit if start is None else start
-    if folds < 2 or s.unseen:
-        return Choice(-np.inf if s.unseen else 0.0, kernel, penalty or usual)
+    folds = min(SOS_FOLDS, len(s.events.w))
     fold = np.arange(len(s.events.w)) % folds
 
-    def score(candidate: float) -> float:
-        if penalty is None and not MIN_TRACE <= candidate / s.unit <= MAX_TRACE:
-            return -np.inf
+    def score(penalty: float) -> float:
+        if folds < 2:
+            return 0.0
         gains = np.empty(folds)
         for k in range(folds):
-            gains[k], slopes[k] = _held_out(s, fold == k, candidate, slopes[k])
+            gains[k], slopes[k] = _held_out(s, fold == k, penalty, slopes[k])
         return float(gains.sum())
 
-    if penalty is not None:
-        return Choice(score(penalty), kernel, penalty)
-    return best_penalty(score, usual, kernel)
+    return Penalties(USUAL_TRACE * s.unit, MIN_TRACE * s.unit, MAX_TRACE * s.unit, score)
 
 
 def _held_out(s: Setting, out: Bools, penalty: float, start: Floats | None) -> tuple[float, Floats]:
@@ -145,5 +127,5 @@ def _held_out(s: Setting, out: Bools, penalty: float, start: Floats | None) -> t
     solved = solve(problem, start, softness, tolerance=ROUGH_GAP)
     (R,) = solved.weights
     f, mass = values_of(s.Phi[out], R), float(np.sum(R * (s.T @ R)))
-    with np.errstate(divide="ignore"):  # f may be 0 where it has seen nothing
+    with np.errstate(divide="ignore"):  # f may be 0 far from the events that it was learned from
         return float(s.events.w[out] @ (np.log(f) - mass)), solved.x

@@ -19,9 +19,8 @@ from hplus._checks import Floats, check_positive
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.positivity.sos import SumOfSquares
-from hplus.rates.factor_posterior import FactorPosterior, laplace
-from hplus.rates.kernel_search import Choice, best_penalty, learn_kernel
-from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.kernel_search import Penalties, learn_kernel
+from hplus.rates.squares_rate import FactorPosterior, SquaresRate, laplace
 from hplus.rates.window_features import PENALTY_ROUNDING, Setting, WeightedEvents, setting
 from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.psd import GAP
@@ -54,7 +53,9 @@ def learn_square_rate(
     A kernel or a penalty γ that is None is learned by the evidence.
     """
     if kernel is None or penalty is None:
-        kernel, penalty = _tuned_square(events, kernel, penalty)
+        order = np.random.default_rng(0).permutation(len(events.w))
+        some = events.thinned(order[:MAX_SQUARE_EVENTS])
+        kernel, penalty = learn_kernel(some, kernel, penalty, by_evidence)
     s, penalty = setting(events, kernel), check_positive("penalty", penalty)
     s.require_reach()
     with one_thread_if_small(len(s.T)):
@@ -82,7 +83,7 @@ def usual_root(s: Setting) -> float:
 
 
 def newton(
-    Q: Floats, A: Floats, w: Floats, values: Floats, near: float = LAST_CHANGE
+    A: Floats, w: Floats, Q: Floats, values: Floats, near: float = LAST_CHANGE
 ) -> SquareOptimum:
     """The minimiser of ½xᵀQx - Σ w_i log (Ax)_i from any positive values in place of Ax.
 
@@ -104,15 +105,8 @@ def newton(
 def solve_square(
     Phi: Floats, w: Floats, B: Floats, g: Floats, near: float = LAST_CHANGE
 ) -> SquareOptimum:
-    """u (m,) and g at the events, from values g: in the smaller of the two forms."""
-    return (solve_features if len(w) >= len(B) else solve_dual)(Phi, w, B, g, near)
-
-
-def solve_features(
-    Phi: Floats, w: Floats, B: Floats, g: Floats, near: float = LAST_CHANGE
-) -> SquareOptimum:
-    """u and g at the events, by Newton's method in the m features."""
-    return newton(B, Phi, w, g, near)
+    """u (m,) and g at the events, from values g: by Newton's method in the smaller of two forms."""
+    return (newton if len(w) >= len(B) else solve_dual)(Phi, w, B, g, near)
 
 
 def solve_dual(
@@ -120,7 +114,7 @@ def solve_dual(
 ) -> SquareOptimum:
     """u and g at the events, by Newton's method in α (n,): the better way for few events."""
     V = cho_solve(cho_factor(B, lower=True), Phi.T)
-    found = newton(Phi @ V, np.eye(len(w)), w, w / g, near)
+    found = newton(np.eye(len(w)), w, Phi @ V, w / g, near)
     u = V @ found.x
     return SquareOptimum(u, Phi @ u, found.iterations, found.status)
 
@@ -161,42 +155,20 @@ def curvature(A: Floats, w: Floats, values: Floats) -> Floats:
     return weighted_gram(A, (w / values**2)[:, None], A)
 
 
-def _tuned_square(
-    events: WeightedEvents, kernel: Kernel | None, penalty: float | None
-) -> tuple[Kernel, float]:
-    order = np.random.default_rng(0).permutation(len(events.w))
-    some = events.thinned(order[:MAX_SQUARE_EVENTS])
-
-    def judge(candidate: Kernel, start: float | None) -> Choice:
-        s = setting(some, candidate)
-        if kernel is None and not s.resolved:
-            return Choice(-np.inf, candidate, penalty or s.usual)
-        return by_evidence(s, penalty, start)
-
-    return learn_kernel(events.window, kernel, judge)
-
-
-def by_evidence(s: Setting, penalty: float | None, start: float | None) -> Choice:
-    """The penalty of the largest evidence, if none is given."""
-    usual = s.usual if start is None else start
-    if s.unseen:
-        return Choice(-np.inf, s.features.kernel, penalty or usual)
+def by_evidence(s: Setting) -> Penalties:
+    """Penalties by their evidence."""
     w, g = s.events.w, np.full(len(s.events.w), usual_root(s))
 
-    def score(candidate: float) -> float:
+    def score(penalty: float) -> float:
         nonlocal g
-        least = max(s.usual / PENALTY_RANGE, PENALTY_ROUNDING * s.unit)
-        if penalty is None and not least <= candidate <= s.usual * PENALTY_RANGE:
-            return -np.inf
-        B = quadratic_form(s, candidate)
+        B = quadratic_form(s, penalty)
         with one_thread_if_small(len(B)):
             solved = solve_square(s.Phi, w, B, g, ROUGH_CHANGE)
             if not np.all(solved.values > 0.0):
                 return -np.inf
             g = solved.values
             P = float(-2.0 * w @ np.log(g) + solved.x @ B @ solved.x)
-            return log_evidence(B + curvature(s.Phi, w, g), candidate, P)
+            return log_evidence(B + curvature(s.Phi, w, g), penalty, P)
 
-    if penalty is not None:
-        return Choice(score(penalty), s.features.kernel, penalty)
-    return best_penalty(score, usual, s.features.kernel)
+    least = max(s.usual / PENALTY_RANGE, PENALTY_ROUNDING * s.unit)
+    return Penalties(s.usual, least, s.usual * PENALTY_RANGE, score)

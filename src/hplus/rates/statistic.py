@@ -9,7 +9,7 @@ import numpy as np
 from hplus._checks import Floats, Seed, check_count, check_random_state, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids import TensorGrid
-from hplus.windows import Window
+from hplus.windows import Window, check_window
 
 COARSE_CELLS = {1: 128, 2: 128, 3: 24}
 """Cells of the coarsest grid along the longest side, by dimension: where priors are compared."""
@@ -23,9 +23,8 @@ EVENT_FOLDS = 5
 
 def finest_grid(window: Window) -> TensorGrid:
     """The grid around a window on which events are binned; its cells are about square."""
+    check_window("window", window, *COARSE_CELLS)
     d = window.dimension
-    if d not in COARSE_CELLS:
-        raise ValueError(f"window must have 1, 2 or 3 axes, got {d}: leave some axes out.")
     low, high = window.bounds()
     shares = (high - low) / window.longest_sides()
     cells = np.maximum(np.round(COARSE_CELLS[d] * shares).astype(int), 4) * 2 ** GRID_DOUBLINGS[d]
@@ -81,8 +80,7 @@ class Statistic(Value):
         cls, window: Window, X: Any, sample_weight: Any = None, random_state: Seed = 0
     ) -> Statistic:
         """The statistic of events X (n, d) with weights (n,), ones by default."""
-        if not isinstance(window, Window):
-            raise TypeError(f"window must be a Window such as Interval(0, 1), got {shown(window)}.")
+        check_window("window", window)
         X = window.require("X", X)
         w = _weights(sample_weight, len(X))
         grid = finest_grid(window)

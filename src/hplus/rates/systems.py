@@ -51,11 +51,11 @@ class System:
         if isinstance(self.K, Circulant):
             stiffness = float(self.W.max()) * float(self.K.spectrum.max())
             if stiffness > STIFF_EIGENVALUE:
-                ease = self._eased(self.K, stiffness)
-                return conjugate_gradients(self.apply, b, x, accuracy, enough, ease)
+                precondition = self._preconditioner(self.K, stiffness)
+                return conjugate_gradients(self.apply, b, x, accuracy, enough, precondition)
         return conjugate_gradients(self.apply, b, x, accuracy, enough)
 
-    def _eased(self, K: Circulant, stiffness: float) -> Callable[[Reals], Reals]:
+    def _preconditioner(self, K: Circulant, stiffness: float) -> Callable[[Reals], Reals]:
         """Where W is about w, B is about circulant, with eigenvalues 1 + w·spectrum.
 
         Nodes are shared between levels of w, and each level has its own circulant inverse.
@@ -72,14 +72,14 @@ class System:
             inverse = 1.0 / (1.0 + np.exp(level) * K.spectrum)
             parts.append((share, inverse.astype(self.W.dtype)))
 
-        def ease(r: Reals) -> Reals:
+        def precondition(r: Reals) -> Reals:
             r = self.project(r)
-            eased = np.zeros_like(r)
+            total = np.zeros_like(r)
             for share, inverse in parts:
-                eased += share * K.torus.apply(inverse, share * r)
-            return self.project(eased)
+                total += share * K.torus.apply(inverse, share * r)
+            return self.project(total)
 
-        return ease
+        return precondition
 
 
 def conjugate_gradients(
@@ -88,15 +88,15 @@ def conjugate_gradients(
     x: Reals,
     accuracy: float,
     enough: float = 0.0,
-    ease: Callable[[Reals], Reals] = lambda r: r,
+    precondition: Callable[[Reals], Reals] = lambda r: r,
 ) -> Reals:
     """Solve k systems B x = b at once, until each residual r is a share `accuracy` of the first.
 
     It also stops where |r|² <= `enough`: in a Newton step |r|² is the error in nats.
-    `ease` is the preconditioner: it multiplies by an approximation of B⁻¹.
+    `precondition` multiplies by an approximation of B⁻¹.
     """
     r = b - apply(x)
-    y = ease(r)
+    y = precondition(r)
     p, rr, ry = y.copy(), sums(r * r), sums(r * y)
     goal = np.maximum(accuracy**2 * rr, enough)
     tiny, most = np.finfo(b.dtype).tiny, np.finfo(b.dtype).max / MAX_RESIDUAL_SHARE
@@ -108,7 +108,7 @@ def conjugate_gradients(
         alpha = broadcast(ry / np.maximum(np.maximum(sums(p * q), sums(p * p)), tiny), p)
         x = x + alpha * p
         r -= alpha * q
-        y = ease(r)
+        y = precondition(r)
         rr, new = sums(r * r), sums(r * y)
         p *= broadcast(new / np.maximum(ry, tiny), p)
         p += y

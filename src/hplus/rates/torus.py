@@ -18,6 +18,7 @@ import scipy.fft
 from hplus._checks import Floats, Reals
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
+from hplus.windows.geometry import product_points
 
 Index = tuple[slice | EllipsisType | int, ...]
 
@@ -224,8 +225,7 @@ def kernel_spectrum(torus: Torus, kernel: Kernel) -> Floats | None:
         h * np.minimum(np.arange(n), n - np.arange(n))
         for n, h in zip(torus.padded, torus.spacing, strict=True)
     ]
-    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
-    values = kernel(points, np.zeros((1, len(axes)))).reshape(torus.padded)
+    values = kernel(product_points(axes), np.zeros((1, len(axes)))).reshape(torus.padded)
     spectrum = scipy.fft.rfftn(values).real
     lost = -np.sum(np.minimum(spectrum, 0.0) * torus.multiplicity) / np.prod(torus.padded)
     if lost > MAX_NEGATIVE_VARIANCE * values.flat[0]:

@@ -1,4 +1,4 @@
-"""Events seen by features of a kernel that cover a window: what rates by squares learn from.
+"""Events and features of a kernel that cover a window: what rates by squares learn from.
 
 The rate f(x) = ‖Rᵀφ(x)‖² of events x_i with weights w_i, in a window W with an exposure E,
 minimises -Σ w_i log f(x_i) + E∫_W f plus a penalty of R: the models are in `square_rate` and
@@ -95,7 +95,7 @@ def spread_over(window: Window, count: int) -> Floats:
 
 @dataclass(frozen=True)
 class Setting:
-    """Events seen by features: Φ (n, m) of the events and T = ∫_W φφᵀ (m, m)."""
+    """Events, and features: Φ (n, m) of the events and T = ∫_W φφᵀ (m, m)."""
 
     events: WeightedEvents
     features: NystroemMap
@@ -116,20 +116,21 @@ class Setting:
     def resolved(self) -> bool:
         """Do the features stand for nearly all of a Gaussian kernel, k(x, x) = 1?"""
         share = float(np.trace(self.T)) / self.events.window.volume
-        return not self.unseen and share > MIN_RESOLVED
+        return not self.out_of_reach and share > MIN_RESOLVED
 
     @cached_property
-    def unseen(self) -> int:
-        """How many events the features do not reach, so that f would be 0 there."""
+    def out_of_reach(self) -> int:
+        """The number of events that the features do not reach: f would be 0 there."""
         own = self.features.kernel.diag(self.events.X)
         return int(np.sum(~(np.einsum("ij,ij->i", self.Phi, self.Phi) > MIN_REACH * own)))
 
     def require_reach(self) -> None:
         """Raise if the kernel leaves events out of reach."""
-        if self.unseen:
+        if self.out_of_reach:
             raise ValueError(
-                f"kernel must reach every event from {len(self.T)} centers, got {self.unseen} out "
-                f"of reach of {shown(self.features.kernel)}: use a larger scale."
+                f"kernel must reach every event from {len(self.T)} centers, got "
+                f"{self.out_of_reach} out of reach of {shown(self.features.kernel)}: use a larger "
+                "scale."
             )
 
     def function(self, R: Floats) -> SumOfSquares:

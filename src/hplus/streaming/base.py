@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from hplus._checks import Floats, Ints, shown
 from hplus.estimators.base import Estimator
+from hplus.streaming.engine.layout import SAVED_ARRAYS
 from hplus.streaming.engine.learner import Learner
 from hplus.streaming.engine.starts import restore
-from hplus.streaming.engine.states import SAVED_ARRAYS
 
 UNIT_GAP = np.ones(1)
 """The exposure before a single event."""

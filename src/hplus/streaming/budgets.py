@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import check_choice, check_count, check_flag, check_nonnegative, shown
-from hplus._values import Value, value
+from hplus._checks import check_count, check_flag, check_nonnegative
+from hplus._values import Value, as_value, value
 from hplus.features import Nystroem, RandomFourier
 
 
@@ -125,11 +125,8 @@ def as_budget(budget: Any, auto: Budget = AUTO) -> Budget:
     """A budget from its name or a budget; "auto" gives `auto` and None `Unlimited`."""
     if budget is None:
         return Unlimited()
-    if isinstance(budget, str):
-        return auto if budget == "auto" else BUDGETS[check_choice("budget", budget, BUDGETS)]()
-    if isinstance(budget, Budget):
+    if isinstance(budget, str) and budget == "auto":
+        return auto
+    if isinstance(budget, Nystroem | RandomFourier):
         return budget
-    raise TypeError(
-        f"budget must be one of {', '.join(map(repr, BUDGETS))} or a budget such as KOMP(1e-3), "
-        f"Oldest(100) or RandomFourier(200), got {shown(budget)}."
-    )
+    return as_value("budget", budget, BUDGETS, "KOMP(1e-3), Oldest(100) or RandomFourier(200)")

@@ -10,15 +10,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from hplus._checks import Floats, shown
-from hplus.estimators.base import check_prediction
+from hplus.estimators.base import check_loss, check_prediction
 from hplus.estimators.targets import Labels, check_classes, check_labels, one_against_rest
 from hplus.kernels import Kernel
-from hplus.losses import Hinge, Logistic, Loss, Perceptron, SquaredHinge, as_loss
+from hplus.losses import LABEL_LOSSES, Logistic, Loss, Perceptron
 from hplus.streaming.budgets import Budget
 from hplus.streaming.steps import RootStep, Step
 from hplus.streaming.supervised import Supervised
 
-LABEL_LOSSES = ("hinge", "squared_hinge", "logistic", "perceptron")
+STREAM_LOSSES: dict[str, type[Loss]] = {**LABEL_LOSSES, "perceptron": Perceptron}
 
 
 def _probabilistic(estimator: StreamingClassifier) -> bool:
@@ -130,16 +130,7 @@ class StreamingClassifier(ClassifierMixin, Supervised):
         return self.classes_[codes]
 
     def _loss(self) -> Loss:
-        if isinstance(self.loss, str) and self.loss == "perceptron":
-            return Perceptron()
-        loss = None if isinstance(self.loss, str) and self.loss not in LABEL_LOSSES else self.loss
-        loss = None if loss is None else as_loss(loss)
-        if not isinstance(loss, Hinge | SquaredHinge | Logistic | Perceptron):
-            raise ValueError(
-                f"loss must be one of {', '.join(map(repr, LABEL_LOSSES))}, got "
-                f"{shown(self.loss)}: use StreamingRegressor for others."
-            )
-        return loss
+        return check_loss(self.loss, STREAM_LOSSES, "use StreamingRegressor for others")
 
 
 def _known_sides(y: Labels, classes: Labels) -> list[Floats]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import check_choice, check_positive, shown
-from hplus._values import Value, value
+from hplus._checks import check_choice, check_positive
+from hplus._values import Value, as_value, value
 
 
 @final
@@ -33,10 +33,7 @@ class Log(Value):
 
     def __post_init__(self) -> None:
         check_choice("gradient", self.gradient, ("log", "mirror"))
-        cap = check_positive("cap", self.cap)
-        if cap > 700.0:
-            raise ValueError(f"cap must be at most 700, where e^cap overflows, got {cap:.6g}.")
-        self._set(cap=cap)
+        self._set(cap=check_cap(self.cap, 700.0))
 
 
 Link = Identity | Log
@@ -45,10 +42,14 @@ LINKS: dict[str, type[Link]] = {"identity": Identity, "log": Log}
 """Every link by name."""
 
 
+def check_cap(cap: Any, most: float) -> float:
+    """The largest |z|; an error if it is too large for e^z and its products."""
+    cap = check_positive("cap", cap)
+    if cap > most:
+        raise ValueError(f"cap must be at most {most:g}, got {cap:.6g}: e^cap would overflow.")
+    return cap
+
+
 def as_link(link: Any) -> Link:
     """A link from its name or a link."""
-    if isinstance(link, Link):
-        return link
-    if isinstance(link, str):
-        return LINKS[check_choice("link", link, LINKS)]()
-    raise TypeError(f'link must be "identity", "log" or a link such as Log(), got {shown(link)}.')
+    return as_value("link", link, LINKS, "Log()")

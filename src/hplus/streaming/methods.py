@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from hplus._checks import check_choice, check_count, check_flag, check_positive, shown
-from hplus._values import Value, value
+from hplus._checks import check_choice, check_count, check_flag, check_positive
+from hplus._values import Value, as_value, value
+from hplus.streaming.links import check_cap
 from hplus.streaming.steps import InverseStep, RootStep, Step, as_step
 
 GRADIENTS = ("log", "mirror", "sign")
 MIRRORS = ("kl", "itakura_saito")
+LARGEST_CAP = 300.0
 LARGEST_LOG_RATE = 30.0
 """The largest |log f| of a stream's function f, in units of the constant rate."""
 
@@ -45,8 +47,8 @@ class SPPPOT(Value):
     def __post_init__(self) -> None:
         check_choice("gradient", self.gradient, GRADIENTS)
         check_choice("mirror", self.mirror, MIRRORS)
-        self._set(step=_step(self.step), average=check_flag("average", self.average))
-        self._set(cap=_cap(self.cap))
+        average = check_flag("average", self.average)
+        self._set(step=_step(self.step), average=average, cap=check_cap(self.cap, LARGEST_CAP))
 
 
 @final
@@ -69,11 +71,9 @@ class SecondOrder(Value):
     cap: float = LARGEST_LOG_RATE
 
     def __post_init__(self) -> None:
-        damping = check_positive("damping", self.damping)
-        self._set(
-            step=_step(self.step), damping=damping, average=check_flag("average", self.average)
-        )
-        self._set(cap=_cap(self.cap))
+        average = check_flag("average", self.average)
+        self._set(step=_step(self.step), average=average, cap=check_cap(self.cap, LARGEST_CAP))
+        self._set(damping=check_positive("damping", self.damping))
 
 
 @final
@@ -96,8 +96,8 @@ class PMD(Value):
     def __post_init__(self) -> None:
         many = isinstance(self.grid, tuple | list)
         nodes = [check_count("grid", n, least=2) for n in (self.grid if many else [self.grid])]
-        self._set(grid=tuple(nodes) if many else nodes[0], step=_step(self.step))
-        self._set(cap=_cap(self.cap))
+        grid = tuple(nodes) if many else nodes[0]
+        self._set(grid=grid, step=_step(self.step), cap=check_cap(self.cap, LARGEST_CAP))
 
 
 @final
@@ -139,14 +139,7 @@ METHODS: dict[str, type[Method]] = {
 
 def as_method(method: Any) -> Method:
     """A method from its name or a method."""
-    if isinstance(method, Method):
-        return method
-    if isinstance(method, str):
-        return METHODS[check_choice("method", method, METHODS)]()
-    raise TypeError(
-        f"method must be one of {', '.join(map(repr, METHODS))} or a method such as SPPPOT(0.1), "
-        f"got {shown(method)}."
-    )
+    return as_value("method", method, METHODS, "SPPPOT(0.1)")
 
 
 def _step(step: Any) -> Step:
@@ -156,10 +149,3 @@ def _step(step: Any) -> Step:
             "step must have a size here, as there is no decay, got InverseStep(): give its size."
         )
     return step
-
-
-def _cap(cap: Any) -> float:
-    cap = check_positive("cap", cap)
-    if cap > 300.0:
-        raise ValueError(f"cap must be at most 300, got {cap:.6g}: e^cap would overflow.")
-    return cap

@@ -11,7 +11,7 @@ from hplus.estimators.base import check_kernel
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
 from hplus.positivity.exp import GridFunction
-from hplus.rates.by_region import check_window, warn_of_degrees
+from hplus.rates.by_region import warn_of_degrees
 from hplus.streaming.budgets import KOMP, Budget, as_budget
 from hplus.streaming.engine.layout import Rule
 from hplus.streaming.engine.learner import Learner
@@ -20,7 +20,7 @@ from hplus.streaming.engine.rules import RECIPROCAL
 from hplus.streaming.engine.starts import start, start_grid
 from hplus.streaming.methods import PMD, Method, Refit, as_method
 from hplus.streaming.settings import budget_part, method_part, rule
-from hplus.windows import Window
+from hplus.windows import Window, check_window
 
 SIDES_PER_SCALE = {1: 25.0, 2: 18.0, 3: 10.0}
 """The longest side divided by the scale of kernel="auto", by dimension."""
@@ -48,9 +48,7 @@ REFIT_RESOLUTION = Resolution(8.0, {1: 2049, 2: 10_000, 3: 15_000})
 
 def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None:
     """Raise unless the parameters are valid and go together."""
-    check_window(window)
-    if window.dimension not in SIDES_PER_SCALE:
-        raise ValueError(f"window must have 1, 2 or 3 axes, got {window.dimension}.")
+    check_window("window", window, *SIDES_PER_SCALE)
     check_kernel(kernel)
     if isinstance(as_method(method), PMD) and budget != "auto":
         raise ValueError(f'budget must be "auto" for PMD, which has a grid, got {shown(budget)}.')

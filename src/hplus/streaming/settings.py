@@ -5,36 +5,17 @@ Each `*_part` function returns some fields of a `Rule`; `rule` puts them togethe
 
 from __future__ import annotations
 
+from hplus import losses
 from hplus._checks import shown
 from hplus.features import Nystroem, RandomFourier
-from hplus.losses import (
-    Absolute,
-    EpsilonInsensitive,
-    Hinge,
-    Huber,
-    Logistic,
-    Loss,
-    Perceptron,
-    Poisson,
-    PoissonLog,
-    Quantile,
-    Squared,
-    SquaredHinge,
-)
-from hplus.streaming.budgets import (
-    KOMP,
-    Budget,
-    DoublyStochastic,
-    Forgetron,
-    Oldest,
-    Smallest,
-    Unlimited,
-)
+from hplus.losses import Loss
+from hplus.streaming import budgets, steps
+from hplus.streaming.budgets import Budget
 from hplus.streaming.engine import layout as la
 from hplus.streaming.engine import rules as ru
-from hplus.streaming.links import Identity, Link, Log
+from hplus.streaming.links import Link, Log
 from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Method, Refit, SecondOrder
-from hplus.streaming.steps import FixedStep, InverseStep, RootStep, Step, as_step
+from hplus.streaming.steps import Step, as_step
 
 NOVELTY = 1e-4
 """A point becomes a landmark if its squared distance from the span of the others is larger than
@@ -62,29 +43,29 @@ def averaging(average: bool) -> Part:
 def loss_part(loss: Loss) -> Part:
     """The code of a loss and its parameters."""
     match loss:
-        case Squared():
+        case losses.Squared():
             return {"loss": ru.SQUARED}
-        case Absolute():
+        case losses.Absolute():
             return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0}
-        case Quantile():
+        case losses.Quantile():
             return {"loss": ru.PIECEWISE, "low": -loss.level, "high": 1.0 - loss.level}
-        case EpsilonInsensitive():
+        case losses.EpsilonInsensitive():
             return {"loss": ru.PIECEWISE, "low": -1.0, "high": 1.0, "width": loss.tube}
-        case Huber():
+        case losses.Huber():
             return {"loss": ru.HUBER, "width": loss.threshold}
-        case Poisson():
+        case losses.Poisson():
             return {"loss": ru.POISSON}
-        case PoissonLog():
+        case losses.PoissonLog():
             raise ValueError(
                 'loss "poisson_log" includes its own link: use loss="poisson" with link="log".'
             )
-        case Hinge():
+        case losses.Hinge():
             return {"loss": ru.HINGE}
-        case SquaredHinge():
+        case losses.SquaredHinge():
             return {"loss": ru.SQUARED_HINGE}
-        case Logistic():
+        case losses.Logistic():
             return {"loss": ru.LOGISTIC}
-        case Perceptron():
+        case losses.Perceptron():
             return {"loss": ru.PERCEPTRON}
     raise ValueError(
         f"loss must be one of the built-in losses for a stream, got {shown(loss)}: use a batch "
@@ -95,11 +76,11 @@ def loss_part(loss: Loss) -> Part:
 def step_part(step: Step, decay: float) -> Part:
     """The schedule of step sizes."""
     match step:
-        case FixedStep():
+        case steps.FixedStep():
             return {"schedule": ru.FIXED, "step": step.size, "decay": decay}
-        case RootStep():
+        case steps.RootStep():
             return {"schedule": ru.ROOT, "step": step.size, "decay": decay}
-        case InverseStep():
+        case steps.InverseStep():
             if step.size is None and decay == 0.0:
                 raise ValueError(
                     "InverseStep() needs a size or a decay above 0, got neither: give one of them."
@@ -111,15 +92,15 @@ def step_part(step: Step, decay: float) -> Part:
 def budget_part(budget: Budget) -> Part:
     """What a stream keeps."""
     match budget:
-        case Unlimited():
+        case budgets.Unlimited():
             return {"budget": la.UNLIMITED}
-        case Oldest():
+        case budgets.Oldest():
             return {"budget": la.OLDEST, "size": budget.size}
-        case Smallest():
+        case budgets.Smallest():
             return {"budget": la.SMALLEST, "size": budget.size}
-        case Forgetron():
+        case budgets.Forgetron():
             return {"budget": la.FORGETRON, "size": budget.size}
-        case KOMP():
+        case budgets.KOMP():
             size = la.MOST_ATOMS if budget.size is None else budget.size
             tolerance = {"tolerance": budget.tolerance, "relative": int(budget.relative)}
             return {"budget": la.PROJECTED, "size": size, **tolerance}
@@ -132,17 +113,16 @@ def budget_part(budget: Budget) -> Part:
             return {"budget": la.SUBSPACE, "tolerance": NOVELTY, "size": budget.landmarks}
         case RandomFourier():
             return {"budget": la.FOURIER, "size": 2 * budget.frequencies}
-        case DoublyStochastic():
+        case budgets.DoublyStochastic():
             return {"budget": la.REGENERATED, "size": 2 * budget.block, "seed": budget.seed}
 
 
 def link_part(link: Link) -> Part:
     """How a prediction follows from z."""
-    if isinstance(link, Log):
-        gradient = ru.IN_Z if link.gradient == "log" else ru.IN_F
-        return {"link": ru.EXPONENTIAL, "gradient": gradient, "cap": link.cap}
-    assert isinstance(link, Identity)
-    return {"link": ru.IDENTITY}
+    if not isinstance(link, Log):
+        return {"link": ru.IDENTITY}
+    gradient = ru.IN_Z if link.gradient == "log" else ru.IN_F
+    return {"link": ru.EXPONENTIAL, "gradient": gradient, "cap": link.cap}
 
 
 def method_part(method: Method) -> Part:
@@ -174,5 +154,5 @@ def method_part(method: Method) -> Part:
             }
         case Refit():
             # z ← z + k(x, ·) at every event: the slope of a piecewise linear loss far below y = ∞
-            steps = {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0}
-            return {**steps, "cap": LARGEST_LOG_RATE, "background": 1, "fading": 1}
+            slope = {"loss": ru.PIECEWISE, "low": -1.0, "step": 1.0}
+            return {**slope, "cap": LARGEST_LOG_RATE, "background": 1, "fading": 1}

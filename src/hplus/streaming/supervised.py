@@ -13,17 +13,10 @@ from hplus.kernels import Gaussian, Kernel, Scaled
 from hplus.losses import Hinge, Loss, Perceptron
 from hplus.space import Function
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator
-from hplus.streaming.budgets import (
-    Budget,
-    DoublyStochastic,
-    Forgetron,
-    Oldest,
-    Smallest,
-    as_budget,
-)
+from hplus.streaming.budgets import Budget, DoublyStochastic, Forgetron, Oldest, Smallest, as_budget
 from hplus.streaming.engine.layout import FOURIER, Rule
 from hplus.streaming.engine.learner import Learner, StreamStatus
-from hplus.streaming.engine.nodes import nowhere
+from hplus.streaming.engine.nodes import no_nodes
 from hplus.streaming.engine.starts import start, start_fixed
 from hplus.streaming.settings import Part, averaging, budget_part, loss_part, rule, step_part
 from hplus.streaming.steps import FixedStep, RootStep, Step, as_step
@@ -179,7 +172,7 @@ def build(rule: Rule, kernel: Kernel, dimension: int, budget: Budget) -> Learner
     if isinstance(budget, DoublyStochastic):
         params = _gaussian_params(kernel, dimension)
         return start_fixed(rule, kernel, params, np.zeros((1, dimension)), 2 * budget.frequencies)
-    return start(rule, kernel, nowhere(dimension))
+    return start(rule, kernel, no_nodes(dimension))
 
 
 def _gaussian_params(kernel: Kernel, dimension: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
-from hplus.rates.fitted import mixed_poisson_quantile
+from hplus.rates.bands import mixed_poisson_quantile
 from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of

@@ -11,10 +11,9 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, as_floats, check_fraction, shown
 from hplus._progress import step, whole_or_not
 from hplus.estimators.base import (
-    LARGEST_INPUT,
     Estimator,
+    check_exposure,
     check_fitted,
-    check_per_row,
     check_prediction,
     check_size,
 )
@@ -96,7 +95,7 @@ class QuantityStudy(Estimator):
         with whole_or_not(self):
             level = check_fraction("level", self.level)
             y = _check_quantities(y)
-            exposure = _check_exposure(exposure, len(y))
+            exposure = check_exposure(exposure, len(y))
             check_table(columns)
             self.columns_ = tuple(learned_column(name, columns[name]) for name in columns)
             rows = Rows(table_values(self.columns_, columns), y, exposure)
@@ -130,7 +129,7 @@ class QuantityStudy(Estimator):
         """
         check_fitted(self)
         values = table_values(self.columns_, columns)
-        m = self._mean(values) * _check_exposure(exposure, len(values))
+        m = self._mean(values) * check_exposure(exposure, len(values))
         return check_prediction(self, m)
 
     def predict_interval(
@@ -210,15 +209,3 @@ def _check_rows(columns: tuple[Column, ...], rows: Rows) -> None:
         )
     if not any(column.parts() for column in columns):
         raise ValueError("columns must include at least one that varies, got none: add columns.")
-
-
-def _check_exposure(exposure: Any, n: int) -> Floats:
-    if exposure is None:
-        return np.ones(n)
-    exposure = check_per_row("exposure", exposure, n)
-    if np.any(exposure < 1.0 / LARGEST_INPUT):
-        raise ValueError(
-            f"exposure must be above 0 in every row, got {exposure.min():.6g} in row "
-            f"{exposure.argmin()}: drop such rows."
-        )
-    return exposure

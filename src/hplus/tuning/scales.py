@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,8 @@ from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.machines.representer import AllPoints, train
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.sos.learning import level_of, regression
-from hplus.solvers.sos.psd import Problem, solve
+from hplus.solvers.sos.problem import Problem
+from hplus.solvers.sos.psd import solve
 from hplus.solvers.sos.rowwise import OneOutput, RowLoss
 
 MOST_ROWS = 1000
@@ -197,7 +198,7 @@ def learned_cone(
     # a large trace penalty would pull small functions, such as the gap between two quantiles, to 0
     cones = [Full(0.1 * t, t) for t in RELATIVE_PENALTIES.tolist()]
     path = [problem(part, weights, features, cone) for cone in cones]
-    losses = _added(path, each("learning penalties", _fold_numbers(path)))
+    losses = held_out_losses(path, "learning penalties")
     return _for_more_rows(cones[int(np.argmin(losses))], len(some) / len(X))
 
 
@@ -210,34 +211,21 @@ def _for_more_rows(cone: Full, share: float) -> Full:
     return Full(share * cone.trace, share * cone.frobenius)
 
 
-def held_out_losses(path: Sequence[Problem]) -> Floats:
+def held_out_losses(path: Sequence[Problem], stage: str | None = None) -> Floats:
     """The cross-validated mean loss of each problem on a path of decreasing penalties.
 
-    All problems share their features, and each starts from the solution of the one before.
+    All problems share their features, and each starts from the solution of the one before. With a
+    `stage`, the progress over the folds is reported.
     """
-    return _added(path, _fold_numbers(path))
-
-
-def _added(path: Sequence[Problem], folds: Iterable[int]) -> Floats:
-    total = np.zeros(len(path))
-    for k in folds:
-        total += _losses_of_fold(path, k)
-    return total
-
-
-def _fold_numbers(path: Sequence[Problem]) -> range:
-    n = len(path[0].shares)
-    return range(min(FOLDS, n) if n > 1 else 0)
-
-
-def _losses_of_fold(path: Sequence[Problem], k: int) -> Floats:
-    fold, losses = np.arange(len(path[0].shares)) % FOLDS, np.zeros(len(path))
-    start = softness = None
-    for i, problem in enumerate(path):
-        solved = solve(problem.part(fold != k), start, softness, tolerance=1e-3)
-        start, softness = solved.x, problem.hardest
-        each_row = problem.rows.value(problem.outputs(problem.values(solved.weights)))
-        losses[i] = float(problem.shares[fold == k] @ each_row[fold == k])
+    n, losses = len(path[0].shares), np.zeros(len(path))
+    fold, folds = np.arange(n) % FOLDS, range(min(FOLDS, n) if n > 1 else 0)
+    for k in folds if stage is None else each(stage, folds):
+        start = softness = None
+        for i, problem in enumerate(path):
+            solved = solve(problem.part(fold != k), start, softness, tolerance=1e-3)
+            start, softness = solved.x, problem.hardest
+            each_row = problem.rows.value(problem.outputs(problem.values(solved.weights)))
+            losses[i] += float(problem.shares[fold == k] @ each_row[fold == k])
     return losses
 
 

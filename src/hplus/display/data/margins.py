@@ -15,7 +15,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
-from hplus.rates.fitted import MAX_LOG_FACTOR
+from hplus.rates.bands import MAX_LOG_FACTOR
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.separable import SeparableRate
 from hplus.windows import Interval

@@ -11,8 +11,7 @@ from hplus._checks import Floats
 from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.sos.barrier import Barrier
 from hplus.solvers.sos.blocks import InteriorResponse, curves
-from hplus.solvers.sos.iterates import Iterate
-from hplus.solvers.sos.problem import LEAST_DIVISOR, Problem
+from hplus.solvers.sos.problem import LEAST_DIVISOR, Iterate, Problem
 
 MAX_CG_STEPS = 500
 

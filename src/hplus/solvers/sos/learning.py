@@ -7,7 +7,7 @@ kernel values.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from hplus.solvers.result import SolverResult
 from hplus.solvers.sos.blocks import Squares
 from hplus.solvers.sos.nonnegative import certify as certify_nonnegative
 from hplus.solvers.sos.nonnegative import solve_nonnegative
-from hplus.solvers.sos.psd import GAP, Problem, certify, solve
-from hplus.solvers.sos.reference import paper_cone
+from hplus.solvers.sos.paper_cone import paper_cone
+from hplus.solvers.sos.problem import Problem
+from hplus.solvers.sos.psd import GAP, certify, solve
 from hplus.solvers.sos.rowwise import OneOutput, Surprise
 from hplus.space import Function
 
@@ -33,12 +34,8 @@ TRUNCATION, EXACT = 1e-9, 1e-13
 finitely many features."""
 
 
-@dataclass(frozen=True)
-class Learned:
-    """The function of every block, and the quality of the solution."""
-
-    functions: tuple[Function | SumOfSquares, ...]
-    result: SolverResult
+Learned = tuple[tuple[Function | SumOfSquares, ...], SolverResult]
+"""The function of every block, and the quality of the solution."""
 
 
 def feature_map(kernel: Kernel, X: Floats, landmarks: Nystroem | None) -> NystroemMap:
@@ -90,7 +87,7 @@ def learn(problem: Problem, features: NystroemMap, X: Floats) -> Learned:
         functions = tuple(_function(features, w) for w in weights)
         # fresh kernel values: the certificate is for the functions that predict
         z = problem.outputs([f(X) for f in functions])
-        return Learned(functions, certify(problem, replace(solved, weights=weights), z))
+        return functions, certify(problem, replace(solved, weights=weights), z)
 
 
 def with_few_columns(problem: Problem, weights: tuple[Floats, ...]) -> tuple[Floats, ...]:

@@ -17,10 +17,7 @@ from hplus.solvers.result import SolverResult, Status
 from hplus.solvers.sos.barrier import Barrier
 from hplus.solvers.sos.blocks import Relaxation
 from hplus.solvers.sos.directions import direction
-from hplus.solvers.sos.iterates import DualSolution, Iterate, evaluate, relaxed
-from hplus.solvers.sos.problem import Problem
-
-__all__ = ["AIM", "GAP", "DualSolution", "Problem", "certify", "solve"]
+from hplus.solvers.sos.problem import DualSolution, Iterate, Problem, evaluate, relaxed
 
 GAP, AIM = 1e-6, 1e-7
 """The relative gap that is promised, and the one that the solver aims at."""

@@ -14,34 +14,9 @@ from hplus._threads import one_thread_if_small
 from hplus.kernels import Kernel
 from hplus.kernels.compiled import DOT, TABLE
 from hplus.kernels.programs import instructions
-from hplus.streaming.engine.atoms import (
-    AVERAGE,
-    CORRECTION,
-    CURRENT,
-    DIAGONAL,
-    INVERSE,
-    SCATTER,
-    TOTAL,
-)
-from hplus.streaming.engine.layout import (
-    ATOMS,
-    CAPPED,
-    CHANGES,
-    EVENTS,
-    EXCESS,
-    FOURIER,
-    JITTER,
-    REFRESHED,
-    REGENERATED,
-    SPENT,
-    UNLIMITED,
-    WORST,
-    Rule,
-    StreamConstants,
-    StreamState,
-)
+from hplus.streaming.engine import atoms, layout
+from hplus.streaming.engine.layout import Rule, StreamConstants, StreamState, enlarged
 from hplus.streaming.engine.loop import MAX_CHANGES, age, run
-from hplus.streaming.engine.states import enlarged
 
 SILENT_SECONDS = 3.0
 """If the first call takes longer than this, it reports that it is compiling."""
@@ -96,23 +71,23 @@ class Learner:
 
     def values(self, X: Floats, average: bool = False) -> Floats:
         """z(X[i]), of the current function or of the average."""
-        if self.rule.budget in (FOURIER, REGENERATED):
+        if self.rule.budget in (layout.FOURIER, layout.REGENERATED):
             return self._features(X, average)
         centers, weights = self.function(average)
         return self.kernel.dot(X, centers, weights) if len(weights) else np.zeros(len(X))
 
     def function(self, average: bool = False) -> tuple[Floats, Floats]:
         """Centers and weights of the function; a background stands for its nodes."""
-        n, constants = self.size, self.constants
-        w, centers = self.state.rows[AVERAGE if average else CURRENT, :n], self.state.centers[:n]
+        n, nodes, shares = self.size, self.constants.nodes, self.constants.shares
+        w = self.state.rows[atoms.AVERAGE if average else atoms.CURRENT, :n]
+        centers = self.state.centers[:n]
         if not self.rule.background:
             return centers.copy(), w.copy()
-        nodes, shares = constants.nodes, constants.shares
         return np.vstack([nodes, centers[1:]]), np.concatenate([w[0] * shares, w[1:]])
 
     @property
     def size(self) -> int:
-        return int(self.state.counts[ATOMS])
+        return int(self.state.counts[layout.ATOMS])
 
     @property
     def dictionary(self) -> Floats:
@@ -122,15 +97,20 @@ class Learner:
     @property
     def status(self) -> StreamStatus:
         numbers, counts = self.state.numbers, [int(c) for c in self.state.counts]
-        atoms = counts[ATOMS] - self.rule.background
-        spent, worst = float(numbers[SPENT]), float(numbers[WORST])
-        return StreamStatus(counts[EVENTS], atoms, counts[CAPPED], counts[EXCESS], spent, worst)
+        return StreamStatus(
+            events=counts[layout.EVENTS],
+            atoms=counts[layout.ATOMS] - self.rule.background,
+            capped=counts[layout.CAPPED],
+            excess=counts[layout.EXCESS],
+            compression=float(numbers[layout.SPENT]),
+            largest_compression=float(numbers[layout.WORST]),
+        )
 
     def advance(self, gap: float) -> None:
         """Advance time without an event."""
         kept = age.py_func(self.rule.half_life, self.state.numbers, gap)
         if self.rule.fading:
-            self.state.rows[[CURRENT, TOTAL]] *= kept
+            self.state.rows[[atoms.CURRENT, atoms.TOTAL]] *= kept
 
     def _features(self, X: Floats, average: bool) -> Floats:
         """z(X[i]) on random features: run the loop on a copy, with steps of size 0."""
@@ -140,7 +120,7 @@ class Learner:
             counts=self.state.counts.copy(),
         )
         if average:
-            state.rows[CURRENT] = state.rows[AVERAGE]
+            state.rows[atoms.CURRENT] = state.rows[atoms.AVERAGE]
         still = self.rule._replace(step=0.0, schedule=0, decay=0.0, averaging=-1.0)
         copy = Learner(still, self.kernel, self.constants, state)
         X = np.require(X, requirements=("C", "W"))
@@ -149,12 +129,12 @@ class Learner:
     def _maintain(self) -> None:
         """Enlarge arrays, recompute P or the preconditioner: whatever the loop has stopped for."""
         state = self.state
-        if state.counts[ATOMS] == len(state.centers):
+        if state.counts[layout.ATOMS] == len(state.centers):
             room = 2 * len(state.centers)
-            if self.rule.budget != UNLIMITED:
+            if self.rule.budget != layout.UNLIMITED:
                 room = min(room, max(self.rule.background + self.rule.size, len(state.centers)) + 2)
             self.state = enlarged(state, room)
-        if state.counts[CHANGES] >= MAX_CHANGES:
+        if state.counts[layout.CHANGES] >= MAX_CHANGES:
             self.rebuild()
         if self.rule.damping > 0.0:
             self._precondition()
@@ -166,18 +146,18 @@ class Learner:
         K = gram(self.kernel, points, constants.nodes, constants.shares)
         with one_thread_if_small(n):
             P = cho_solve(cho_factor(K), np.eye(n))
-        self.state.matrices[INVERSE, :n, :n] = 0.5 * (P + P.T)
-        self.state.rows[DIAGONAL, :n] = np.diag(P)
-        self.state.counts[CHANGES] = 0
+        self.state.matrices[atoms.INVERSE, :n, :n] = 0.5 * (P + P.T)
+        self.state.rows[atoms.DIAGONAL, :n] = np.diag(P)
+        self.state.counts[layout.CHANGES] = 0
 
     def _precondition(self) -> None:
         """C = P (G + δP)⁻¹, which is (mean of g ⊗ g + δ)⁻¹ in weights [math, Eq. 5.5]."""
         n, matrices = self.size, self.state.matrices
-        P, G = matrices[INVERSE, :n, :n], matrices[SCATTER, :n, :n]
+        P, G = matrices[atoms.INVERSE, :n, :n], matrices[atoms.SCATTER, :n, :n]
         with one_thread_if_small(n):
             C = solve(G + self.rule.damping * P, P, assume_a="sym").T
-        matrices[CORRECTION, :n, :n] = C if np.isfinite(C).all() else np.eye(n)
-        self.state.counts[REFRESHED] = self.state.counts[EVENTS]
+        matrices[atoms.CORRECTION, :n, :n] = C if np.isfinite(C).all() else np.eye(n)
+        self.state.counts[layout.REFRESHED] = self.state.counts[layout.EVENTS]
 
 
 def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Floats:
@@ -190,8 +170,8 @@ def gram(kernel: Kernel, points: Floats, nodes: Floats, shares: Floats) -> Float
         K[0, 1:] = K[1:, 0] = kernel.dot(points, nodes, shares) if len(points) else 0.0
         own = shares @ kernel.dot(nodes, nodes, shares)
         # a background that vanishes, such as that of Linear() around 0, is an atom without effect
-        K[0, 0] = own if own > JITTER**2 * (shares @ kernel.diag(nodes)) else 1.0
-    K[np.diag_indices(n)] *= 1.0 + JITTER
+        K[0, 0] = own if own > layout.JITTER**2 * (shares @ kernel.diag(nodes)) else 1.0
+    K[np.diag_indices(n)] *= 1.0 + layout.JITTER
     return K
 
 

@@ -44,7 +44,7 @@ def nodes_within(grid: TensorGrid, window: Window) -> Inside:
     return Inside(grid.nodes()[which], volumes[which] / volumes.sum(), which)
 
 
-def nowhere(dimension: int) -> Inside:
+def no_nodes(dimension: int) -> Inside:
     """No nodes, for streams without an integral."""
     return Inside(np.zeros((0, dimension)), np.zeros(0), np.zeros(0, dtype=np.bool_))
 

@@ -10,11 +10,10 @@ from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.kernels import Kernel
 from hplus.kernels.programs import program
-from hplus.streaming.engine.atoms import CORRECTION, DRIFT
-from hplus.streaming.engine.layout import ATOMS, FOURIER, PROJECTED, Rule, StreamConstants
+from hplus.streaming.engine import atoms, layout
+from hplus.streaming.engine.layout import Rule, StreamConstants
 from hplus.streaming.engine.learner import Learner
 from hplus.streaming.engine.nodes import Inside, nodes_within
-from hplus.streaming.engine.states import SAVED_ARRAYS, empty, fits
 from hplus.windows import Window
 
 FIRST_ROOM = 60
@@ -32,16 +31,16 @@ def start(rule: Rule, kernel: Kernel, inside: Inside, grid: TensorGrid | None = 
     nodes, shares, _ = inside
     dimension = nodes.shape[1]
     steps = program(kernel, dimension)
-    layout = np.zeros((3, dimension)) if grid is None else _layout(grid)
-    constants = StreamConstants(steps.ops, steps.params, nodes, shares, layout)
-    matrices = 0 if rule.budget < PROJECTED else 3 if rule.damping > 0.0 else 1
+    axes = np.zeros((3, dimension)) if grid is None else _axes(grid)
+    constants = StreamConstants(steps.ops, steps.params, nodes, shares, axes)
+    matrices = 0 if rule.budget < layout.PROJECTED else 3 if rule.damping > 0.0 else 1
     counted = 0 if grid is None else grid.size
-    state = empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
+    state = layout.empty(FIRST_ROOM, dimension, matrices, len(nodes), steps.depth, counted)
     learner = Learner(rule, kernel, constants, state)
     if rule.background:
         state.at_nodes[0] = kernel.dot(nodes, nodes, shares)
-        state.matrices[CORRECTION:, 0, 0] = 1.0
-        state.counts[ATOMS] = 1
+        state.matrices[atoms.CORRECTION :, 0, 0] = 1.0
+        state.counts[layout.ATOMS] = 1
         learner.rebuild()
     return learner
 
@@ -51,8 +50,8 @@ def start_fixed(rule: Rule, kernel: Kernel, params: Floats, centers: Floats, siz
     d = centers.shape[1]
     ops = np.zeros((0, 3), dtype=np.int64)
     constants = StreamConstants(ops, params, np.zeros((0, d)), np.zeros(0), np.zeros((3, d)))
-    state = empty(size, d, 0, 0, 1)._replace(centers=centers)
-    state.counts[ATOMS] = size
+    state = layout.empty(size, d, 0, 0, 1)._replace(centers=centers)
+    state.counts[layout.ATOMS] = size
     return Learner(rule, kernel, constants, state)
 
 
@@ -63,17 +62,17 @@ def start_grid(rule: Rule, kernel: Kernel, window: Window, grid: TensorGrid) -> 
         raise ValueError(f"grid must have at most {MOST_GRID_NODES} nodes in total, got {size}.")
     nodes, steps, inside = grid.nodes(), program(kernel, d), nodes_within(grid, window)
     none = np.zeros((0, d)), np.zeros(0)
-    constants = StreamConstants(steps.ops, steps.params, *none, _layout(grid))
-    state = empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
-    state.counts[ATOMS] = size
-    state.rows[DRIFT, :size] = kernel.dot(nodes, inside.nodes, inside.shares)
+    constants = StreamConstants(steps.ops, steps.params, *none, _axes(grid))
+    state = layout.empty(size, d, 0, 0, steps.depth)._replace(centers=nodes)
+    state.counts[layout.ATOMS] = size
+    state.rows[atoms.DRIFT, :size] = kernel.dot(nodes, inside.nodes, inside.shares)
     return Learner(rule, kernel, constants, state)
 
 
 def restore(learner: Learner, saved: Mapping[str, Floats | Ints]) -> Learner:
     """The learner with saved arrays as its state; raises if they do not fit together."""
     fresh, arrays = learner.state, {}
-    for name in SAVED_ARRAYS:
+    for name in layout.SAVED_ARRAYS:
         like = getattr(fresh, name)
         arrays[name] = np.array(saved[name], dtype=like.dtype, order="C")
         if arrays[name].ndim != like.ndim:
@@ -81,7 +80,7 @@ def restore(learner: Learner, saved: Mapping[str, Floats | Ints]) -> Learner:
                 f"state_ must hold {name} with {like.ndim} axes: load the model again."
             )
     state = fresh._replace(**arrays)
-    if not fits(state, fresh, fixed=learner.rule.budget >= FOURIER):
+    if not layout.fits(state, fresh, fixed=learner.rule.budget >= layout.FOURIER):
         raise ValueError(
             "state_ must hold the arrays of one stream, got arrays that do not fit together: load "
             "the model again."
@@ -90,6 +89,6 @@ def restore(learner: Learner, saved: Mapping[str, Floats | Ints]) -> Learner:
     return Learner(learner.rule, learner.kernel, learner.constants, state._replace(stack=stack))
 
 
-def _layout(grid: TensorGrid) -> Floats:
+def _axes(grid: TensorGrid) -> Floats:
     """The corner, spacing and number of nodes of a grid on each axis."""
     return np.array([grid.low, grid.spacing, grid.shape], dtype=np.float64)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hplus import Intensity, Interval, SeparableIntensity
-from hplus.rates.fitted import LogBand
+from hplus.rates.bands import LogBand
 
 UNIT = Interval(0, 1)
 SQUARE = UNIT * UNIT

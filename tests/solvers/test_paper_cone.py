@@ -11,9 +11,9 @@ from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import Status
 from hplus.solvers.sos.learning import regression
 from hplus.solvers.sos.nonnegative import certify, solve_nonnegative
+from hplus.solvers.sos.paper_cone import paper_cone
 from hplus.solvers.sos.psd import certify as certify_full
 from hplus.solvers.sos.psd import solve
-from hplus.solvers.sos.reference import full_cone_reference, paper_cone
 
 
 def wave_example(n, scale=0.75):
@@ -71,7 +71,7 @@ def test_the_papers_cone_is_smaller_than_the_diagonal_one(paper_fit):
     assert result.objective > 1.05 * diagonal(G, y, shares, penalty)
 
 
-def test_the_three_cones_are_nested_with_the_common_penalty():
+def test_the_three_cones_are_nested_with_the_common_penalty(full_cone_reference):
     y, G, shares, penalty = wave_example(12)
     values, vectors = np.linalg.eigh(G)
     features = vectors * np.sqrt(values)
@@ -107,7 +107,7 @@ def test_a_singular_gram_matrix_is_certified_too():
 @pytest.mark.parametrize(
     "loss", [Squared(), Poisson(), Quantile(0.8), Absolute(), Huber(0.3)], ids=repr
 )
-def test_the_full_cone_reference_minimises_what_it_says(loss, solver, rng):
+def test_the_full_cone_reference_minimises_what_it_says(loss, solver, rng, full_cone_reference):
     F, shares = rng.normal(size=(15, 3)), rng.dirichlet(np.ones(15))
     y = rng.poisson(2.0, 15).astype(float)
     A, objective = full_cone_reference(F, y, shares, loss, 0.1, 0.2, solver, 1e-8)
@@ -123,14 +123,14 @@ def test_the_full_cone_reference_minimises_what_it_says(loss, solver, rng):
         assert value((np.eye(3) + R) @ A @ (np.eye(3) + R).T + 0.1 * R @ R.T) >= objective - 1e-6
 
 
-def test_the_reference_refuses_other_losses(rng):
+def test_the_reference_refuses_other_losses(full_cone_reference):
     with pytest.raises(ValueError, match=r"Huber or Poisson .* got Logistic\(\)"):
         full_cone_reference(np.ones((2, 1)), np.ones(2), np.full(2, 0.5), Logistic(), 0.0, 1.0)
 
 
 def test_a_missing_cvxpy_is_reported_with_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    with pytest.raises(ImportError, match=r'need cvxpy, .*: pip install "hplus\[sdp\]"\.$'):
+    with pytest.raises(ImportError, match=r'needs cvxpy, .*: pip install "hplus\[sdp\]"\.$'):
         paper_cone(np.eye(2), np.ones(2), np.full(2, 0.5), 1.0)
 
 

@@ -1,0 +1,53 @@
+"""Bounds of rates on the log scale, and quantiles of counts whose mean is uncertain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import pdtr
+
+from hplus._checks import Floats
+
+MAX_LOG_FACTOR = 100.0
+"""Log of the factor by which a rate may be off: where it is more, nothing is known."""
+
+
+class LogBand(NamedTuple):
+    """The center of a log rate, and how far its bounds lie below and above it, shape (n,) each."""
+
+    center: Floats
+    below: Floats
+    above: Floats
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The bounds of the rate."""
+        return np.exp(self.center - self.below), np.exp(self.center + self.above)
+
+    def inverse(self) -> LogBand:
+        """The band of 1/rate."""
+        return LogBand(-self.center, self.above, self.below)
+
+    def times(self, other: LogBand) -> LogBand:
+        """The band of a product of independent rates: distances add by the root of their squares.
+
+        The center is NaN for 0 times infinity.
+        """
+        below, above = (
+            np.minimum(np.hypot(a, b), MAX_LOG_FACTOR)
+            for a, b in ((self.below, other.below), (self.above, other.above))
+        )
+        with np.errstate(invalid="ignore"):
+            return LogBand(self.center + other.center, below, above)
+
+
+def mixed_poisson_quantile(means: Floats, p: float) -> Floats:
+    """The smallest counts k with P(N <= k) >= p for N Poisson with one of the means (..., s)."""
+    most = np.max(means, axis=-1)
+    low, high = np.full(most.shape, -1.0), np.ceil(most + 12.0 * np.sqrt(most) + 30.0)
+    while np.any(high - low > np.maximum(np.spacing(high), 1.0)):
+        middle = np.maximum(np.floor((low + high) / 2.0), 0.0)
+        enough = np.mean(pdtr(middle[..., None], means), axis=-1) >= p
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    return high
