@@ -44,11 +44,11 @@ from hplus import (
     save,
 )
 from hplus.cli.commands import hplus
+from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.spans import Clock
 from hplus.studies.streams import StreamStudy
-from hplus.studies.study import EventStudy
 from hplus.windows import Window
 
 SECONDS = 1.0

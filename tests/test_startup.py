@@ -61,6 +61,12 @@ def test_a_statement_imports_no_more_than_it_needs(statement, allowed):
         (("expect", "--help"), {"click", "rich", "numpy", "safetensors"}),
         (("data",), {"click", "rich", "numpy", "safetensors"}),
         (("info", STORED / "study_quantity.hplus"), {"click", "rich", "numpy", "safetensors"}),
+        (("info", STORED / "study_line.hplus"), {"click", "rich", "numpy", "safetensors"}),
+        (("info", STORED / "density.hplus"), {"click", "rich", "numpy", "safetensors"}),
+        (
+            ("info", STORED / "sos_regressor.hplus"),
+            {"click", "rich", "numpy", "safetensors", "scipy"},
+        ),
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else "",
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from hplus.cli.commands import CODES, hplus
+from hplus.cli.commands import CODES, COMMANDS, subcommand
 
 PAGE = Path(__file__).parents[1] / "commands.md"
 
@@ -63,7 +63,7 @@ def parts() -> dict[str, str]:
     codes = {0: "success"} | CODES
     return {
         "exit codes": "\n".join(f"- `{code}`: {meaning}" for code, meaning in codes.items()),
-        "commands": "\n\n".join(section(hplus.commands[name]) for name in sorted(hplus.commands)),
+        "commands": "\n\n".join(section(subcommand(name)) for name in sorted(COMMANDS)),
     }
 
 

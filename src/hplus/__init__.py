@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from hplus.streaming.steps import FixedStep as FixedStep
     from hplus.streaming.steps import InverseStep as InverseStep
     from hplus.streaming.steps import RootStep as RootStep
+    from hplus.studies.event_study import EventStudy as EventStudy
     from hplus.studies.quantity_study import QuantityStudy as QuantityStudy
     from hplus.studies.streams import StreamStudy as StreamStudy
-    from hplus.studies.study import EventStudy as EventStudy
     from hplus.windows import Box as Box
     from hplus.windows import Cycle as Cycle
     from hplus.windows import Interval as Interval
@@ -100,9 +100,9 @@ _NAMES = {
     "streaming.methods": "PMD Refit SPPPOT SecondOrder",
     "streaming.regression": "StreamingRegressor",
     "streaming.steps": "FixedStep InverseStep RootStep",
+    "studies.event_study": "EventStudy",
     "studies.quantity_study": "QuantityStudy",
     "studies.streams": "StreamStudy",
-    "studies.study": "EventStudy",
     "windows": "Box Cycle Interval Polygon Polygons",
 }
 """The public names of each module, imported when they are first used."""

@@ -9,18 +9,20 @@ import json
 import numpy as np
 import pytest
 
-from hplus import load
+from hplus import load, save
 from hplus.cli import info
-from hplus.cli.commands import hplus
+from hplus.cli.commands import COMMANDS, subcommand
+from hplus.cli.doors import json_text
+from hplus.storage.files import dumps, header, read_file, seal
 
 
 def table(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.parametrize("name", sorted(hplus.commands))
+@pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_every_command_has_a_sentence_an_example_and_json(name):
-    command = hplus.commands[name]
+    command = subcommand(name)
     assert command.help
     assert command.epilog
     assert f"hplus {name}" in command.epilog
@@ -102,11 +104,28 @@ def test_info_says_what_the_model_would_without_building_it(name, kept, run, mon
     path, words = kept / f"{name}.hplus", ("info", kept / f"{name}.hplus", "--json")
     with monkeypatch.context() as patch:
         patch.setattr(info, "load_model", None)
-        quick, table = json.loads(run(*words).stdout), run("info", path).stdout
-    record = info.read_record(path)._replace(summary=None)
-    monkeypatch.setattr(info, "read_record", lambda _: record)
-    assert json.loads(run(*words).stdout) == quick
-    assert run("info", path).stdout == table
+        quick = json.loads(run(*words).stdout)
+    study = load(path)
+    assert json.loads(json_text({"kind": "EventStudy", **study.facts()})).items() <= quick.items()
+
+
+@pytest.mark.parametrize("name", ["line", "plane", "day"])
+def test_info_on_a_file_without_a_summary_says_all_but_what_has_to_be_computed(
+    name, kept, run, tmp_path, monkeypatch
+):
+    words, full = ("info", tmp_path / "model.hplus"), ("info", kept / f"{name}.hplus")
+    save(load(full[1]), words[1])
+    monkeypatch.setattr(info, "load_model", None)
+    known, facts = (json.loads(run(*some, "--json").stdout) for some in (words, full))
+    for computed in ("expected", "peak", "gap"):
+        del facts[computed]
+    if facts["holdout"]:
+        del facts["holdout"]["faults"]
+    assert known == facts
+    assert "hplus expect" in run(*words).stderr
+    said, more = (run(*some).stdout.partition("EventStudy\n")[2] for some in (words, full))
+    lines, others = ({" ".join(line.split()) for line in t.splitlines()} for t in (said, more))
+    assert lines <= others
 
 
 def test_info_and_check_say_the_same_in_words_and_in_json(kept, run):
@@ -191,3 +210,13 @@ def test_decimal_commas_and_text_are_read_by_regress_and_asked_for_in_predict(fo
 def test_a_pattern_without_events_still_has_its_columns(kept, run):
     words = ("sample", kept / "day.hplus", "--for", "1s", "--seed", 1)
     assert run(*words).stdout == "path,when\n"
+
+
+def test_info_says_what_is_wrong_with_a_file_whose_document_was_changed(kept, run, tmp_path):
+    path = tmp_path / "model.hplus"
+    save(load(kept / "line.hplus"), path)
+    document, tensors = read_file(path)
+    document["model"]["fitted"]["reading_"]["fields"].pop("rows")
+    text = dumps(document | {"sha256": seal(document)})
+    path.write_bytes(b"".join([header(text, tensors), *(a.tobytes() for a in tensors.values())]))
+    assert "Reading rejects its stored fields" in run("info", path, code=4).stderr

@@ -63,6 +63,20 @@ def test_a_command_opens_and_parses_its_file_once(name, weeks, run, coarsely, pa
     assert passes["lines"] == 300
 
 
+@pytest.mark.parametrize("cycle", ["", "--time when --from 2026-01-05 --cycle week"])
+def test_a_stream_opens_its_file_once(cycle, weeks, run, passes):
+    run(*f"stream calls.csv --columns x --window 0,1 {cycle}".split())
+    assert passes["opened"] == {"calls.csv": 1}
+
+
+def test_vertices_are_read_once(weeks, run, coarsely, passes):
+    (weeks / "corner.csv").write_text("x,y\n0,0\n1,0\n0,9\n")
+    with coarsely():
+        run("fit", "calls.csv", "--columns=x,sold", "--within=corner.csv", "--most-dropped=1")
+    assert passes["opened"] == {"calls.csv": 1, "corner.csv": 1}
+    assert passes["lines"] == 303
+
+
 def test_checks_and_reports_bin_no_events(weeks, run, coarsely, monkeypatch):
     with coarsely():
         run(*f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split())
@@ -70,6 +84,6 @@ def test_checks_and_reports_bin_no_events(weeks, run, coarsely, monkeypatch):
         def refuse(*_):
             raise AssertionError("events were binned")
 
-        monkeypatch.setattr("hplus.studies.events.Binned.add", refuse)
+        monkeypatch.setattr("hplus.studies.events.binned", refuse)
         run("check", "week.hplus", "calls.csv")
         run("report", "week.hplus", "calls.csv")

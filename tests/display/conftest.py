@@ -16,10 +16,10 @@ from hplus.rates.grid_rate import GridRate
 from hplus.rates.prior import Field, SumOfFields
 from hplus.rates.separable import SeparableRate
 from hplus.solvers.result import SolverResult, Status
+from hplus.studies.event_study import EventStudy, Holdout
 from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Amount, Clock
-from hplus.studies.study import EventStudy, Holdout
 
 EVENTS = 400
 NODES = {1: 129, 2: 65, 3: 25}

@@ -61,14 +61,15 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly)
     study, path = partly
     window, held, events = study.frame.window, study.holdout_, SplitEvents(study.frame, 0.2, 0)
     read_events(open_table(path), study.frame, events.add)
-    X, nodes, parts = events.unseen.X, midpoints(window), events.learned.parts
+    X, nodes, parts = events.held_sample.X, midpoints(window), events.learned
     if len(parts) == 1:
         rate = Intensity(window, random_state=0).fit(*parts, exposure=often)
     else:
         rate = SeparableIntensity(window, random_state=0).fit(parts, exposure=often)
     ours = gained(lambda Z: rate.predict(Z) * often(Z), nodes, X)
     kdes = [
-        EdgeCorrectedKDE(part.window).fit(events.known.X[:, [i]]) for i, part in enumerate(parts)
+        EdgeCorrectedKDE(part.window).fit(events.learned_sample.X[:, [i]])
+        for i, part in enumerate(parts)
     ]
     theirs = gained(
         lambda Z: np.prod([kde.predict(Z[:, [i]]) for i, kde in enumerate(kdes)], axis=0), nodes, X

@@ -26,11 +26,11 @@ def test_amounts_are_read_as_people_write_them(text, want):
 
 
 def test_times_can_be_turned_into_one_another_and_games_cannot():
-    assert Amount(7, "day").of(Amount(1, "week")) == 1.0
+    assert Amount(7, "day").to("week") == 1.0
     with pytest.raises(
         ValueError, match="must be a length of time such as 7d or 12h here, got 3 games"
     ):
-        Amount(3, "game").of(Amount(1, "week"))
+        Amount(3, "game").to("week")
 
 
 def test_a_week_begins_on_monday():

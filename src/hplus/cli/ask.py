@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hplus.cli.doors import (
-    as_json as json_text,
-)
-from hplus.cli.doors import (
     check_writable,
+    command,
     json_option,
+    json_text,
     level_option,
     load_model,
     note,
@@ -22,6 +21,7 @@ from hplus.cli.doors import (
     rows_as_csv,
     rows_output_option,
     seed_option,
+    write_rows,
     write_text,
 )
 from hplus.cli.options import amount_option, shape_option
@@ -34,9 +34,9 @@ from hplus.studies.spans import moment
 from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
     from hplus.studies.expect import Expected
     from hplus.studies.ranges import Extent
-    from hplus.studies.study import EventStudy
 
 
 start_option = click.option(
@@ -55,13 +55,7 @@ lasting_option = click.option(
 )
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus predict thefts.hplus places.csv -o rates.csv
-"""
-)
+@command("hplus predict thefts.hplus places.csv -o rates.csv")
 @click.argument("model")
 @click.argument("points")
 @level_option
@@ -93,7 +87,7 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
             f"{count(lost)} of {count(len(rows))} rows have no prediction: they lie outside the "
             "window or have invalid cells."
         )
-    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows))
+    write_rows(output, rows, as_json)
 
 
 def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
@@ -113,14 +107,10 @@ def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[s
             yield named | {"rate": rate, "low": a, "high": b}
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus expect thefts.hplus --regions boroughs.geojson --for 7d
-  hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv
-  hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson
-"""
+@command(
+    "hplus expect thefts.hplus --regions boroughs.geojson --for 7d",
+    'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
+    "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
 )
 @click.argument("model")
 @click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
@@ -187,13 +177,9 @@ def _counts(found: list[Expected], form: str, level: float) -> str:
     return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv
-  hplus sample shots.hplus --paths 10
-"""
+@command(
+    "hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv",
+    "hplus sample shots.hplus --paths 10",
 )
 @click.argument("model")
 @click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
@@ -216,17 +202,10 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
             if pattern.seconds is not None and study.frame.clock is not None:
                 row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
             rows.append(row)
-    names = ("path", *study.frame.needed)
-    write_text(output, json_text(rows) + "\n" if as_json else rows_as_csv(rows, names))
+    write_rows(output, rows, as_json, ("path", *study.frame.needed))
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus check thefts.hplus thefts-2018.csv
-"""
-)
+@command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events")
 @json_option

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
@@ -40,29 +39,16 @@ CODES = {
 EPILOG = "Exit codes: 0 success; " + "; ".join(f"{c} {meaning}" for c, meaning in CODES.items())
 
 
-class Subcommands(MutableMapping[str, click.Command]):
-    """The subcommands by name, each imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        module, _ = COMMANDS[name]
-        found: click.Command = getattr(import_module(module), name)
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-    def __setitem__(self, name: str, command: click.Command) -> NoReturn:
-        raise TypeError("subcommands are listed in COMMANDS.")
-
-    def __delitem__(self, name: str) -> NoReturn:
-        raise TypeError("subcommands are listed in COMMANDS.")
-
-
 class Group(click.Group):
     """A group that reports errors in one sentence with a documented exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all subcommands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A subcommand, imported when it is looked up."""
+        return subcommand(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The lines of COMMANDS, without importing any subcommand."""
@@ -77,9 +63,14 @@ class Group(click.Group):
             return super().invoke(ctx)
 
 
+def subcommand(name: str) -> click.Command:
+    """A subcommand by name."""
+    found: click.Command = getattr(import_module(COMMANDS[name][0]), name)
+    return found
+
+
 @click.group(
     cls=Group,
-    commands=Subcommands(),
     epilog=EPILOG + ".",
     context_settings={"max_content_width": 100},
 )

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 
 from hplus import load
@@ -42,7 +43,7 @@ class Refusal(click.ClickException):
         self.exit_code = code  # type: ignore[misc]
 
     def show(self, file: Any = None) -> None:
-        talk.print(f"[bold red]Error:[/] {_escaped(self.message)}", markup=True)
+        talk.print(f"[bold red]Error:[/] {escape(self.message)}", markup=True)
 
 
 @contextmanager
@@ -99,7 +100,7 @@ def spoken_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any) -> None:
         if str(message) not in shown:
             shown.add(str(message))
-            talk.print(f"[yellow]Note:[/] {_escaped(as_options(str(message)))}")
+            talk.print(f"[yellow]Note:[/] {escape(as_options(str(message)))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -107,21 +108,21 @@ def spoken_warnings() -> Iterator[None]:
         yield
 
 
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
-
-
 def note(text: str) -> None:
     """Print a message, apart from the results."""
-    talk.print(_escaped(text))
+    talk.print(escape(text))
 
 
 def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> None:
     """Print how many rows were dropped, and why."""
     for reason, lost in dropped.items():
         note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
+
+
+def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:
+    """A subcommand, the help of which ends with examples and `more`."""
+    title = "Example:" if len(examples) == 1 else "Examples:"
+    return click.command(epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more]))
 
 
 rows_output_option = click.option(
@@ -138,22 +139,16 @@ level_option = click.option(
 )
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--json`: one JSON document on the standard output instead of text."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
-    )(command)
-
-
-def most_dropped_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--most-dropped`: the share of rows that may be dropped."""
-    return click.option(
-        "--most-dropped",
-        type=click.FloatRange(0, 1),
-        default=0.2,
-        show_default=True,
-        help="Largest share of rows that may be unusable.",
-    )(command)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON document instead of text."
+)
+most_dropped_option = click.option(
+    "--most-dropped",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="Largest share of rows that may be unusable.",
+)
 
 
 @contextmanager
@@ -214,13 +209,19 @@ def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) ->
     return out.getvalue()
 
 
+def write_rows(
+    path: str | None, rows: Sequence[Mapping[str, Any]], as_json: bool, names: Sequence[str] = ()
+) -> None:
+    """Write rows with equal keys as CSV or JSON; `names` are the columns if there may be no row."""
+    write_text(path, json_text(rows) + "\n" if as_json else rows_as_csv(rows, names))
+
+
 def print_json(document: Any) -> None:
     """Print a document; what JSON cannot express is null."""
-    sys.stdout.write(as_json(document) + "\n")
-    sys.stdout.flush()
+    write_text(None, json_text(document) + "\n")
 
 
-def as_json(document: Any, indent: int | None = 2) -> str:
+def json_text(document: Any, indent: int | None = 2) -> str:
     """A document as JSON; NaN and infinities are null."""
     return json.dumps(_plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
 
@@ -243,10 +244,10 @@ def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, said in pairs.items():
-        table.add_row(name, _escaped(said))
+        table.add_row(name, escape(said))
     console = Console(highlight=False, soft_wrap=False)
     if title:
-        console.print(f"[bold]{_escaped(title)}[/]")
+        console.print(f"[bold]{escape(title)}[/]")
     console.print(table)
 
 

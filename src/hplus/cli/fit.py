@@ -11,6 +11,7 @@ import click
 from hplus import save
 from hplus.cli.doors import (
     check_writable,
+    command,
     json_option,
     model_output_option,
     most_dropped_option,
@@ -22,21 +23,12 @@ from hplus.cli.doors import (
     seed_option,
 )
 from hplus.cli.options import amount_option, names_option, numbers_option
-from hplus.cli.summary import facts, fit_table, made_with
+from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
 from hplus.wording import count
 
 if TYPE_CHECKING:
-    from hplus.studies.study import EventStudy
-
-EXAMPLE = """
-\b
-Examples:
-  hplus fit shots.csv --columns x,y --window=-25,-5,25,42 --unit ft --exposure "82 games"
-  hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\
-      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus
-  hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us
-"""
+    from hplus.studies.event_study import EventStudy
 
 
 def frame_options(command: Any) -> Any:
@@ -67,7 +59,12 @@ def frame_options(command: Any) -> Any:
     return command
 
 
-@click.command(epilog=EXAMPLE)
+@command(
+    'hplus fit shots.csv --columns x,y --window=-25,-5,25,42 --unit ft --exposure "82 games"',
+    "hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\\n"
+    "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
+    "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
+)
 @click.argument("file")
 @frame_options
 @click.option(
@@ -97,25 +94,19 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     memory; - is the standard input. The window is never inferred: without one, the command says
     what the data span.
     """
+    from hplus.studies.event_study import EventStudy
     from hplus.studies.plans import plan
-    from hplus.studies.study import EventStudy
 
     began = perf_counter()
     check_writable(output)
     table = open_table(file)
     frame = plan(table, **plan_arguments(options))
-    study = EventStudy(
-        frame,
-        options["exposure"],
-        options["holdout"],
-        options["most_dropped"],
-        options["random_state"],
-        options["n_jobs"],
-    )
+    names = ("exposure", "holdout", "most_dropped", "random_state", "n_jobs")
+    study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):
         study.fit(table)
     study.made_with_ = made_with(began, options["random_state"])
-    found = facts(study)
+    found = study.facts()
     if output:
         save(study, output, summary=found)
     _tell(study, found, file, output, as_json)

@@ -1,61 +1,80 @@
-"""hplus info: what a model file holds, read without building the model if it has a summary."""
+"""hplus info: what a model file holds, read from its document without building the model."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from hplus.cli.doors import json_option, load_model, model_file, print_json, print_pairs
+from hplus.cli.doors import (
+    command,
+    json_option,
+    load_model,
+    model_file,
+    note,
+    print_json,
+    print_pairs,
+)
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
+from hplus.storage.documents import MALFORMED
 from hplus.storage.models import read_record
-from hplus.wording import count
+from hplus.storage.registry import Unbuilt
+from hplus.wording import count, window_words
 
 if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
+    from hplus.storage.models import Record
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus info thefts.hplus
-"""
-)
+@command("hplus info thefts.hplus")
 @click.argument("model")
 @json_option
 def info(model: str, as_json: bool) -> None:
     """Show what a model file holds: its data, what was learned, and how it was made."""
     with model_file(model):
-        kind, made_with, found = read_record(model)
-    if found is None:
-        found = _summary(load_model(model))
+        record = read_record(model)
+    try:
+        found = _stored_facts(model, record) if record.summary is None else record.summary
+    except MALFORMED:
+        load_model(model)  # says what is wrong with a file that was changed
+        raise
     if as_json:
-        print_json({"kind": kind, **found, "made_with": made_with})
+        print_json({"kind": record.kind, **found, "made_with": record.made_with})
         return
-    said = {name: str(what) for name, what in made_with.items() if what is not None}
-    print_pairs(f"{model}: {kind}", said | _words(kind, found, made_with))
+    said = {name: str(what) for name, what in record.made_with.items() if what is not None}
+    print_pairs(f"{model}: {record.kind}", said | _words(record, found))
+    if record.kind == "EventStudy" and "expected" not in found:
+        note(f"The file has no summary: hplus expect {model} gives the expected counts.")
 
 
-def _summary(model: BaseEstimator) -> dict[str, Any]:
+def _stored_facts(path: str, record: Record) -> dict[str, Any]:
     """The facts of a model whose file has no summary: saved in Python, or by an older version."""
-    from hplus.cli.live import summary
-    from hplus.cli.summary import facts
-    from hplus.studies.streams import StreamStudy
-    from hplus.studies.study import EventStudy
+    if record.kind == "EventStudy":
+        from hplus.studies.event_facts import known_facts
 
-    if isinstance(model, EventStudy):
-        return facts(model)
-    return summary(model) if isinstance(model, StreamStudy) else {"parameters": str(model)}
+        return known_facts(Unbuilt(**record.params, **record.fitted))
+    if record.kind == "StreamStudy":
+        facts: dict[str, Any] = load_model(path).facts()
+        return facts
+    given = (f"{name}={part!r}" for name, part in record.params.items() if part is not None)
+    window, events = record.params.get("window"), record.fitted.get("total_")
+    return {
+        "parameters": f"{record.kind}({', '.join(given)})",
+        **({} if window is None else {"window": window_words(window)}),
+        **({} if events is None else {"events": events}),
+        "columns": record.fitted.get("n_features_in_", 1),
+        "versions": ", ".join(f"{name} {number}" for name, number in record.versions.items()),
+        "size": f"{count(Path(path).stat().st_size)} bytes",
+    }
 
 
-def _words(kind: str, found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
+def _words(record: Record, found: dict[str, Any]) -> dict[str, str]:
     """The facts of a model as a short table for people."""
-    if kind == "EventStudy":
+    if record.kind == "EventStudy":
         return fit_table(found)
-    if kind == "QuantityStudy":
-        return quantity_words(found, made_with)
+    if record.kind == "QuantityStudy":
+        return quantity_words(found, record.made_with)
     return {name: _said(what) for name, what in found.items()}
 
 
@@ -63,4 +82,4 @@ def _said(what: Any) -> str:
     """A fact in words; counts by reason one after the other."""
     if isinstance(what, dict):
         return ", ".join(f"{count(n)} {reason}" for reason, n in what.items()) or "none"
-    return str(what)
+    return f"{what:g}" if isinstance(what, float) else str(what)

@@ -16,11 +16,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from hplus._checks import Floats
-from hplus.cli.doors import as_json as json_text
+from hplus.cli.doors import json_text
 from hplus.studies.previews import Preview
-from hplus.studies.spans import moment
 from hplus.studies.streams import StreamStudy
-from hplus.wording import count, rounded, window_words
+from hplus.wording import count
 
 BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
 MAP_COLUMNS, MAP_ROWS, MAX_BARS = 30, 10, 60
@@ -64,25 +63,6 @@ def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
     }
 
 
-def summary(study: StreamStudy) -> dict[str, Any]:
-    """What a study of a stream holds, as plain data."""
-    clock = study.frame.clock
-    known = {
-        "kind": "StreamStudy",
-        "events": study.events_,
-        "lines": study.lines_,
-        "offset": study.offset_,
-        "dropped": study.dropped_,
-        "window": window_words(study.frame.window),
-        "exposure": str(study.total_exposure) if study.total_exposure.unit else None,
-        "since": None if clock is None else moment(clock.start),
-        "rate": rate_words(study),
-        "method": str(study.method),
-        "atoms": study.atoms,
-    }
-    return {name: said for name, said in known.items() if said is not None} | study.made_with_
-
-
 class Objects(View):
     """A JSON object per line."""
 
@@ -99,17 +79,11 @@ class Words(View):
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         said = [f"{count(study.events_)} events", f"{count(sum(study.dropped_.values()))} dropped",
-                f"{count(study.atoms)} atoms", f"rate {rate_words(study)}"]  # fmt: skip
+                f"{count(study.atoms)} atoms", f"rate {study.rate_words}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")
         sys.stdout.flush()
-
-
-def rate_words(study: StreamStudy) -> str:
-    """A rate with its unit, for example "12.5 per week"."""
-    unit = study.total_exposure.unit
-    return rounded(study.rate) + (f" per {unit}" if unit else "")
 
 
 class Picture(View):
@@ -149,7 +123,7 @@ class Picture(View):
         speed = float(np.mean(speeds[-8:])) if speeds else 0.0
         pairs = {
             "events": f"{count(study.events_)}, {count(speed)} per second",
-            "rate": rate_words(study),
+            "rate": study.rate_words,
             "atoms": count(study.atoms),
             "loss": f"{losses[-1]:.4f}" if losses else "",
             "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",

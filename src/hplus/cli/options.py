@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from hplus.studies.spans import Amount
 
-
-def names_option(ctx: click.Context, param: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """Names separated by commas."""
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
+Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
 
-def numbers_option(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> tuple[float, ...] | None:
-    """Numbers separated by commas."""
-    if text is None:
-        return None
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise click.BadParameter(f"must be numbers separated by commas, got {text!r}.") from None
+def _callback(read: Callable[[str], Any], rule: str = "") -> Callback:
+    """Reads what is typed; an error says the rule, or what `read` says."""
+
+    def callback(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+        try:
+            return None if text is None else read(text)
+        except ValueError as error:
+            said = f"{rule}, got {text!r}." if rule else str(error)
+            raise click.BadParameter(said) from None
+
+    return callback
 
 
-def amount_option(ctx: click.Context, param: click.Parameter, text: str | None) -> Amount | None:
-    """An amount that looks like 365d."""
-    if text is None:
-        return None
-    try:
-        return Amount.parse(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def shape_option(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> tuple[int, ...] | None:
-    """Numbers of cells such as 20x20."""
-    if text is None:
-        return None
-    try:
-        return tuple(int(part) for part in text.lower().split("x"))
-    except ValueError:
-        raise click.BadParameter(f"must look like 20x20, got {text!r}.") from None
+names_option = _callback(
+    lambda text: tuple(name.strip() for name in text.split(",") if name.strip())
+)
+numbers_option = _callback(
+    lambda text: tuple(float(part) for part in text.split(",")),
+    "must be numbers separated by commas",
+)
+amount_option = _callback(Amount.parse)
+shape_option = _callback(
+    lambda text: tuple(int(part) for part in text.lower().split("x")), "must look like 20x20"
+)

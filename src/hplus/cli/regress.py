@@ -15,6 +15,7 @@ from hplus import save
 from hplus._checks import Bools, shown
 from hplus.cli.doors import (
     check_writable,
+    command,
     json_option,
     level_option,
     model_output_option,
@@ -38,14 +39,10 @@ if TYPE_CHECKING:
     from hplus.studies.quantity_study import QuantityStudy
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus
-  hplus regress claims.csv --target Claims --exposure Holders
-  hplus predict bikes.hplus next-week.csv
-"""
+@command(
+    "hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus",
+    "hplus regress claims.csv --target Claims --exposure Holders",
+    "hplus predict bikes.hplus next-week.csv",
 )
 @click.argument("file")
 @click.option("--target", "y", required=True, metavar="COLUMN", help="What to predict; at least 0.")
@@ -115,13 +112,8 @@ def _others(table: Table, target: str, exposure: str | None) -> list[str]:
     return others
 
 
-def quantity_facts(study: QuantityStudy) -> dict[str, Any]:
-    """What a study of a quantity found, as plain data."""
-    return {**study.summary_, "made_with": study.made_with_}
-
-
 def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str, str]:
-    """The same as a short table for people."""
+    """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
     ranked = [part for part in found["importance"] if part["lost"] > 0.0]
@@ -141,7 +133,8 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
 
 def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_json: bool) -> None:
     if as_json:
-        print_json(quantity_facts(study) | {"dropped": dropped, "model": output})
+        more = {"made_with": study.made_with_, "dropped": dropped, "model": output}
+        print_json(study.summary_ | more)
         return
     note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:

@@ -6,16 +6,18 @@ from typing import Any
 
 import click
 
-from hplus.cli.doors import check_writable, json_option, load_model, note, print_json, print_pairs
-
-
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus report thefts.hplus thefts.csv.gz -o report.html
-"""
+from hplus.cli.doors import (
+    check_writable,
+    command,
+    json_option,
+    load_model,
+    note,
+    print_json,
+    print_pairs,
 )
+
+
+@command("hplus report thefts.hplus thefts.csv.gz -o report.html")
 @click.argument("model")
 @click.argument("events", required=False)
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE",
@@ -30,11 +32,11 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     the map.
     """
     from hplus.display.page import write_report
-    from hplus.studies.events import sample_events
+    from hplus.studies.events import sampled
 
     check_writable(output)
     study = load_model(model, "EventStudy")
-    points = None if events is None else sample_events(events, study.frame)
+    points = None if events is None else sampled(events, study.frame).X
     write_report(study, output, points, options["title"])
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
     if options["opened"]:
@@ -43,13 +45,9 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
         webbrowser.open(output)
 
 
-@click.command(
-    epilog="""
-\b
-Examples:
-  hplus data
-  hplus data thefts -o thefts.csv.gz
-"""
+@command(
+    "hplus data",
+    "hplus data thefts -o thefts.csv.gz",
 )
 @click.argument("name", required=False)
 @click.option(
@@ -85,13 +83,7 @@ def _described(known: dict[str, str]) -> dict[str, str]:
     }
 
 
-@click.command(
-    epilog="""
-\b
-Example:
-  hplus demo --folder demo
-"""
-)
+@command("hplus demo --folder demo")
 @click.option("--folder", default="demo", show_default=True, help="Folder for the results.")
 @json_option
 def demo(folder: str, as_json: bool) -> None:

@@ -6,19 +6,12 @@ from typing import Any
 
 import click
 
-from hplus.cli.doors import check_writable
+from hplus.cli.doors import check_writable, command
 from hplus.cli.fit import frame_options
 from hplus.cli.options import amount_option
 from hplus.streaming.methods import METHODS
 
-EXAMPLE = """
-\b
-Examples:
-  hplus stream shots.csv --columns x,y --window=-25,-5,25,42 --state shots.state
-  tail -n +1 -F hits.csv | hplus stream - --columns x,y --window 0,0,1,1 --state hits.state
-  hplus stream calls.csv --follow --columns lon,lat --window=-74.3,40.5,-73.7,40.9 \\
-      --time at --from 2026-01-01 --cycle week --forget 8w --state calls.state --json
-
+RESUMING = """
 \b
 All lines before the offset printed last are saved in --state, whatever happens to the process or
 the machine: the same command resumes from there, and the result is the same bit for bit as if it
@@ -26,7 +19,13 @@ had never stopped. A pipe has to send the same bytes again, unless --live says t
 """
 
 
-@click.command(epilog=EXAMPLE)
+@command(
+    "hplus stream shots.csv --columns x,y --window=-25,-5,25,42 --state shots.state",
+    "tail -n +1 -F hits.csv | hplus stream - --columns x,y --window 0,0,1,1 --state hits.state",
+    "hplus stream calls.csv --follow --columns lon,lat --window=-74.3,40.5,-73.7,40.9 \\\n"
+    "      --time at --from 2026-01-01 --cycle week --forget 8w --state calls.state --json",
+    more=RESUMING,
+)
 @click.argument("file")
 @frame_options
 @click.option("--method", type=click.Choice(list(METHODS)), default="spppot", show_default=True,

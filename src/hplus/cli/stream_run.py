@@ -13,11 +13,12 @@ import click
 from hplus import save
 from hplus.cli.doors import Refusal, note, note_dropped
 from hplus.cli.fit import plan_arguments
-from hplus.cli.live import View, summary, view_of
+from hplus.cli.live import View, view_of
 from hplus.cli.summary import made_with
 from hplus.files.feeds import Feed
 from hplus.files.lines import Lines
-from hplus.files.tables import Table, open_table, start_table
+from hplus.files.tables import start_table
+from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import DamagedError, Snapshots, differences
@@ -63,11 +64,11 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     words = plan_arguments(options)
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
-    frame = plan(_table(feed, kept if options["live"] else None), **words)
+    frame = _frame(feed, kept if options["live"] else None, words)
     asked = StreamStudy(
         frame, options["method"], options["budget"], options["forget"], options["exposure"]
     ).begin()
-    if frame.clock is not None and not frame.clock.cycle and options["method"] != "refit":
+    if frame.clock is not None and not frame.cycle and options["method"] != "refit":
         note("For events in time order, --method refit is the most accurate.")
     if kept is None or snapshots is None:
         return asked
@@ -84,13 +85,14 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     return kept
 
 
-def _table(feed: Feed, kept: StreamStudy | None) -> Table:
-    """The input before it is read: its columns and first lines or, of a file, all of it."""
-    if not feed.is_pipe:
-        return open_table(feed.path)
-    if kept is None:
-        return start_table(feed.path, feed.peek())
-    return kept.table()
+def _frame(feed: Feed, kept: StreamStudy | None, words: dict[str, Any]) -> Frame:
+    """The frame of the input, from its first lines before they are learned."""
+    try:
+        return plan(start_table(feed.path, feed.peek()) if kept is None else kept.table(), **words)
+    except ValueError:
+        if feed.is_pipe:
+            raise
+        return plan(feed.path, **words)  # to say what all of the file spans
 
 
 class StreamRun:
@@ -179,5 +181,5 @@ def _end(study: StreamStudy, run: StreamRun, output: str | None) -> None:
             f"The last {count(run.lines.waiting)} bytes are an incomplete line, which was not read."
         )
     if output is not None:
-        save(study, output, summary=summary(study))
+        save(study, output, summary=study.facts())
         note(f"Saved {output}.")

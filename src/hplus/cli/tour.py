@@ -9,13 +9,13 @@ import numpy as np
 
 from hplus import datasets, save
 from hplus.cli.doors import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
-from hplus.cli.summary import count_row, facts, made_with
+from hplus.cli.summary import count_row, made_with
 from hplus.display.page import write_report
-from hplus.studies.events import sample_events
+from hplus.studies.event_study import EventStudy
+from hplus.studies.events import sampled
 from hplus.studies.expect import Expected, expect, named_regions, time_asked
 from hplus.studies.plans import plan
 from hplus.studies.spans import Amount
-from hplus.studies.study import EventStudy
 from hplus.wording import count
 
 COURT = (-25.0, -5.25, 25.0, 41.75)
@@ -47,11 +47,11 @@ def tour(folder: str, as_json: bool) -> None:
     with progress_bar(as_json):
         study.fit(shots)
     study.made_with_ = made_with(began, 0, COMMAND)
-    save(study, files["curry.hplus"], summary=facts(study))
+    save(study, files["curry.hplus"], summary=study.facts())
     asked = named_regions(study.frame, zones)
     found = expect(study, asked, time_asked(study, Amount(10.0, "game")))
     write_text(files["zones.csv"], rows_as_csv([count_row(part) for part in found]))
-    points = sample_events(shots, study.frame)
+    points = sampled(shots, study.frame).X
     write_report(study, files["report.html"], points, "Where Stephen Curry shoots from")
     findings = _findings(study, found)
     if as_json:

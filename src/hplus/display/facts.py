@@ -24,7 +24,7 @@ from hplus.display.page_figures import (
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.evaluation.goodness import check
-from hplus.studies.study import EventStudy
+from hplus.studies.event_study import EventStudy
 from hplus.windows import Window
 from hplus.wording import (
     count,

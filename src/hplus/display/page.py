@@ -14,7 +14,7 @@ from hplus.display import canvas, charts, findings, map_charts
 from hplus.display.facts import gather
 from hplus.files.extras import needed
 from hplus.storage.files import replace_file
-from hplus.studies.study import EventStudy
+from hplus.studies.event_study import EventStudy
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -16,8 +16,8 @@ from hplus.display.data.hot_spots import HotSpots, find_hot_spots
 from hplus.display.data.margins import Margins, line_curve, part_maps, place_map
 from hplus.display.data.rate_data import CurveData, MapData
 from hplus.estimators.separable import SeparableIntensity
+from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
-from hplus.studies.study import EventStudy
 from hplus.wording import (
     UNIT_NAMES,
     at_decimals,

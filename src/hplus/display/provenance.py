@@ -10,8 +10,8 @@ from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.rates.prior import SumOfFields
+from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
-from hplus.studies.study import EventStudy
 from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
 
 MODELS = {
@@ -71,17 +71,6 @@ def _prior(model: Intensity, name: str) -> list[Fact]:
         text = f"{len(model.mixture_)} models, the leading one with {percent(weight)} of the weight"
         facts.append(Fact("Average of", text))
     return facts
-
-
-def scales(study: EventStudy) -> list[str]:
-    """The scales of the leading priors, the coarsest first; of places, then of times."""
-    model = study.model_
-    parts = [model.place_, model.time_] if isinstance(model, SeparableIntensity) else [model]
-    return [
-        scales_words(field.scales, part.window.axis_units)
-        for part in parts
-        for field in getattr(part.kernel_, "fields", ())
-    ] or [str(part.kernel_) for part in parts]
 
 
 def _grid(model: Intensity, name: str) -> Fact:

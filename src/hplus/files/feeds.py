@@ -107,11 +107,19 @@ class Feed:
         start = b""
         while b"\n" not in start.lstrip() and len(start) <= MAX_LINE_BYTES:
             data = self.read()
-            if data == b"":
+            if data == b"" or (data is None and self.follow):
                 break
             start += data or b""
         self._pending = start
         return start
+
+    def read_all(self) -> bytes:
+        """All bytes up to the end."""
+        pieces = []
+        while (data := self.read()) != b"":
+            pieces.append(data or b"")
+        self.close()
+        return b"".join(pieces)
 
     def skip(self, size: int, header: str) -> None:
         """Continue after `size` bytes, which must exist and begin with the same header."""

@@ -11,8 +11,8 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.files.cells import numbers, texts
-from hplus.files.feeds import TableError
-from hplus.files.tables import open_table
+from hplus.files.feeds import PARQUET, Feed, TableError
+from hplus.files.tables import Table, feed_table, is_json
 
 NAMES = ("name", "title", "label", "id", "code", "district", "beat", "precinct", "zone")
 """Properties that may hold the name of a feature, in this order, in any case."""
@@ -36,14 +36,12 @@ def read_outlines(path: str, field: str | None = None) -> list[Outline]:
     """
     if not Path(path).is_file():
         raise TableError(f"{path} is not a file: give a GeoJSON file with polygons.")
+    feed = Feed(path)
+    if feed.start == PARQUET or not is_json(feed.peek()):
+        return _of_vertices(feed_table(feed), field)
+    data = feed.read_all()
     try:
-        start = Path(path).read_bytes()
-    except PermissionError as error:
-        raise TableError(f"{path} cannot be read: permission denied.") from error
-    if start.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] not in (b"{", b"["):
-        return _of_vertices(path, field)
-    try:
-        found = list(_features(path, json.loads(start.decode("utf-8-sig")), field))
+        found = list(_features(path, json.loads(data.decode("utf-8-sig")), field))
     except (ValueError, RecursionError) as error:
         if isinstance(error, TableError):
             raise
@@ -114,9 +112,9 @@ def _name(path: str, i: int, properties: Any, field: str | None) -> str:
     return str(i) if known is None else str(properties[known])
 
 
-def _of_vertices(path: str, field: str | None) -> list[Outline]:
+def _of_vertices(table: Table, field: str | None) -> list[Outline]:
     """Rings from rows x, y, or polygon, x, y; the rows of a polygon are one ring."""
-    table = open_table(path)
+    path = table.path
     if len(table.names) not in (2, 3):
         raise TableError(
             f"{path} must be GeoJSON, or have columns x, y or polygon, x, y, got "

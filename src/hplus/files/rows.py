@@ -66,10 +66,10 @@ def read_rows(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chunk
     while (few := lines.next(SLOW_LINES)) is not None:
         read = _at_once(few.data, layout, wanted) if few.size < len(data) else None
         parts.append(read or _one_by_one(few.data, wanted, _csv_cells(layout, wanted)))
-    return _joined(parts, wanted)
+    return _concatenated(parts, wanted)
 
 
-def _joined(
+def _concatenated(
     parts: list[tuple[Chunk, Counter[str]]], wanted: Sequence[str]
 ) -> tuple[Chunk, Counter[str]]:
     if not parts:

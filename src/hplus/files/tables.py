@@ -17,8 +17,8 @@ from functools import partial
 from itertools import chain
 from typing import Protocol
 
+from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal, with_points
-from hplus.files.extras import arrow
 from hplus.files.feeds import PARQUET, Feed, TableError, reading
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import BOM, EMPTY, NOT_TEXT, Chunk, Layout, json_object, read_rows
@@ -88,17 +88,17 @@ class Table:
 
 
 def open_table(path: str) -> Table:
-    """The table in a file, whose format is recognised by its first bytes; "-" is standard input.
+    """The table in a file, whose format is recognised by its first bytes; "-" is standard input."""
+    return feed_table(Feed(path))
 
-    The file is opened once, here; only a second pass over its chunks opens it again.
-    """
-    arrow()
-    feed = Feed(path)
+
+def feed_table(feed: Feed) -> Table:
+    """The table in an open file; only a second pass over its chunks opens it again."""
     if feed.start == PARQUET:
         feed.close()
-        return _parquet_table(path)
+        return _parquet_table(feed.path)
     feeds = [feed]
-    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(path))
+    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(feed.path))
 
 
 def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:
@@ -132,7 +132,7 @@ def layout_of(path: str, start: bytes) -> Layout:
     header = line.decode("utf-8", "replace").rstrip("\r")
     delimiter = max(DELIMITERS, key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
-    if not names or all(_is_number(name) for name in names):
+    if not names or all(number(name) is not None for name in names):
         raise TableError(
             f"{path} must begin with a header, got {header[:60]!r}: put the names of the columns "
             "in the first line."
@@ -181,16 +181,17 @@ def _text_chunks(
 
 def _blocks(source: Source) -> Iterator[WholeLines]:
     """All lines of a source, whole, in blocks of one size however its bytes come."""
-    lines, waiting = Lines(), bytearray()
+    lines, pieces, missing = Lines(), list[bytes](), BLOCK_BYTES
     try:
-        while (data := source.read(BLOCK_BYTES - len(waiting))) != b"":
-            waiting += data or b""
-            if len(waiting) == BLOCK_BYTES:
-                lines.add(bytes(waiting))
-                waiting.clear()
+        while (data := source.read(missing)) != b"":
+            pieces.append(data or b"")
+            missing -= len(pieces[-1])
+            if missing == 0:
+                lines.add(b"".join(pieces))
+                pieces, missing = [], BLOCK_BYTES
                 while (block := lines.next(sys.maxsize)) is not None:
                     yield block
-        lines.add(bytes(waiting))
+        lines.add(b"".join(pieces))
         while (block := lines.next(sys.maxsize) or lines.end()) is not None:
             yield block
     finally:
@@ -206,9 +207,9 @@ def _with_points(path: str, chunk: Chunk, decimal: set[str]) -> Chunk:
         if name in decimal:
             columns[name] = with_points(column, settled=True)
         elif (doubt := in_doubt(column)).any() and holds_numbers(column):
-            number = str(column[int(doubt.argmax())]).strip()
+            cell = str(column[int(doubt.argmax())]).strip()
             raise TableError(
-                f"numbers such as {number!r} in column {name!r} of {path} can be read in two "
+                f"numbers such as {cell!r} in column {name!r} of {path} can be read in two "
                 "ways: write thousands without commas, or decimals with a point."
             )
     return Chunk(columns, chunk.first)
@@ -228,14 +229,6 @@ def _parquet_table(path: str) -> Table:
                 first += batch.num_rows
 
     return Table(path, list(file.schema_arrow.names), chunks)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _listed(names: list[str], most: int = 12) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -123,15 +123,20 @@ def _refusal(part: Any, holder: str) -> str:
     return f"{holder} holds {what}, which cannot be saved: {advice}."
 
 
-def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
-    """What `pack` turned into JSON."""
+def build(
+    part: Any,
+    tensors: Mapping[str, Array],
+    depth: int = 0,
+    find: Callable[[str], Any] = find_class,
+) -> Any:
+    """What `pack` turned into JSON, with objects of the classes that `find` gives by name."""
     if type(part) in JSON_SCALARS:  # first, since a document is made of little else
         return part
     if depth > MAX_DEPTH:
         raise RecursionError
 
     def inner(part: Any) -> Any:
-        return build(part, tensors, depth + 1)
+        return build(part, tensors, depth + 1, find)
 
     def each(parts: Json) -> Json:
         return {key: inner(part) for key, part in parts.items()}
@@ -148,17 +153,17 @@ def build(part: Any, tensors: Mapping[str, Array], depth: int = 0) -> Any:
         case {"float": str(text)}:
             return float(text)
         case {"scalar": array}:
-            return build(array, tensors, depth)[()]
+            return build(array, tensors, depth, find)[()]
         case {"array": str(name), "axes": list(axes)}:
             return tensors[name].transpose(axes)
         case {"text": list(items), "dtype": str(dtype), "shape": list(shape)}:
             return _build_text(items, dtype, shape)
         case {"enum": str(name), "member": str(member)}:
-            return _class(name)[member]
+            return _class(name, find)[member]
         case {"value": str(name), "fields": dict(fields)}:
-            return _construct(name, each(fields))
+            return _construct(name, each(fields), find)
         case {"model": str(name), "params": dict(params), "fitted": dict(fitted)}:
-            return _restore(_construct(name, each(params)), present_fields(name, each(fitted)))
+            return _restore(name, _construct(name, each(params), find), each(fitted))
     raise ValueError(f"it holds {part!r:.40}, which has no meaning in schema {SCHEMA}.")
 
 
@@ -169,24 +174,24 @@ def _build_text(items: list[Any], dtype: str, shape: list[Any]) -> Array:
     return np.array([str(item) for item in items], dtype=dtype).reshape(shape)
 
 
-def _construct(name: str, arguments: Json) -> Any:
+def _construct(name: str, arguments: Json, find: Callable[[str], Any]) -> Any:
     try:
-        return _class(name)(**present_fields(name, arguments))
+        return _class(name, find)(**present_fields(name, arguments))
     except MALFORMED as error:
         raise ValueError(f"{name} rejects its stored fields: {reason(error)}") from error
 
 
-def _restore(model: Any, fitted: Json) -> Any:
-    for name, part in fitted.items():
+def _restore(kind: str, model: Any, fitted: Json) -> Any:
+    for name, part in present_fields(kind, fitted).items():
         if not re.fullmatch(r"[a-z][a-z0-9_]*_", name):
             raise ValueError(f"fitted attributes must have names like coef_, got {name!r}.")
         setattr(model, name, part)
     return model
 
 
-def _class(name: str) -> Any:
+def _class(name: str, find: Callable[[str], Any]) -> Any:
     try:
-        return find_class(name)
+        return find(name)
     except KeyError:
         raise ValueError(
             f"its class {name!r} is unknown: import the module that defines it, or upgrade hplus."

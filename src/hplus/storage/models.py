@@ -15,15 +15,22 @@ import numpy as np
 
 from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason
 from hplus.storage.files import SCHEMA, Json, digest, dumps, header, read_file, replace_file, seal
-from hplus.storage.registry import present_name, registered_name
+from hplus.storage.registry import present_name, quick_class, registered_name
 
 
 class Record(NamedTuple):
-    """What a file says about its model: its class, `made_with_`, and a summary if it has one."""
+    """What a file says about its model: its class, `made_with_`, and a summary if it has one.
+
+    Without a summary, `params` and `fitted` are those of the model, in which objects of classes
+    that take long to import are namespaces. `versions` are of the packages that wrote the file.
+    """
 
     kind: str
     made_with: Json
     summary: Json | None
+    params: Json
+    fitted: Json
+    versions: dict[str, str]
 
 
 def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = None) -> None:
@@ -69,7 +76,10 @@ def read_record(path: str | os.PathLike[str]) -> Record:
         model, fitted = document["model"], document["model"]["fitted"]
         made_with = build(fitted.get("made_with_", {"dict": {}}), tensors)
         summary = build(document.get("summary") or fitted.get("summary_"), tensors)
-        return Record(present_name(model["model"]), made_with, summary)
+        parts = ({}, {}) if summary else (model["params"], fitted)
+        params, fitted = (build({"dict": part}, tensors, find=quick_class) for part in parts)
+        kind = present_name(model["model"])
+        return Record(kind, made_with, summary, params, fitted, document["versions"])
 
 
 @contextmanager

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_random_state
+from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
-from hplus.studies.study import EventStudy
 
 
 class Pattern(NamedTuple):
@@ -31,7 +31,7 @@ def draw(
     paths = check_count("paths", paths)
     if clock is not None and clock.cycle:
         begin = clock.end if start is None else seconds_of("start", start, clock.zone)
-        seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
+        seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
         return [_coming(study, begin, seconds, rng) for _ in range(paths)]
     if start is not None or (clock is not None and lasting is not None):
         raise ValueError("start= and lasting= need a model with a cycle: fit with cycle=.")

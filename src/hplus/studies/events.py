@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -76,59 +76,47 @@ class Sample:
             self.X, self._u = self.X[kept], self._u[kept]
 
 
-def factors(frame: Frame) -> tuple[Window, ...]:
-    """The windows that are learned separately: places and times, if a frame has both."""
-    if frame.region is None or frame.clock is None:
-        return (frame.window,)
-    return frame.region, frame.clock.window
+Statistics = tuple[Statistic, ...]
+"""A statistic of each window that is learned separately."""
 
 
-class Binned:
-    """The statistics of events, one for each factor of a frame's window."""
+def binned(windows: Sequence[Window], X: Floats, rng: np.random.RandomState) -> Statistics:
+    """The statistics of events (n, d), whose columns are split among the windows."""
+    ends = np.cumsum([window.dimension for window in windows])
+    parts = zip(windows, np.split(X, ends[:-1], axis=1), strict=True)
+    return tuple(Statistic.of(window, part, random_state=rng) for window, part in parts)
 
-    def __init__(self, windows: tuple[Window, ...]) -> None:
-        empty = (np.zeros((0, window.dimension)) for window in windows)
-        self.parts = tuple(map(Statistic.of, windows, empty))
 
-    @property
-    def events(self) -> int:
-        """The number of events."""
-        return self.parts[0].events
-
-    def add(self, X: Floats, rng: np.random.RandomState) -> None:
-        """Bin more events (n, d)."""
-        ends = np.cumsum([part.window.dimension for part in self.parts])
-        pieces = np.split(X, ends[:-1], axis=1)
-        self.parts = tuple(
-            part + Statistic.of(part.window, piece, random_state=rng)
-            for part, piece in zip(self.parts, pieces, strict=True)
-        )
-
-    def joined(self, other: Binned) -> tuple[Statistic, ...]:
-        """The statistics of both."""
-        return tuple(a + b for a, b in zip(self.parts, other.parts, strict=True))
+def added(a: Statistics, b: Statistics) -> Statistics:
+    """The statistics of the events of both."""
+    return tuple(left + right for left, right in zip(a, b, strict=True))
 
 
 class SplitEvents:
-    """Events of a file, split into those to learn from and those held out."""
+    """Events of a file, split into those to learn from and those held out.
+
+    Of each there are the statistics, and a sample of the events themselves. Places and times are
+    learned separately.
+    """
 
     def __init__(self, frame: Frame, share: float, seed: int) -> None:
-        windows = factors(frame)
-        self.share = share
-        self.learned, self.held = Binned(windows), Binned(windows)
+        self._windows: tuple[Window, ...] = (frame.window,)
+        if frame.region is not None and frame.clock is not None:
+            self._windows = (frame.region, frame.clock.window)
         d = frame.window.dimension
-        self.known, self.unseen = Sample(d), Sample(d)
-        self._rng = np.random.RandomState(seed)
+        self._share, self._rng = share, np.random.RandomState(seed)
+        self.learned = self.held = binned(self._windows, np.zeros((0, d)), self._rng)
+        self.learned_sample, self.held_sample = Sample(d), Sample(d)
 
     def add(self, X: Floats) -> None:
         """Events (n, d), each held out with the same probability."""
         u, v = self._rng.random_sample((len(X), 2)).T
-        out = u < self.share
-        self.learned.add(X[~out], self._rng)
-        self.known.add(X[~out], v[~out])
+        out = u < self._share
+        self.learned = added(self.learned, binned(self._windows, X[~out], self._rng))
+        self.learned_sample.add(X[~out], v[~out])
         if out.any():
-            self.held.add(X[out], self._rng)
-            self.unseen.add(X[out], v[out])
+            self.held = added(self.held, binned(self._windows, X[out], self._rng))
+            self.held_sample.add(X[out], v[out])
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
@@ -155,7 +143,7 @@ def read_events(
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
-        extent = extent.joined(part.low, part.high)
+        extent = extent.including(part.low, part.high)
     rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
         raise TableError(_nothing(table, frame, rows, dropped, extent))
@@ -177,11 +165,6 @@ def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
     return Sampled(sample.X, *found)
 
 
-def sample_events(path: str, frame: Frame, seed: int = 0) -> Floats:
-    """Events of a file in the window of a frame, (n, d); of very many, a random sample."""
-    return sampled(path, frame, seed).X
-
-
 def _reasons(dropped: Mapping[str, int]) -> str:
     return "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
 
@@ -194,7 +177,8 @@ def _nothing(table: Table, frame: Frame, rows: int, dropped: Counter[str], exten
     if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
         advice = TIME_ADVICE
     if "outside the window" in dropped or "outside the observation period" in dropped:
-        advice = f"the data span {range_arguments(frame, extent)}"
+        found = range_arguments(extent, len(frame.columns), frame.clock is not None)
+        advice = f"the data span {', '.join(found)}"
     if "outside the window" in dropped and _swapped(frame, extent):
         advice = (
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"

@@ -10,9 +10,9 @@ import numpy as np
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.bands import mixed_poisson_quantile
+from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
-from hplus.studies.study import EventStudy
 from hplus.windows import Box, Interval, Window
 
 MAX_CELLS = 100_000
@@ -114,14 +114,14 @@ def time_asked(
         if end is not None:
             seconds = seconds_of("end", end, clock.zone) - a
         else:
-            seconds = (lasting or Amount(1.0, clock.cycle)).of(Amount(1.0, "s"))
+            seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
         if not seconds > 0.0:
             raise ValueError("end= must be after start=.")
         parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
         return Period(parts, _span(a, a + seconds))
     b = clock.end if end is None else seconds_of("end", end, clock.zone)
     if lasting is not None:
-        b = a + lasting.of(Amount(1.0, "s"))
+        b = a + lasting.to("s")
     if not clock.start <= a < b <= clock.end:
         raise ValueError(
             f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
@@ -160,7 +160,7 @@ def _of_exposure(
             "exposure=, for example exposure='365d'."
         )
     words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
-    return Period([(None, lasting.of(Amount(1.0, unit)))], words)
+    return Period([(None, lasting.to(unit))], words)
 
 
 def expect(
@@ -173,7 +173,7 @@ def expect(
     for region in regions:
         mean, draws = 0.0, np.zeros(1)
         for part, times in time.parts:
-            window = _joined(study.frame, region.window, part)
+            window = _region_during(study.frame, region.window, part)
             if window is not None:
                 mean += times * rate.integral(window)
                 draws = draws + times * rate.count_draws(window)
@@ -187,7 +187,7 @@ def whole(frame: Frame) -> Region:
     return Region("all", frame.region, {}, None)
 
 
-def _joined(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
+def _region_during(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
     """A region during a part of the period, as a region of the window; None if it is empty."""
     if frame.region is None:
         if region is None or part is None:

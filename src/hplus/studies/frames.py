@@ -16,7 +16,7 @@ from hplus.files.outlines import Outline, Rings
 from hplus.files.places import EqualArea
 from hplus.files.rows import Chunk
 from hplus.files.times import MAX_SECONDS, Zone, times
-from hplus.studies.spans import Clock
+from hplus.studies.spans import Amount, Clock
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
@@ -99,13 +99,18 @@ class Frame(Value):
         return tuple(found)
 
     @property
+    def cycle(self) -> str:
+        """The cycle into which times are folded, "" if there is none."""
+        return "" if self.clock is None else self.clock.cycle
+
+    @property
     def needed(self) -> tuple[str, ...]:
         """The columns that it reads."""
         return self.columns + (() if self.clock is None else (self.clock.column,))
 
     def at_any_time(self) -> Frame:
         """The same frame; with a cycle, also for events outside the observation period."""
-        if self.clock is None or not self.clock.cycle:
+        if self.clock is None or not self.cycle:
             return self
         return self.replace(clock=self.clock.replace(start=-MAX_SECONDS, end=MAX_SECONDS))
 
@@ -189,6 +194,17 @@ class Frame(Value):
         if self.place is not None:
             middle = float(self.place.backward(0.5 * (low + high)[None, :2])[0, 0])
         return polygon_window(polygons, self.place, middle, self.region.unit)
+
+
+def check_frame(frame: Any, exposure: Amount | None) -> None:
+    """Check a frame, and an exposure beside it."""
+    if not isinstance(frame, Frame):
+        raise TypeError(f"frame must be a Frame, got {frame!r:.60}.")
+    if exposure is not None and frame.cycle:
+        raise ValueError(
+            f"exposure must be left out with a cycle, whose exposure is its number of "
+            f"{frame.cycle}s, got {exposure}."
+        )
 
 
 def polygon_window(

@@ -22,7 +22,7 @@ from hplus.studies.frames import (
     lonlat_map,
     outlines_region,
 )
-from hplus.studies.ranges import NO_EXTENT, Extent, times_arguments, window_argument
+from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.studies.spans import Clock, seconds_of
 from hplus.windows import Window
 
@@ -195,17 +195,12 @@ def _missing(
             )
     if time and not np.isfinite(extent.low[-1]):
         raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
-    names, where, found = [], [], []
-    if columns:
-        low, high = (bound[: len(columns)][:: -1 if flip else 1] for bound in extent)
-        names, where, found = ["window="], ["where"], [window_argument(low, high)]
-    if time:
-        names, where = [*names, "start=", "end="], [*where, "when"]
-        found.append(times_arguments(float(extent.low[-1]), float(extent.high[-1])))
+    names = ["window="] * bool(columns) + ["start=", "end="] * bool(time)
+    where = ["where"] * bool(columns) + ["when"] * bool(time)
     return (
-        f"Missing {' and '.join(names) if len(names) < 3 else 'window=, start= and end='}: "
-        f"{' and '.join(where)} events could have occurred is never inferred. Your data span\n"
-        f"  {', '.join(found)}"
+        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(where)} events "
+        "could have occurred is never inferred. Your data span\n"
+        f"  {', '.join(range_arguments(extent, len(columns), bool(time), flip))}"
     )
 
 
@@ -217,7 +212,7 @@ def _extent(table: Table, columns: Sequence[str], time: str | None, zone: str, f
         raw += [times(chunk.columns[time], zone, form).seconds] if time else []
         rows = np.column_stack(raw)
         low, high = (np.where(np.isfinite(rows), rows, fill) for fill in (np.inf, -np.inf))
-        extent = extent.joined(low.min(axis=0), high.max(axis=0))
+        extent = extent.including(low.min(axis=0), high.max(axis=0))
     if extent.low.ndim == 0:
         raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
     return extent

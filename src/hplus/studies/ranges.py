@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, moment
 
 
@@ -17,8 +16,8 @@ class Extent(NamedTuple):
     low: Floats
     high: Floats
 
-    def joined(self, low: Floats, high: Floats) -> Extent:
-        """The extent of both."""
+    def including(self, low: Floats, high: Floats) -> Extent:
+        """The extent with some more data."""
         return Extent(np.minimum(self.low, low), np.maximum(self.high, high))
 
 
@@ -46,22 +45,16 @@ def times_around(low: float, high: float) -> tuple[str, str]:
     return moment(float(first)), moment(float(last))
 
 
-def window_argument(low: Floats, high: Floats) -> str:
-    """A box around data, as in a call."""
-    return f"window=({', '.join(f'{corner:.10g}' for corner in window_around(low, high))})"
+def range_arguments(extent: Extent, columns: int, timed: bool, flip: bool = False) -> list[str]:
+    """The range of some columns, and of the times if there are any, as arguments of a call.
 
-
-def times_arguments(low: float, high: float) -> str:
-    """A period around data, as in a call."""
-    start, end = times_around(low, high)
-    return f"{start=}, {end=}"
-
-
-def range_arguments(frame: Frame, extent: Extent) -> str:
-    """The range of a frame's columns and times, as in a call."""
-    d, parts = len(frame.columns), []
-    if d:
-        parts.append(window_argument(extent.low[:d], extent.high[:d]))
-    if frame.clock is not None:
-        parts.append(times_arguments(float(extent.low[-1]), float(extent.high[-1])))
-    return ", ".join(parts)
+    `flip` says that the columns are to be named the other way round.
+    """
+    found = []
+    if columns:
+        low, high = (bound[:columns][:: -1 if flip else 1] for bound in extent)
+        found.append(f"window=({', '.join(f'{edge:.10g}' for edge in window_around(low, high))})")
+    if timed:
+        start, end = times_around(float(extent.low[-1]), float(extent.high[-1]))
+        found.append(f"{start=}, {end=}")
+    return found

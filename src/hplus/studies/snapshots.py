@@ -70,7 +70,7 @@ class Snapshots:
 
     def save(self, study: StreamStudy) -> None:
         """Replace the older snapshot by the study; it is safe when this returns."""
-        save(study, self.folder / self._next)
+        save(study, self.folder / self._next, summary=study.facts())
         self._next = SLOTS[1 - SLOTS.index(self._next)]
 
 

@@ -69,14 +69,14 @@ class Amount(Value):
         known = SPELLINGS.get(word.lower()) or SPELLINGS.get(word.lower().removesuffix("s"))
         return cls(number, known or _singular(word))
 
-    def of(self, other: Amount) -> float:
-        """This amount in units of `other`, which must be convertible."""
-        if self.unit == other.unit:
+    def to(self, unit: str) -> float:
+        """This amount in another unit, to which it must be convertible."""
+        if self.unit == unit:
             return self.amount
-        if self.unit in SECONDS and other.unit in SECONDS:
-            return self.amount * SECONDS[self.unit] / SECONDS[other.unit]
-        rule = f"a number of {other.unit}s" if other.unit else "a number without a unit"
-        if other.unit in SECONDS:
+        if self.unit in SECONDS and unit in SECONDS:
+            return self.amount * SECONDS[self.unit] / SECONDS[unit]
+        rule = f"a number of {unit}s" if unit else "a number without a unit"
+        if unit in SECONDS:
             rule = "a length of time such as 7d or 12h"
         raise ValueError(f"an amount must be {rule} here, got {self}.")
 

@@ -20,8 +20,9 @@ from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE, SEEN
 from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import Refit, as_method
-from hplus.studies.frames import Frame
-from hplus.studies.spans import CYCLES, Amount
+from hplus.studies.frames import check_frame
+from hplus.studies.spans import CYCLES, Amount, moment
+from hplus.wording import rounded, window_words
 
 MAX_LINES = 2000
 """Lines that are read and learned from at a time."""
@@ -92,7 +93,6 @@ class StreamStudy(Estimator):
         self.latest_ = self.frame.clock.start if self.frame.clock else 0.0
         self.made_with_: dict[str, Any] = {}
         self._lines = Lines()
-        self.__dict__.pop("_layout", None)
         return self
 
     def fit(self, path: str, y: None = None) -> Self:
@@ -136,7 +136,7 @@ class StreamStudy(Estimator):
     @property
     def total_exposure(self) -> Amount:
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
-        cycle = self._cycle
+        cycle = self.frame.cycle
         if cycle and hasattr(self.model_, "state_"):
             return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
         return Amount(1.0, cycle) if self.exposure is None or cycle else self.exposure
@@ -153,6 +153,30 @@ class StreamStudy(Estimator):
     def atoms(self) -> int:
         """The number of atoms."""
         return self.model_.n_atoms_ if hasattr(self.model_, "state_") else 0
+
+    @property
+    def rate_words(self) -> str:
+        """The rate with its unit, for example "12.5 per week"."""
+        unit = self.total_exposure.unit
+        return rounded(self.rate) + (f" per {unit}" if unit else "")
+
+    def facts(self) -> dict[str, Any]:
+        """What was learned so far, as numbers and text."""
+        clock, exposure = self.frame.clock, self.total_exposure
+        known = {
+            "kind": "StreamStudy",
+            "events": self.events_,
+            "lines": self.lines_,
+            "offset": self.offset_,
+            "dropped": self.dropped_,
+            "window": window_words(self.frame.window),
+            "exposure": str(exposure) if exposure.unit else None,
+            "since": None if clock is None else moment(clock.start),
+            "rate": self.rate_words,
+            "method": str(self.method),
+            "atoms": self.atoms,
+        }
+        return {name: said for name, said in known.items() if said is not None} | self.made_with_
 
     def table(self) -> Table:
         """A table with the columns of the stream and no rows."""
@@ -181,18 +205,15 @@ class StreamStudy(Estimator):
         self.header_, self.kind_ = header.decode("utf-8", "replace"), "csv"
         return rest
 
-    def _read_as(self) -> Layout:
+    def _layout(self) -> Layout:
         if self.kind_ == "json":
             return Layout((), is_json=True)
-        layout: Layout | None = self.__dict__.get("_layout")
-        if layout is None:
-            layout = self._layout = layout_of("the stream", self.header_.encode())
-        return layout
+        return layout_of("the stream", self.header_.encode())
 
     def _learn_lines(
         self, data: bytes, dropped: Counter[str], heard: Callable[[Floats], None] | None
     ) -> int:
-        layout = self._read_as()
+        layout = self._layout()
         chunk, lost = read_rows(data, layout, self.frame.needed)
         if layout.delimiter != "," and b"," in data:
             chunk = _with_points(chunk, lost)
@@ -208,18 +229,14 @@ class StreamStudy(Estimator):
 
     def _gaps(self, seconds: Floats) -> Floats | None:
         """Cycles from the latest event so far to each event; None without a cycle."""
-        if not self._cycle:
+        if not self.frame.cycle:
             return None
         latest = np.maximum.accumulate(np.concatenate([[self.latest_], seconds]))
-        gaps = np.diff(latest) / CYCLES[self._cycle]
+        gaps = np.diff(latest) / CYCLES[self.frame.cycle]
         if not hasattr(self.model_, "state_"):
             gaps[0] = max(gaps[0], FIRST_GAP)
         self.latest_ = float(latest[-1])
         return gaps
-
-    @property
-    def _cycle(self) -> str:
-        return self.frame.clock.cycle if self.frame.clock else ""
 
     def _budget(self) -> Any:
         if self.budget is None:
@@ -230,8 +247,8 @@ class StreamStudy(Estimator):
     def _half_life(self) -> float | None:
         if self.forget is None:
             return None
-        if self._cycle:
-            return self.forget.of(Amount(1.0, self._cycle))
+        if self.frame.cycle:
+            return self.forget.to(self.frame.cycle)
         if self.forget.unit not in ("", "event"):
             raise ValueError(
                 f"forget must be a number of events, got {self.forget}: a time needs a cycle."
@@ -239,13 +256,7 @@ class StreamStudy(Estimator):
         return self.forget.amount
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.frame, Frame):
-            raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
-        if self.exposure is not None and self._cycle:
-            raise ValueError(
-                f"exposure must be left out with a cycle, whose exposure is its number of "
-                f"{self._cycle}s, got {self.exposure}."
-            )
+        check_frame(self.frame, self.exposure)
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")
 

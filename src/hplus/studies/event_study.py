@@ -19,9 +19,10 @@ from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
 from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
-from hplus.studies.events import Reading, SplitEvents, read_events
-from hplus.studies.frames import Frame
-from hplus.studies.spans import Amount, Clock, phases
+from hplus.studies.event_facts import event_facts
+from hplus.studies.events import Reading, SplitEvents, added, read_events
+from hplus.studies.frames import check_frame
+from hplus.studies.spans import Amount, phases
 from hplus.windows import Interval
 
 MIN_EVENTS = 30
@@ -109,7 +110,7 @@ class EventStudy(Estimator):
         """
         clock = self.frame.clock
         if clock is not None and clock.cycle:
-            return partial(_exposure_at, clock)
+            return lambda X: clock.exposure_at(X[:, -1])
         return self.exposure_.amount
 
     def fit(self, path: str | Table, y: None = None) -> Self:
@@ -117,9 +118,10 @@ class EventStudy(Estimator):
         with whole_or_not(self):
             self._check_parameters()
             events = self._read(path)
-            self.exposure_ = self._total_exposure()
-            learned, everything = events.learned.parts, events.learned.joined(events.held)
-            enough = events.learned.events >= MIN_EVENTS and events.held.events >= 2
+            clock = self.frame.clock
+            self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
+            learned, everything = events.learned, added(events.learned, events.held)
+            enough = learned[0].events >= MIN_EVENTS and events.held[0].events >= 2
             kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
             tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
             if enough:
@@ -130,9 +132,12 @@ class EventStudy(Estimator):
             self.made_with_: dict[str, Any] = {}
         return self
 
+    def facts(self) -> dict[str, Any]:
+        """What the fit found, as numbers and text."""
+        return event_facts(self)
+
     def _check_parameters(self) -> None:
-        if not isinstance(self.frame, Frame):
-            raise TypeError(f"frame must be a Frame, got {self.frame!r:.60}.")
+        check_frame(self.frame, self.exposure)
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
@@ -147,17 +152,6 @@ class EventStudy(Estimator):
         self.reading_: Reading = read_events(table, self.frame, events.add)[0]
         self.reading_.check_dropped(self.most_dropped)
         return events
-
-    def _total_exposure(self) -> Amount:
-        clock = self.frame.clock
-        if self.exposure is None:
-            return Amount(1.0) if clock is None else clock.exposure()
-        if clock is not None and clock.cycle:
-            raise ValueError(
-                f"exposure must be left out with a cycle, whose exposure is its number of "
-                f"{clock.cycle}s, got {self.exposure}."
-            )
-        return self.exposure
 
     def _smoothness(self, statistic: Statistic) -> Any:
         """The learned priors, once for both fits."""
@@ -176,13 +170,13 @@ class EventStudy(Estimator):
 
     def _held_out(self, events: SplitEvents, kernels: tuple[Any, ...]) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
-        model = self._learned(events.learned.parts, kernels)
-        X = events.unseen.X
+        model = self._learned(events.learned, kernels)
+        X = events.held_sample.X
         # compared with a constant rate, which gives more events where the exposure is larger
         ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
         theirs = _kde_log_shapes(events, X) - np.log(self._exposures(X))
         return Holdout(
-            events.held.events,
+            events.held[0].events,
             float(self.holdout),
             *paired(ours, np.zeros(len(X))),
             float(theirs.mean()),
@@ -211,18 +205,13 @@ def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
     """Those of a kernel density estimate, or of the product of two for places and times."""
     logs = np.zeros(len(X))
     start = 0
-    for part in events.learned.parts:
+    for part in events.learned:
         columns = slice(start, start + part.window.dimension)
-        kde = EdgeCorrectedKDE(part.window).fit(events.known.X[:, columns])
+        kde = EdgeCorrectedKDE(part.window).fit(events.learned_sample.X[:, columns])
         # it may be 0 at an event
         logs += np.maximum(_log_shapes(kde, X[:, columns]), np.log(np.finfo(float).tiny))
         start = columns.stop
     return logs
-
-
-def _exposure_at(clock: Clock, X: Floats) -> Floats:
-    """The exposure of the hour of each point, shape (n,)."""
-    return clock.exposure_at(X[:, -1])
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
