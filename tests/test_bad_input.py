@@ -505,7 +505,7 @@ def fitted(machine):
     return machine(G).fit(X, LABELS)
 
 
-DOORS = {
+TAKES_POINTS = {
     "regressor fit": lambda X: regress(X)(),
     "classifier fit": lambda X: classify(X)(),
     "regressor predict": lambda X: fitted(KernelRegressor).predict(X),
@@ -565,10 +565,10 @@ def test_both_machines_refuse(machine, name, settings, error, pattern):
     refused(machine(**settings), error, name, pattern)
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("method", TAKES_POINTS)
 @table(POINTS, "points", "error", "pattern")
-def test_no_method_accepts_points_that_are(door, points, error, pattern):
-    refused(lambda: DOORS[door](points), error, "X", pattern)
+def test_no_method_accepts_points_that_are(method, points, error, pattern):
+    refused(lambda: TAKES_POINTS[method](points), error, "X", pattern)
 
 
 # After fit

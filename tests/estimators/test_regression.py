@@ -288,7 +288,7 @@ def test_a_grid_search_reaches_into_kernel_and_cone():
     assert search.best_params_["cone__trace"] == 1e-3
 
 
-# Storage, refusals, warnings
+# Storage, errors, warnings
 
 
 def test_a_model_comes_back_from_a_file(tmp_path):

@@ -57,9 +57,9 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a subcommand; errors of the library become a sentence and an exit code."""
-        from hplus.cli.doors import refusals, spoken_warnings
+        from hplus.cli.base import command_errors, warnings_as_notes
 
-        with refusals(), spoken_warnings():
+        with command_errors(), warnings_as_notes():
             return super().invoke(ctx)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hplus import save
-from hplus.cli.doors import (
+from hplus.cli.base import (
     check_writable,
     command,
     json_option,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hplus.cli.doors import (
+from hplus.cli.base import (
     command,
     json_option,
     load_model,

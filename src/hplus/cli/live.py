@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from hplus._checks import Floats
-from hplus.cli.doors import json_text
+from hplus.cli.base import json_text
 from hplus.studies.previews import Preview
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count

@@ -13,7 +13,7 @@ import numpy as np
 
 from hplus import save
 from hplus._checks import Bools, shown
-from hplus.cli.doors import (
+from hplus.cli.base import (
     check_writable,
     command,
     json_option,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hplus.cli.doors import (
+from hplus.cli.base import (
     check_writable,
     command,
     json_option,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hplus.cli.doors import check_writable, command
+from hplus.cli.base import check_writable, command
 from hplus.cli.fit import frame_options
 from hplus.cli.options import amount_option
 from hplus.streaming.methods import METHODS

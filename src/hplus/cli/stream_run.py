@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from hplus import save
-from hplus.cli.doors import Refusal, note, note_dropped
+from hplus.cli.base import CommandError, note, note_dropped
 from hplus.cli.fit import plan_arguments
 from hplus.cli.live import View, view_of
 from hplus.cli.summary import made_with
@@ -60,7 +60,7 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     try:
         kept = None if snapshots is None else snapshots.newest()
     except DamagedError as error:
-        raise Refusal(f"{error} Give another --state to start again.", 4) from error
+        raise CommandError(f"{error} Give another --state to start again.", 4) from error
     words = plan_arguments(options)
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
@@ -73,7 +73,7 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     if kept is None or snapshots is None:
         return asked
     if differ := differences(kept, asked):
-        raise Refusal(
+        raise CommandError(
             f"{snapshots.folder} holds a stream with {'; '.join(differ)}: give the same options, "
             "or another --state.",
             2,

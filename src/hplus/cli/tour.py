@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from hplus import datasets, save
-from hplus.cli.doors import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
+from hplus.cli.base import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
 from hplus.cli.summary import count_row, made_with
 from hplus.display.page import write_report
 from hplus.studies.event_study import EventStudy

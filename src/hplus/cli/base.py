@@ -35,7 +35,7 @@ talk = Console(stderr=True, highlight=False, soft_wrap=True)
 """For messages; results go to the standard output."""
 
 
-class Refusal(click.ClickException):
+class CommandError(click.ClickException):
     """One sentence and an exit code."""
 
     def __init__(self, message: str, code: int) -> None:
@@ -47,8 +47,8 @@ class Refusal(click.ClickException):
 
 
 @contextmanager
-def refusals() -> Iterator[None]:
-    """Turn errors of the library into a `Refusal` that names options instead of arguments."""
+def command_errors() -> Iterator[None]:
+    """Turn errors of the library into a `CommandError` that names options instead of arguments."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -58,11 +58,11 @@ def refusals() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         raise click.exceptions.Exit(0) from None
     except KeyboardInterrupt:
-        raise Refusal("interrupted; no partial file was left behind.", 130) from None
+        raise CommandError("interrupted; no partial file was left behind.", 130) from None
     except Exception as error:
         if "HPLUS_DEBUG" in os.environ:
             raise
-        raise Refusal(as_options(_sentence(error)), _code(error)) from error
+        raise CommandError(as_options(_sentence(error)), _code(error)) from error
 
 
 def _code(error: BaseException) -> int:
@@ -93,7 +93,7 @@ def _sentence(error: BaseException) -> str:
 
 
 @contextmanager
-def spoken_warnings() -> Iterator[None]:
+def warnings_as_notes() -> Iterator[None]:
     """Warnings as one line each, once."""
     shown = set()
 
@@ -153,17 +153,17 @@ most_dropped_option = click.option(
 
 @contextmanager
 def model_file(path: str) -> Iterator[None]:
-    """Turn errors from reading a model file into a `Refusal`."""
+    """Turn errors from reading a model file into a `CommandError`."""
     try:
         yield
     except FileNotFoundError as error:
-        raise Refusal(f"{path} does not exist: check the name and the folder.", 4) from error
+        raise CommandError(f"{path} does not exist: check the name and the folder.", 4) from error
     except IsADirectoryError as error:
-        raise Refusal(f"{path} is a folder: name a file in it.", 4) from error
+        raise CommandError(f"{path} is a folder: name a file in it.", 4) from error
     except PermissionError as error:
-        raise Refusal(f"{path} cannot be read: permission denied.", 4) from error
+        raise CommandError(f"{path} cannot be read: permission denied.", 4) from error
     except (OSError, ValueError) as error:
-        raise Refusal(str(error), 4) from error
+        raise CommandError(str(error), 4) from error
 
 
 def load_model(path: str, *kinds: str) -> Any:
@@ -174,7 +174,7 @@ def load_model(path: str, *kinds: str) -> Any:
     if kinds and kind not in kinds:
         makers = " or ".join(MAKERS[name] for name in kinds)
         got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
-        raise Refusal(f"{path} must hold a model made with {makers}, got {got}.", 4)
+        raise CommandError(f"{path} must hold a model made with {makers}, got {got}.", 4)
     return model
 
 
@@ -184,11 +184,11 @@ def check_writable(path: str | None) -> None:
         return
     folder = Path(path).resolve().parent
     if Path(path).is_dir():
-        raise Refusal(f"{path} is a folder: name a file in it.", 5)
+        raise CommandError(f"{path} is a folder: name a file in it.", 5)
     if not folder.is_dir():
-        raise Refusal(f"{path} cannot be written: the folder {folder} does not exist.", 5)
+        raise CommandError(f"{path} cannot be written: the folder {folder} does not exist.", 5)
     if not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK)):
-        raise Refusal(f"{path} cannot be written: permission denied.", 5)
+        raise CommandError(f"{path} cannot be written: permission denied.", 5)
 
 
 def write_text(path: str | None, text: str) -> None:
