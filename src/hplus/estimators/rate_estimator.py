@@ -12,7 +12,7 @@ from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
 from hplus.rates.bands import mixed_poisson_quantile
 from hplus.rates.by_region import over_regions, rate_unit
-from hplus.rates.separable import FittedRate
+from hplus.rates.fitted import FittedRate
 from hplus.windows import Window
 
 

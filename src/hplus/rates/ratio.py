@@ -10,7 +10,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
 from hplus.rates.by_region import over_regions
-from hplus.rates.separable import FittedRate
+from hplus.rates.fitted import FittedRate
 from hplus.windows import Window
 
 

@@ -92,7 +92,3 @@ class SeparableRate:
                 f"got {shown(region)}."
             )
         return region.left, region.right
-
-
-FittedRate = GridRate | SquaresRate | SeparableRate
-"""A rate of events on a window, with its uncertainty."""
