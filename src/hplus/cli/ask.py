@@ -153,8 +153,9 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if grid:
         found = [part for part in found if part.expected > 0.0]
     form = "json" if options["as_json"] else options["form"] or _form(output)
+    text = _counts(found, form, options["level"])
     note(f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}.")
-    write_text(output, _counts(found, form, options["level"]))
+    write_text(output, text)
 
 
 def _form(output: str | None) -> str:
