@@ -48,7 +48,7 @@ DRESSES = {
 
 def read(path, name):
     chunks = open_table(str(path)).chunks([name])
-    return np.concatenate([numbers(c.columns[name]).values for c in chunks])
+    return np.concatenate([numbers(c.as_numbers(name)).values for c in chunks])
 
 
 @pytest.mark.parametrize("dress", DRESSES)
@@ -89,6 +89,18 @@ def test_one_comma_that_can_only_be_decimal_says_that_the_others_of_its_column_a
             monkeypatch.setattr(tables, "BLOCK_BYTES", block)
             want = [float(sure.replace(",", ".")), *[1.234] * 200, 7.0]
             np.testing.assert_array_equal(read(path, "a"), want)
+
+
+def test_cells_stay_as_the_file_has_them_where_commas_are_decimal(tmp_path):
+    path = tmp_path / "table"
+    path.write_text("a;zone\n1,5;red, blue\n2,25;1,5\n3;green\n")
+    table = open_table(str(path))
+    (chunk,) = table.chunks(["a", "zone"])
+    assert chunk.columns["a"].to_pylist() == ["1,5", "2,25", "3"]
+    assert chunk.as_numbers("a").to_pylist() == ["1.5", "2.25", "3"]
+    values = read_columns(table, ["a", "zone"]).values
+    np.testing.assert_array_equal(values["a"], [1.5, 2.25, 3.0])
+    assert list(values["zone"]) == ["red, blue", "1,5", "green"]
 
 
 def test_a_column_of_text_may_hold_a_number_that_can_be_read_in_two_ways(tmp_path):

@@ -44,8 +44,11 @@ def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
     rows = np.ones(sum(map(len, chunks)), dtype=bool)
     found = {}
     for name in names:
-        column = pa.chunked_array([chunk.columns[name] for chunk in chunks]).combine_chunks()
-        values, missing, wrong = _typed(column)
+        column, as_numbers = (
+            pa.chunked_array(parts).combine_chunks()
+            for parts in zip(*((c.columns[name], c.as_numbers(name)) for c in chunks), strict=True)
+        )
+        values, missing, wrong = _typed(column, as_numbers)
         for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is of another type")):
             lost = int(np.sum(rows & bad))
             if lost:
@@ -56,12 +59,12 @@ def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
     return TypedColumns({name: values[rows] for name, values in found.items()}, rows, dropped)
 
 
-def _typed(column: pa.Array) -> tuple[Values, Bools, Bools]:
+def _typed(column: pa.Array, as_numbers: pa.Array) -> tuple[Values, Bools, Bools]:
     """Values, which cells are missing, and which are not of the column's kind."""
     pa = arrow()
     if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    cells = numbers(column)
+        column = as_numbers = column.cast(pa.int8())
+    cells = numbers(as_numbers)
     most_wrong = (1.0 - MIN_SHARE) * max(1, int(np.sum(~cells.missing)))
     if np.sum(cells.wrong) <= most_wrong:
         return cells.values, cells.missing, cells.wrong

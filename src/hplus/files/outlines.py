@@ -127,7 +127,7 @@ def _of_vertices(table: Table, field: str | None) -> list[Outline]:
         )
     rings: dict[str, list[Floats]] = {}
     for chunk in table.chunks(table.names):
-        x, y = (numbers(chunk.columns[name]) for name in table.names[-2:])
+        x, y = (numbers(chunk.as_numbers(name)) for name in table.names[-2:])
         if not np.isfinite(x.values + y.values).all():
             raise TableError(
                 f"{path} must have two numbers for every vertex, got cells that are not numbers."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hplus.files.commas import with_points
 from hplus.files.extras import arrow
 from hplus.files.lines import Lines
 
@@ -36,13 +37,22 @@ Row = list[str | None]
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a table: a pyarrow array for each column; `first` is the number of the first."""
+    """Some rows of a table: a pyarrow array for each column; `first` is the number of the first.
+
+    Cells are as the file has them; in numbers of the columns `decimal` a comma is decimal.
+    """
 
     columns: dict[str, pa.Array]
     first: int = 0
+    decimal: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
+
+    def as_numbers(self, name: str) -> pa.Array:
+        """A column with a decimal point in each of its numbers."""
+        column = self.columns[name]
+        return with_points(column, settled=True) if name in self.decimal else column
 
 
 @dataclass(frozen=True)

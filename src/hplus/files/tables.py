@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Protocol
 
 from hplus.files.cells import number
-from hplus.files.commas import holds_numbers, in_doubt, is_decimal, with_points
+from hplus.files.commas import holds_numbers, in_doubt, is_decimal
 from hplus.files.feeds import PARQUET, Feed, TableError, reading
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import BOM, EMPTY, NOT_TEXT, Chunk, Layout, json_object, read_rows
@@ -173,9 +173,9 @@ def _text_chunks(
         del lost[EMPTY]  # a blank line is no row
         dropped += lost
         if layout.delimiter != "," and b"," in data:
-            chunk = _with_points(path, chunk, decimal)
+            _settle_commas(path, chunk, decimal)
         if len(chunk):
-            yield Chunk(chunk.columns, first)
+            yield Chunk(chunk.columns, first, frozenset(decimal))
         first += len(chunk)
 
 
@@ -198,21 +198,17 @@ def _blocks(source: Source) -> Iterator[WholeLines]:
         source.close()
 
 
-def _with_points(path: str, chunk: Chunk, decimal: set[str]) -> Chunk:
-    """Cells with decimal points for commas, in columns where a comma can only be decimal."""
-    columns = dict(chunk.columns)
+def _settle_commas(path: str, chunk: Chunk, decimal: set[str]) -> None:
+    """Add the columns where a comma can only be decimal; refuse those where none can be told."""
     for name, column in chunk.columns.items():
         if is_decimal(column):
             decimal.add(name)
-        if name in decimal:
-            columns[name] = with_points(column, settled=True)
-        elif (doubt := in_doubt(column)).any() and holds_numbers(column):
+        elif name not in decimal and (doubt := in_doubt(column)).any() and holds_numbers(column):
             cell = str(column[int(doubt.argmax())]).strip()
             raise TableError(
                 f"numbers such as {cell!r} in column {name!r} of {path} can be read in two "
                 "ways: write thousands without commas, or decimals with a point."
             )
-    return Chunk(columns, chunk.first)
 
 
 def _parquet_table(path: str) -> Table:

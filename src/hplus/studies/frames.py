@@ -122,13 +122,13 @@ class Frame(Value):
         dropped: Counter[str] = Counter()
         good, raw = np.ones(len(chunk), dtype=bool), []
         for name in self.columns:
-            cells = numbers(chunk.columns[name])
+            cells = numbers(chunk.as_numbers(name))
             good = _drop(dropped, good, cells.missing, f"no {name}")
             good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
             raw.append(cells.values)
         if self.clock is not None:
             name = self.clock.column
-            found = times(chunk.columns[name], self.clock.zone, self.clock.form, alone=alone)
+            found = times(chunk.as_numbers(name), self.clock.zone, self.clock.form, alone=alone)
             zone = found.zone if zone is Zone.NEITHER else zone
             good = _drop(dropped, good, found.missing, f"no {name}")
             good = _drop(dropped, good, found.wrong, f"{name} is not a time")

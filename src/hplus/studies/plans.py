@@ -119,7 +119,7 @@ def _rounding(table: Table, columns: Sequence[str], clock: Clock) -> float:
     chunk = table.first_rows([*columns, clock.column])
     if chunk is None:
         return 0.0
-    seconds = times(chunk.columns[clock.column], clock.zone, clock.form).seconds
+    seconds = times(chunk.as_numbers(clock.column), clock.zone, clock.form).seconds
     seconds = seconds[np.isfinite(seconds)]
     if len(seconds) < MIN_ROWS:
         return 0.0
@@ -208,8 +208,8 @@ def _extent(table: Table, columns: Sequence[str], time: str | None, zone: str, f
     """The range of the columns, and of the times last."""
     extent = NO_EXTENT
     for chunk in table.chunks([*columns, *([time] if time else [])]):
-        raw = [numbers(chunk.columns[name]).values for name in columns]
-        raw += [times(chunk.columns[time], zone, form).seconds] if time else []
+        raw = [numbers(chunk.as_numbers(name)).values for name in columns]
+        raw += [times(chunk.as_numbers(time), zone, form).seconds] if time else []
         rows = np.column_stack(raw)
         low, high = (np.where(np.isfinite(rows), rows, fill) for fill in (np.inf, -np.inf))
         extent = extent.including(low.min(axis=0), high.max(axis=0))
