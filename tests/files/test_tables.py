@@ -126,3 +126,28 @@ def test_a_missing_column_is_refused_with_the_nearest_name(tmp_path):
     path.write_text("longitude,latitude\n1,2\n")
     with pytest.raises(TableError, match="did you mean 'longitude'"):
         open_table(str(path)).require("longitud")
+
+
+@pytest.mark.parametrize("block", [7, 40, 2**23])
+def test_a_quoted_cell_may_hold_line_breaks_and_a_stray_quote_costs_one_row(
+    tmp_path, monkeypatch, block
+):
+    monkeypatch.setattr(tables, "BLOCK_BYTES", block)
+    path = tmp_path / "notes.csv"
+    path.write_bytes(
+        b'a,note,b\r\n1,"two\r\nlines",10\r\n2,"three ""quoted""\n\nlines",20\n'
+        b'3,plain,30\n4,"stray,40\n5,"one","50"\n6,"two\nin ","0"\n'
+    )
+    table = open_table(str(path))
+    chunks = list(table.chunks(["a", "note"]))
+    cells = {name: [str(x) for c in chunks for x in c.columns[name]] for name in ("a", "note")}
+    assert cells["a"] == ["1", "2", "3", "5", "6"]
+    assert cells["note"][:2] == ["two lines", 'three "quoted"  lines']
+    assert dict(table.dropped) == {"broken line": 1}
+
+
+def test_lines_that_end_with_a_carriage_return_alone_are_an_error(tmp_path):
+    path = tmp_path / "old.csv"
+    path.write_bytes(b"x,y\r1,2\r3,4\r")
+    with pytest.raises(TableError, match="carriage returns alone"):
+        open_table(str(path))

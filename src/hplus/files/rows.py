@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hplus._checks import Ints
 from hplus.files.commas import with_points
 from hplus.files.extras import arrow
-from hplus.files.lines import Lines
+from hplus.files.lines import MAX_LINE_BYTES, Lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,8 +144,7 @@ def _plain_quotes(data: bytes, layout: Layout) -> bool:
     """Are quotes around whole cells only, on one line, and doubled inside?"""
     if b'"' not in data:
         return True
-    letters = np.frombuffer(data, np.uint8)
-    quotes, ends = (np.flatnonzero(letters == ord(letter)) for letter in '"\n')
+    letters, (quotes, ends) = np.frombuffer(data, np.uint8), _quotes_and_ends(data)
     if len(quotes) % 2:
         return False
     opening, closing = quotes[::2], quotes[1::2]
@@ -152,8 +152,54 @@ def _plain_quotes(data: bytes, layout: Layout) -> bool:
     outside[list(f'{layout.delimiter}"\r\n'.encode())] = True
     # what comes before the first letter is the last one, an end of line
     at_edges = outside[letters[opening - 1]].all() and outside[letters[closing + 1]].all()
-    # an even number of quotes before every end of line
-    return bool(at_edges and not np.any(np.searchsorted(quotes, ends) % 2))
+    return bool(at_edges and not _has_open_line(quotes, ends))
+
+
+def _quotes_and_ends(data: bytes) -> tuple[Ints, Ints]:
+    """The places of quotes and of line ends."""
+    letters = np.frombuffer(data, np.uint8)
+    return np.flatnonzero(letters == ord('"')), np.flatnonzero(letters == ord("\n"))
+
+
+def _has_open_line(quotes: Ints, ends: Ints) -> bool:
+    """Is there an odd number of quotes before some end of line?"""
+    return bool(np.any(np.searchsorted(quotes, ends) % 2))
+
+
+def join_broken_cells(data: bytes, layout: Layout) -> tuple[bytes, bytes]:
+    """Lines in which a line break inside a quoted cell is a space, and lines that wait for more.
+
+    A line with an open quote that no later line completes stays as it is; at the end of the data,
+    it waits.
+    """
+    if not _has_open_line(*_quotes_and_ends(data)):
+        return data, b""
+    lines, at, out = data.split(b"\n"), 0, list[bytes]()
+    while at < len(lines):
+        row = lines[at : at + 1]
+        if lines[at].count(b'"') % 2:
+            row = _lines_of_row(lines, at, layout)
+            if at + len(row) == len(lines):
+                return b"\n".join([*out, b""]), b"\n".join(row)
+        out.append(b" ".join(line.removesuffix(b"\r") for line in row) if len(row) > 1 else row[0])
+        at += len(row)
+    return b"\n".join(out), b""
+
+
+def _lines_of_row(lines: list[bytes], at: int, layout: Layout) -> list[bytes]:
+    """The lines of a row whose first one has an open quote: that one alone if no other closes it.
+
+    All lines to the end, if one that comes later may close it.
+    """
+    length = len(lines[at])
+    for end in range(at + 1, len(lines)):
+        length += len(lines[end])
+        if length > MAX_LINE_BYTES:
+            return lines[at : at + 1]
+        if lines[end].count(b'"') % 2:
+            cells = _csv_cells(layout, layout.names[:1])(b" ".join(lines[at : end + 1]))
+            return lines[at : at + 1] if isinstance(cells, str) else lines[at : end + 1]
+    return lines[at:]
 
 
 def _one_by_one(

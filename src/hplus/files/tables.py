@@ -21,7 +21,16 @@ from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
 from hplus.files.feeds import PARQUET, Feed, TableError, reading
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
-from hplus.files.rows import BOM, EMPTY, NOT_TEXT, Chunk, Layout, json_object, read_rows
+from hplus.files.rows import (
+    BOM,
+    EMPTY,
+    NOT_TEXT,
+    Chunk,
+    Layout,
+    join_broken_cells,
+    json_object,
+    read_rows,
+)
 
 BLOCK_BYTES = 2**23
 """Bytes of text that are read at a time."""
@@ -130,6 +139,11 @@ def layout_of(path: str, start: bytes) -> Layout:
     if len(line) == len(start.removeprefix(BOM)) and len(line) >= 2**20:
         raise TableError(f"{path} cannot be read: its first line is longer than {len(line)} bytes.")
     header = line.decode("utf-8", "replace").rstrip("\r")
+    if "\r" in header:
+        raise TableError(
+            f"{path} must have lines that end with a line feed, got carriage returns alone: "
+            "convert it, for example with tr '\\r' '\\n'."
+        )
     delimiter = max(DELIMITERS, key=header.count)
     names = [name.strip() for name in next(csv.reader([header], delimiter=delimiter), [])]
     if not names or all(number(name) is not None for name in names):
@@ -158,11 +172,10 @@ def _text_chunks(
     wanted: list[str],
     dropped: Counter[str],
 ) -> Iterator[Chunk]:
-    header, first, decimal = not layout.is_json, 0, set[str]()
-    for block in _blocks(opened()):
+    first, decimal = 0, set[str]()
+    blocks = _blocks(opened())
+    for block in blocks if layout.is_json else _rows_of_csv(blocks, layout):
         data = block.data
-        if header and data:
-            data, header = data.split(b"\n", 1)[1], False
         chunk, lost = read_rows(data, layout, wanted)
         if lost[NOT_TEXT]:
             raise TableError(
@@ -177,6 +190,18 @@ def _text_chunks(
         if len(chunk):
             yield Chunk(chunk.columns, first, frozenset(decimal))
         first += len(chunk)
+
+
+def _rows_of_csv(blocks: Iterator[WholeLines], layout: Layout) -> Iterator[WholeLines]:
+    """Lines after the header, one for each row: a quoted cell may hold line breaks."""
+    header, waiting = True, b""
+    for block in blocks:
+        data = waiting + block.data
+        if header and data:
+            data, header = data.split(b"\n", 1)[1], False
+        data, waiting = join_broken_cells(data, layout) if b'"' in data else (data, b"")
+        yield WholeLines(data, len(data), block.long)
+    yield WholeLines(waiting, len(waiting))
 
 
 def _blocks(source: Source) -> Iterator[WholeLines]:

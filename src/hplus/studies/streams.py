@@ -142,6 +142,11 @@ class StreamStudy(Estimator):
         return Amount(1.0, cycle) if self.exposure is None or cycle else self.exposure
 
     @property
+    def watched(self) -> Amount:
+        """The former name of `total_exposure`."""
+        return self.total_exposure
+
+    @property
     def rate(self) -> float:
         """Events in the window per unit of exposure."""
         if not hasattr(self.model_, "state_"):
