@@ -184,9 +184,9 @@ STARTING = """
 import json, time
 start = time.process_time()
 import numpy as np
-import hplus
+from hplus import Interval, StreamingIntensity
 imported = time.process_time() - start
-model = hplus.StreamingIntensity(hplus.Interval(0, 1))
+model = StreamingIntensity(Interval(0, 1))
 model.partial_fit(np.linspace(0.1, 0.9, 50)[:, None])
 print(json.dumps([imported, time.process_time() - start - imported]))
 """
@@ -197,7 +197,7 @@ def starting() -> None:
     with TemporaryDirectory() as folder:
         first = started(folder)
         later = [started(folder) for _ in range(3)]
-    row("import hplus, seconds", min(seconds[0] for seconds in later))
+    row("import of StreamingIntensity, seconds", min(seconds[0] for seconds in later))
     row("first partial_fit after installation, seconds", first[1], most=15.0)
     row("first partial_fit of a later process, seconds", min(s[1] for s in later), most=1.0)
 
