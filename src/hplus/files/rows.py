@@ -1,6 +1,7 @@
 """Whole lines of CSV or JSON as columns of text.
 
-What a line means never depends on the lines around it, so it does not matter how bytes were cut.
+What `read_rows` makes of a line never depends on the lines around it, so it does not matter how
+bytes were cut. Quoted cells with line breaks become one line before, where a whole file is read.
 """
 
 from __future__ import annotations
