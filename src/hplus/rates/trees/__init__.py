@@ -1,0 +1,1 @@
+"""Rates by random dyadic trees: structure of every size, in closed form."""

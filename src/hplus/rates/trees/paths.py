@@ -1,0 +1,230 @@
+"""Counts and masses along the paths of a forest, in compiled loops.
+
+A cell of a tree is a run of its sorted Morton codes, so that its count is a difference of two
+cumulative counts. Axis 0 is in the lowest bit of each group of bits.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, compiled
+
+
+class Pyramid(NamedTuple):
+    """The base measure of all cells of the first levels of each tree, (trees, size).
+
+    Level l begins at starts[l] and has shape[l] (3,) cells; there are as many levels as starts.
+    """
+
+    masses: Floats
+    starts: Ints
+    shape: Ints
+
+
+class Forest(NamedTuple):
+    """Trees over the same events: sorted codes (trees, m), cumulative counts (trees, m + 1).
+
+    `offsets` (trees, 3) are in smallest cells; `concentrations` (bits + 1,) are by level, infinite
+    where the base measure is right.
+    """
+
+    roots: Roots
+    measure: Measure
+    pyramid: Pyramid
+    offsets: Ints
+    codes: Ints
+    counts: Floats
+    concentrations: Floats
+
+
+@compiled
+def spread_bits(x, dimension):
+    """The bits of x, with room for those of the other axes between them."""
+    x = np.uint64(x)
+    if dimension == 2:
+        x = (x | (x << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
+        x = (x | (x << np.uint64(8))) & np.uint64(0x00FF00FF00FF00FF)
+        x = (x | (x << np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        x = (x | (x << np.uint64(2))) & np.uint64(0x3333333333333333)
+        x = (x | (x << np.uint64(1))) & np.uint64(0x5555555555555555)
+    elif dimension == 3:
+        x = (x | (x << np.uint64(32))) & np.uint64(0x001F00000000FFFF)
+        x = (x | (x << np.uint64(16))) & np.uint64(0x001F0000FF0000FF)
+        x = (x | (x << np.uint64(8))) & np.uint64(0x100F00F00F00F00F)
+        x = (x | (x << np.uint64(4))) & np.uint64(0x10C30C30C30C30C3)
+        x = (x | (x << np.uint64(2))) & np.uint64(0x1249249249249249)
+    return x
+
+
+@compiled
+def tree_index(roots, offset, cell, out):
+    """The index of a cell of the window's lattice in a tree, and its Morton code."""
+    code = np.uint64(0)
+    for j in range(roots.dimension):
+        out[j] = cell[j] + offset[j]
+        if roots.cyclic[j]:
+            out[j] &= (1 << (roots.bits - 1)) - 1
+        code |= spread_bits(out[j], roots.dimension) << np.uint64(j)
+    return code
+
+
+@compiled
+def tree_codes(roots, offset, cells, out):
+    """The Morton codes of cells (m, d) of the window's lattice in a tree."""
+    index = np.empty(3, np.int64)
+    for i in range(len(cells)):
+        out[i] = tree_index(roots, offset, cells[i], index)
+
+
+@compiled
+def cell_mass(forest, k, level, index, low, high):
+    """The base measure of a cell of tree k."""
+    roots, pyramid = forest.roots, forest.pyramid
+    if level < len(pyramid.starts):
+        at, shift = 0, roots.bits - level
+        for j in range(3):
+            first = 0
+            if j < roots.dimension and not roots.cyclic[j]:
+                first = forest.offsets[k, j] >> shift
+            local = index[j] - first if j < roots.dimension else 0
+            if local < 0 or local >= pyramid.shape[level, j]:
+                return 0.0
+            at = at * pyramid.shape[level, j] + local
+        return pyramid.masses[k, pyramid.starts[level] + at]
+    if not cell_bounds(roots, forest.offsets[k], level, index, low, high):
+        return 0.0
+    return box_mass(roots, forest.measure, low, high)
+
+
+@compiled
+def first_at_least(codes, low, high, code):
+    """The first place from low to high where the sorted codes are at least `code`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if codes[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def run_of(codes, low, high, code, shift):
+    """The run of codes of the cell that a code belongs to, `shift` bits above the smallest."""
+    first = (code >> np.uint64(shift)) << np.uint64(shift)
+    low = first_at_least(codes, low, high, first)
+    return low, first_at_least(codes, low, high, first + (np.uint64(1) << np.uint64(shift)))
+
+
+@compiled
+def fill_pyramid(forest, k):
+    """Write the base measure of all cells of the first levels of tree k."""
+    pyramid, roots = forest.pyramid, forest.roots
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    last = len(pyramid.starts) - 1
+    first = np.zeros(3, np.int64)
+    for level in range(last, -1, -1):
+        shape, start = pyramid.shape[level], pyramid.starts[level]
+        before = first.copy()
+        for j in range(roots.dimension):
+            first[j] = 0 if roots.cyclic[j] else forest.offsets[k, j] >> (roots.bits - level)
+        if level == last:
+            for at in range(shape[0] * shape[1] * shape[2]):
+                index[0] = first[0] + at // (shape[1] * shape[2])
+                index[1] = first[1] + at // shape[2] % shape[1]
+                index[2] = first[2] + at % shape[2]
+                mass = 0.0
+                if cell_bounds(roots, forest.offsets[k], level, index, low, high):
+                    mass = box_mass(roots, forest.measure, low, high)
+                pyramid.masses[k, start + at] = mass
+            continue
+        finer, below = pyramid.shape[level + 1], pyramid.starts[level + 1]
+        for at in range(finer[0] * finer[1] * finer[2]):
+            index[0] = at // (finer[1] * finer[2])
+            index[1] = at // finer[2] % finer[1]
+            index[2] = at % finer[2]
+            to = 0
+            for j in range(3):
+                local = index[j]
+                if j < roots.dimension:
+                    local = ((index[j] + before[j]) >> 1) - first[j]
+                    if roots.cyclic[j] and level == 0:
+                        local = 0
+                to = to * shape[j] + local
+            pyramid.masses[k, start + to] += pyramid.masses[k, below + at]
+
+
+@compiled
+def gathered_bits(x, dimension):
+    """Every `dimension`-th bit of x: undoes `spread_bits`."""
+    x = np.uint64(x)
+    if dimension == 2:
+        x = x & np.uint64(0x5555555555555555)
+        x = (x | (x >> np.uint64(1))) & np.uint64(0x3333333333333333)
+        x = (x | (x >> np.uint64(2))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+        x = (x | (x >> np.uint64(4))) & np.uint64(0x00FF00FF00FF00FF)
+        x = (x | (x >> np.uint64(8))) & np.uint64(0x0000FFFF0000FFFF)
+        x = (x | (x >> np.uint64(16))) & np.uint64(0x00000000FFFFFFFF)
+    elif dimension == 3:
+        x = x & np.uint64(0x1249249249249249)
+        x = (x | (x >> np.uint64(2))) & np.uint64(0x10C30C30C30C30C3)
+        x = (x | (x >> np.uint64(4))) & np.uint64(0x100F00F00F00F00F)
+        x = (x | (x >> np.uint64(8))) & np.uint64(0x001F0000FF0000FF)
+        x = (x | (x >> np.uint64(16))) & np.uint64(0x001F00000000FFFF)
+        x = (x | (x >> np.uint64(32))) & np.uint64(0x00000000001FFFFF)
+    return np.int64(x)
+
+
+@compiled
+def indices_of(code, dimension, out):
+    """The index on each axis of a Morton code."""
+    for j in range(dimension):
+        out[j] = gathered_bits(code >> np.uint64(j), dimension)
+
+
+@compiled
+def path_moments(forest, k, asked, stops, prior, mean, second):
+    """The mean and the second moment of the rate of tree k, relative to the base measure.
+
+    At the cells with sorted codes `asked` (n,). The paths stop at levels `stops` only, and end in
+    empty cells: `prior` (levels,) is the product of prior second moments below each level.
+    """
+    roots, d, A = forest.roots, forest.roots.dimension, forest.concentrations
+    codes, counts = forest.codes[k], forest.counts[k]
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    spans, numbers = np.empty((256, 5), np.int64), np.empty((256, 3))
+    spans[0] = 0, 0, len(codes), 0, len(asked)
+    numbers[0] = cell_mass(forest, k, 0, index, low, high), 1.0, 1.0
+    top = 1
+    while top > 0:
+        top -= 1
+        stop, first, last, begin, end = spans[top]
+        above, m1, m2 = numbers[top]
+        if first == last or stop == len(stops):
+            rest = prior[stops[stop - 1] if stop > 0 else 0] if first == last else 1.0
+            for i in range(begin, end):
+                mean[i], second[i] = m1, m2 * rest
+            continue
+        level, before = stops[stop], counts[last] - counts[first]
+        shift = d * (roots.bits - level)
+        while begin < end:
+            a, b = run_of(codes, first, last, asked[begin], shift)
+            until = run_of(asked, begin, end, asked[begin], shift)[1]
+            indices_of(asked[begin] >> np.uint64(shift), d, index)
+            mass = cell_mass(forest, k, level, index, low, high)
+            p1, p2 = m1, m2
+            if A[level] < np.inf and mass > 0.0:
+                f, n = mass / above, counts[b] - counts[a]
+                share, whole = n + A[level] * f, before + A[level]
+                p1 *= share / (whole * f)
+                p2 *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+            spans[top] = stop + 1, a, b, begin, until
+            if not mass > 0.0:
+                spans[top, 0] = len(stops)
+            numbers[top] = mass, p1, p2
+            top += 1
+            begin, first = until, b
