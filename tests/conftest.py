@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus.rates import selection, statistic
+from hplus.rates import binned, selection
 from hplus.tuning import scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
@@ -126,7 +126,7 @@ def coarsely():
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
-            patch.setitem(statistic.COARSE_CELLS, 2, 32)
+            patch.setitem(binned.COARSE_CELLS, 2, 32)
             yield
 
     return coarsely

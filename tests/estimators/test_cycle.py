@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hplus import Cycle, Density, Gaussian, Intensity, Interval, Linear, Periodic, load, save
-from hplus.rates.statistic import COARSE_CELLS, GRID_DOUBLINGS
+from hplus.rates.binned import COARSE_CELLS, GRID_DOUBLINGS
 
 DAY = Cycle(24, unit="h")
 HOURS = np.linspace(0.0, 24.0, 97)[:, None]

@@ -8,6 +8,7 @@ from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
 from hplus.rates.bands import mixed_poisson_quantile
 from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
+from hplus.rates.binned import BinnedStatistic
 from hplus.rates.levels import Level
 from hplus.rates.log_gaussian import _prolonged, learn_rate
 from hplus.rates.modes import newton
@@ -22,7 +23,7 @@ LINE = Interval(0, 1)
 
 def level_of(window, X, weights=None, exposure=1.0):
     """The finest level of events with one exposure everywhere."""
-    statistic = Statistic.of(window, X, weights)
+    statistic = BinnedStatistic.of(Statistic.of(window, X, weights), 0)
     return Level.of(statistic, np.full(statistic.grid.shape, exposure))
 
 

@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from hplus import Box, Interval, Statistic
 from hplus.grids import TensorGrid
+from hplus.rates.binned import BinnedStatistic
 from hplus.rates.exposure import coefficient_covariance, fit_effects, poisson_regression
 from hplus.rates.levels import Level, descend
 from hplus.rates.modes import (
@@ -303,7 +304,7 @@ def test_coefficients_are_those_of_a_poisson_regression(rng):
 
 
 def test_the_factor_of_a_rate_is_e_to_the_sum_of_its_covariates(rng):
-    events = Statistic.of(Interval(0, 1), rng.beta(2, 3, (50, 1)))
+    events = BinnedStatistic.of(Statistic.of(Interval(0, 1), rng.beta(2, 3, (50, 1))), 0)
     given = {"a": lambda x: x[:, 0], "b": lambda x: np.sin(9 * x[:, 0])}
     effects = fit_effects(given, events, np.ones(events.grid.shape))
     linear = effects.values @ effects.columns

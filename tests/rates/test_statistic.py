@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hplus import Box, Intensity, Interval, Polygon, Statistic
-from hplus.rates.statistic import finest_grid
+from hplus.rates.binned import BinnedStatistic, finest_grid
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
 WINDOWS = [Interval(0, 3), Box((0, 0), (2, 1)), TRIANGLE, TRIANGLE * Interval(0, 5)]

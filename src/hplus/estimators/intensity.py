@@ -21,6 +21,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
+from hplus.rates.binned import BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
@@ -37,6 +38,9 @@ from hplus.rates.window_features import as_events
 from hplus.windows import check_window
 
 MODELS = ("exp", "sos", "square")
+
+AnyStatistic = Statistic | BinnedStatistic
+"""Events in cells, or on a grid as version 0.1.0 stored them."""
 
 UNSETTLED_CHANGE = 0.3
 """Share of the events by which the rate may move at the last refinement without a warning."""
@@ -146,7 +150,7 @@ class Intensity(RateEstimator):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        level, _ = exposed(statistic, exposure, self.covariates)
+        level, _ = exposed(_binned(statistic, self._drawn_seed()), exposure, self.covariates)
         return learn_mixture(level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
@@ -214,18 +218,19 @@ class Intensity(RateEstimator):
                     f"{prior.dimension}."
                 )
 
-    def _events(self, X: Any, sample_weight: Any) -> tuple[Statistic, Floats, Floats]:
+    def _events(self, X: Any, sample_weight: Any) -> tuple[AnyStatistic, Floats, Floats]:
         """The statistic of the events, and the events and weights themselves if they were given."""
-        if isinstance(X, Statistic):
+        if isinstance(X, AnyStatistic):
             if self.model != "exp" or sample_weight is not None or X.window != self.window:
                 raise ValueError(
                     'a Statistic must have the same window and needs model="exp" and no '
                     f"sample_weight, got one on {shown(X.window)}: fit the events themselves."
                 )
-            statistic, points, weights = X, np.zeros((0, self.window.dimension)), np.zeros(0)
+            statistic: AnyStatistic = X
+            points, weights = np.zeros((0, self.window.dimension)), np.zeros(0)
         else:
             points = self.window.require("X", X)
-            statistic = Statistic.of(self.window, points, sample_weight, self._seed)
+            statistic = Statistic.of(self.window, points, sample_weight)
             weights = np.ones(len(points))
             if sample_weight is not None:
                 weights = as_floats("sample_weight", sample_weight)
@@ -236,9 +241,9 @@ class Intensity(RateEstimator):
             )
         return statistic, points, weights
 
-    def _fit_exp(self, statistic: Statistic, exposure: Any) -> None:
-        level, effects = exposed(statistic, exposure, self.covariates)
-        seed = check_random_state(self._seed).randint(2**31 - 1)
+    def _fit_exp(self, statistic: AnyStatistic, exposure: Any) -> None:
+        seed = self._drawn_seed()
+        level, effects = exposed(_binned(statistic, seed), exposure, self.covariates)
         rate = learn_rate(level, self._wanted(), seed)
         if effects is not None:
             self.coefficients_ = effects.coefficients
@@ -283,3 +288,14 @@ class Intensity(RateEstimator):
     @property
     def _seed(self) -> Seed:
         return 0 if self.random_state is None else self.random_state
+
+    def _drawn_seed(self) -> int:
+        """A seed of the folds and of posterior draws."""
+        return int(check_random_state(self._seed).randint(2**31 - 1))
+
+
+def _binned(statistic: AnyStatistic, seed: int) -> BinnedStatistic:
+    """Events on the finest grid, in parts drawn with a seed."""
+    if isinstance(statistic, BinnedStatistic):
+        return statistic
+    return BinnedStatistic.of(statistic, seed)

@@ -89,6 +89,6 @@ class SeparableIntensity(RateEstimator):
                 )
             return X
         X = self.window.require("X", X)
-        d, seed = self.window.left.dimension, 0 if self.random_state is None else self.random_state
-        left = Statistic.of(self.window.left, X[:, :d], random_state=seed)
-        return left, Statistic.of(self.window.right, X[:, d:], random_state=seed)
+        d = self.window.left.dimension
+        left = Statistic.of(self.window.left, X[:, :d])
+        return left, Statistic.of(self.window.right, X[:, d:])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hplus._checks import Floats
+
+Number = TypeVar("Number", bound=np.generic)
 
 # no fused multiply-adds: a node must be found at exactly the coordinate that `axes` gives it
 compiled = njit(cache=True, nogil=True, error_model="numpy")
@@ -25,7 +28,7 @@ class Lattice(NamedTuple):
     offsets: tuple[int, ...]
 
 
-def read_only(array: Floats) -> Floats:
+def read_only(array: NDArray[Number]) -> NDArray[Number]:
     """A read-only contiguous view, so that one compiled loop serves every array."""
     view = np.ascontiguousarray(array)[...]
     view.flags.writeable = False

@@ -16,9 +16,9 @@ from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats, as_floats, check_finite, check_positive
 from hplus.grids import TensorGrid
+from hplus.rates.binned import BinnedStatistic
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.levels import Level
-from hplus.rates.statistic import Statistic
 from hplus.rates.torus import Covariance
 
 OverWindow = Callable[[Floats], ArrayLike] | ArrayLike
@@ -82,7 +82,7 @@ class Effects(NamedTuple):
 
 
 def exposed(
-    statistic: Statistic, exposure: OverWindow, covariates: CovariatesGiven | None
+    statistic: BinnedStatistic, exposure: OverWindow, covariates: CovariatesGiven | None
 ) -> tuple[Level, Effects | None]:
     """Binned events with their exposure, and the effects of covariates, which multiply it."""
     statistic, values = with_exposure(statistic, exposure)
@@ -92,7 +92,9 @@ def exposed(
     return Level.of(statistic, values * effects.factor), effects
 
 
-def with_exposure(statistic: Statistic, exposure: OverWindow) -> tuple[Statistic, Floats]:
+def with_exposure(
+    statistic: BinnedStatistic, exposure: OverWindow
+) -> tuple[BinnedStatistic, Floats]:
     """Events, and the exposure at each node: at least 0, and above 0 somewhere and at events.
 
     An event at the edge of the exposed area is binned on nodes on both sides of it; those with
@@ -157,7 +159,7 @@ def values_at(
     return TensorGrid(low, high, values.shape).interpolate(values, points)
 
 
-def fit_effects(given: CovariatesGiven, statistic: Statistic, exposure: Floats) -> Effects:
+def fit_effects(given: CovariatesGiven, statistic: BinnedStatistic, exposure: Floats) -> Effects:
     """The coefficients of one covariate, or of several by name, by a Poisson regression."""
     grid = statistic.grid
     named = given if isinstance(given, Mapping) else {"covariate": given}

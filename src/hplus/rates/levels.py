@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike
 
 from hplus._checks import Bools, Floats, Reals, check_memory
 from hplus.grids import TensorGrid
-from hplus.rates.statistic import GRID_DOUBLINGS, Statistic
+from hplus.rates.binned import GRID_DOUBLINGS, BinnedStatistic
 from hplus.rates.torus import Torus
 from hplus.windows import Window
 
@@ -30,7 +30,7 @@ class Level:
     exposure: Floats
 
     @classmethod
-    def of(cls, statistic: Statistic, exposure: Floats) -> Level:
+    def of(cls, statistic: BinnedStatistic, exposure: Floats) -> Level:
         """Events on the finest grid, for an exposure at its nodes, if memory allows."""
         grid = statistic.grid
         need = 8.0 * WORK_ARRAYS[grid.dimension] * grid.size

@@ -1,41 +1,37 @@
-"""What a rate model needs of the events: their weights, binned on a grid in one pass."""
+"""Statistic: what rate models need of events, how many there are in which cell of a lattice."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any, final
 
 import numpy as np
 
-from hplus._checks import Floats, Seed, check_count, check_random_state, frozen_array, shown
+from hplus._checks import Floats, Ints, check_count, frozen_array, shown
 from hplus._values import Value, value
-from hplus.grids import TensorGrid
-from hplus.windows import Window, check_window
+from hplus.grids.hats import read_only
+from hplus.rates.cells import cells_by_drop, group_cells, merge_cells, thinned
+from hplus.rates.lattice import CellLattice, Codes
+from hplus.windows import Window
 
-COARSE_CELLS = {1: 128, 2: 128, 3: 24}
-"""Cells of the coarsest grid along the longest side, by dimension: where priors are compared."""
-
-GRID_DOUBLINGS = {1: 7, 2: 2, 3: 1}
-"""How often its cells are halved to give the finest grid, on which events are binned."""
+MAX_CELLS = 2**23
+"""Distinct cells of a statistic; with more, its cells are doubled in size."""
 
 EVENT_FOLDS = 5
 """Random parts of the events, each of which can be held out."""
 
+WEIGHT_BITS = 20
+"""Weights are whole multiples of 2⁻²⁰, so that their sums are exact."""
 
-def finest_grid(window: Window) -> TensorGrid:
-    """The grid around a window on which events are binned; its cells are about square."""
-    check_window("window", window, *COARSE_CELLS)
-    d = window.dimension
-    low, high = window.bounds()
-    shares = (high - low) / window.longest_sides()
-    cells = np.maximum(np.round(COARSE_CELLS[d] * shares).astype(int), 4) * 2 ** GRID_DOUBLINGS[d]
-    if np.any((high - low) / cells <= np.spacing(np.maximum(np.abs(low), np.abs(high)))):
-        raise ValueError(
-            f"window must be wide enough for double precision to tell {cells.max()} points of a "
-            f"side apart, got sides {shown((high - low).tolist())} at {shown(low.tolist())}: move "
-            "its origin to 0."
-        )
-    shape = tuple((cells + 1).tolist())
-    return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape, window.closed_axes())
+MAX_UNITS = 2**63
+"""The sum of the weights in this unit is below what 64 bits hold."""
+
+EVENTS_AT_ONCE = 2**22
+"""Events that are sorted at once."""
+
+LIMB_BITS, LIMBS = 16, 4
+"""A weight in parts of 16 bits, whose products can be added up without overflow."""
 
 
 @final
@@ -43,8 +39,10 @@ def finest_grid(window: Window) -> TensorGrid:
 class Statistic(Value):
     """All that a fit of `Intensity` needs of the events; statistics of parts are added with `+`.
 
-    counts[k, g] = Σ_i w_i φ_g(x_i) over the events in part k, φ_g the hat function of node g of a
-    fine grid on the window. Binning takes one pass over the data, in parts if need be.
+    The number and the weight of the events in each cell of a fine lattice on the window. All sums
+    are exact: whatever the parts and their order, the result is the same. If there are more than
+    2²³ distinct cells, they are made larger. A statistic holds the positions of the events to this
+    resolution, so treat it like the events where these are confidential.
 
     >>> from hplus import Interval
     >>> monday = Statistic.of(Interval(0, 24), [[9.5], [17.2]])
@@ -55,48 +53,104 @@ class Statistic(Value):
     Parameters
     ----------
     window : Window
-    counts : array of shape (5, *nodes)
-        Binned weights of the five random parts; `of` computes them.
-    events : int
-        The number of events.
+    depth : int
+        How often the longest side is halved to give the cells.
+    codes : array of uint64, shape (m,)
+        Numbers of the cells that hold events, sorted; see `CellLattice`. `of` computes them.
+    counts : array of int64, shape (m,)
+        How many events each cell holds.
+    weights : array of int64, shape (m,) or (0,)
+        The sum of their weights in units of 2⁻²⁰; empty if it equals the counts.
+    squares : int
+        The sum of the squared weights of all events in units of 2⁻⁴⁰.
     """
 
     window: Window
-    counts: Floats
-    events: int
+    depth: int
+    codes: Codes
+    counts: Ints
+    weights: Ints
+    squares: int
 
     def __post_init__(self) -> None:
-        counts = frozen_array("counts", self.counts)
-        shape = (EVENT_FOLDS, *finest_grid(self.window).shape)
-        if counts.shape != shape or np.any(counts < 0.0):
+        lattice = CellLattice(self.window)
+        codes, counts = _frozen(self.codes, np.uint64), _frozen(self.counts, np.int64)
+        weights = _frozen(self.weights, np.int64)
+        if weights.size and np.array_equal(weights, counts << WEIGHT_BITS):
+            weights = weights[:0]
+        depth = check_count("depth", self.depth, least=0)
+        squares = check_count("squares", self.squares, least=0)
+        self._set(depth=depth, codes=codes, counts=counts, weights=weights, squares=squares)
+        if (
+            depth > lattice.bits
+            or not codes.shape == counts.shape == (codes.size,)
+            or weights.shape not in {(0,), codes.shape}
+            or np.any(codes[1:] <= codes[:-1])
+            or np.any(codes[-1:] >> np.uint64(lattice.dimension * depth))
+            or np.any(counts < 1)
+            or np.any(weights < 0)
+            or not (counts.sum(dtype=float) < 2.0**42 and weights.sum(dtype=float) < MAX_UNITS)
+            or self._units**2 > self.events * squares
+        ):
             raise ValueError(
-                f"counts must be at least 0 and of shape {shape}, got {shown(self.counts)}: use "
+                "codes, counts, weights and squares must be those of events in sorted cells, got "
+                f"{codes.size} codes and {counts.size} counts at depth {depth}: use "
                 "Statistic.of(window, X)."
             )
-        self._set(counts=counts, events=check_count("events", self.events, least=0))
 
     @classmethod
-    def of(
-        cls, window: Window, X: Any, sample_weight: Any = None, random_state: Seed = 0
-    ) -> Statistic:
+    def of(cls, window: Window, X: Any, sample_weight: Any = None) -> Statistic:
         """The statistic of events X (n, d) with weights (n,), ones by default."""
-        check_window("window", window)
+        lattice = CellLattice(window)
         X = window.require("X", X)
-        w = _weights(sample_weight, len(X))
-        grid = finest_grid(window)
-        part = check_random_state(random_state).randint(EVENT_FOLDS, size=len(X))
-        counts = np.stack([grid.bin(X[part == k], w[part == k]) for k in range(EVENT_FOLDS)])
-        return cls(window, counts, len(X))
+        q = None if sample_weight is None else _in_units(sample_weight, len(X))
+        chunks = (slice(i, i + EVENTS_AT_ONCE) for i in range(0, max(len(X), 1), EVENTS_AT_ONCE))
+        return merged(_of_chunk(lattice, X[i], None if q is None else q[i]) for i in chunks)
 
     @property
-    def grid(self) -> TensorGrid:
-        """The grid that events are binned on."""
-        return finest_grid(self.window)
+    def lattice(self) -> CellLattice:
+        """The cells that the window is divided into."""
+        return CellLattice(self.window)
+
+    @property
+    def events(self) -> int:
+        """The number of events."""
+        return int(self.counts.sum())
 
     @property
     def total(self) -> float:
         """The sum of the weights."""
-        return float(self.counts.sum())
+        return self._units / 2**WEIGHT_BITS
+
+    @property
+    def effective_events(self) -> float:
+        """(Σw)²/Σw²: how many events of equal weight tell as much."""
+        return self._units**2 / self.squares if self.squares else 0.0
+
+    @property
+    def masses(self) -> Floats:
+        """The sum of the weights in each cell, shape (m,)."""
+        return self._weights * 0.5**WEIGHT_BITS
+
+    def folds(self, seed: int) -> Ints:
+        """The events of each cell, split at random into five parts of about a fifth, (5, m).
+
+        The split of a cell follows from its code and the seed. Events at the same position are
+        spread over all parts.
+        """
+        return thinned(self.codes, self.counts, np.uint64(seed), EVENT_FOLDS)
+
+    def coarsened(self, depth: int) -> Statistic:
+        """The same events in the larger cells of a smaller depth."""
+        if not 0 <= depth <= self.depth:
+            raise ValueError(
+                f"depth must be from 0 to {self.depth}, that of the statistic, got {depth}."
+            )
+        if depth == self.depth:
+            return self
+        shift = np.uint64(self.window.dimension * (self.depth - depth))
+        codes, rows = group_cells(self.codes, self._rows(self.weights.size > 0), shift)
+        return _of_rows(self.window, depth, codes, rows, self.squares)
 
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
@@ -106,12 +160,75 @@ class Statistic(Value):
                 f"statistics must share one window to be added, got {shown(self.window)} and "
                 f"{shown(other.window)}."
             )
-        return Statistic(self.window, self.counts + other.counts, self.events + other.events)
+        _check_units(self._units + other._units)
+        depth, squares = min(self.depth, other.depth), self.squares + other.squares
+        a, b = self.coarsened(depth), other.coarsened(depth)
+        weighted = a.weights.size + b.weights.size > 0
+        codes, rows = merge_cells(a.codes, a._rows(weighted), b.codes, b._rows(weighted))
+        return _of_rows(self.window, depth, codes, rows, squares)._bounded()
+
+    def __repr__(self) -> str:
+        return f"<Statistic of {self.events} events in {len(self.codes)} cells of {self.window}>"
+
+    @property
+    def _units(self) -> int:
+        """Σw in units of 2⁻²⁰."""
+        return int(self.weights.sum()) if self.weights.size else self.events << WEIGHT_BITS
+
+    @property
+    def _weights(self) -> Ints:
+        """`weights`, computed if they equal the counts."""
+        return self.weights if self.weights.size else self.counts << WEIGHT_BITS
+
+    def _rows(self, weighted: bool) -> Ints:
+        """What is added up in each cell: counts, and weights where either statistic has any."""
+        rows = np.stack([self.counts, self._weights]) if weighted else self.counts[None]
+        return read_only(rows)
+
+    def _bounded(self) -> Statistic:
+        """The same events at the greatest depth with at most MAX_CELLS distinct cells."""
+        if len(self.codes) <= MAX_CELLS:
+            return self
+        cells = cells_by_drop(self.codes, self.window.dimension, self.depth)
+        return self.coarsened(self.depth - int(np.argmax(cells <= MAX_CELLS)))
 
 
-def _weights(weights: Any, n: int) -> Floats:
-    if weights is None:
-        return np.ones(n)
+def merged(parts: Iterable[Statistic]) -> Statistic:
+    """The sum of at least one statistic, the smaller ones first."""
+    return reduce(lambda total, part: part + total, reduce(with_another, parts, ())[::-1])
+
+
+def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statistic, ...]:
+    """Statistics and a new one, added up until each has twice as many cells as the next.
+
+    So many small ones are added in a time of n log n instead of n².
+    """
+    while parts and len(parts[-1].codes) <= 2 * len(new.codes):
+        *parts, new = *parts[:-1], parts[-1] + new
+    return (*parts, new)
+
+
+def _of_chunk(lattice: CellLattice, X: Floats, q: Ints | None) -> Statistic:
+    """The statistic of events in memory, with weights q in units of 2⁻²⁰."""
+    codes, ones = lattice.codes(X), np.ones((1, len(X)), dtype=np.int64)
+    if q is None:
+        codes.sort()
+        rows, squares = ones, len(X) << (2 * WEIGHT_BITS)
+    else:
+        order = np.argsort(codes)
+        codes, rows, squares = codes[order], np.vstack([ones, q[order]]), _sum_of_squares(q)
+    cells = group_cells(read_only(codes), read_only(rows), np.uint64(0))
+    return _of_rows(lattice.window, lattice.bits, *cells, squares)._bounded()
+
+
+def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
+    """The statistic of rows of counts and, where there are any, weights."""
+    weights = rows[1] if len(rows) == 2 else rows[0, :0]
+    return Statistic(window, depth, *map(read_only, (codes, rows[0], weights)), squares)
+
+
+def _in_units(weights: Any, n: int) -> Ints:
+    """Weights of n events in units of 2⁻²⁰, rounded; an error unless they can be kept so."""
     w = frozen_array("sample_weight", weights)
     if w.shape != (n,) or np.any(w < 0.0):
         got = f"{w.min():.6g}" if w.shape == (n,) else f"shape {w.shape}"
@@ -119,4 +236,41 @@ def _weights(weights: Any, n: int) -> Floats:
             f"sample_weight must hold one number of at least 0 for each of the {n} events, got "
             f"{got}."
         )
-    return w
+    q = np.rint(w * 2.0**WEIGHT_BITS)
+    lost = w[(q == 0.0) & (w > 0.0)]
+    if len(lost):
+        raise ValueError(
+            f"every sample_weight must be 0 or above 2^-21 = {2.0**-21:.2g}, got {lost[0]:.6g}: "
+            "rescale the weights."
+        )
+    _check_units(q.sum())
+    q = q.astype(np.int64)
+    _check_units((int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum()))
+    return q
+
+
+def _check_units(units: float) -> None:
+    """An error unless Σw, in units of 2⁻²⁰, fits into 64 bits."""
+    if not units < MAX_UNITS:
+        raise ValueError(
+            f"sample_weight must add up to less than 2^43 = {2.0**43:.3g}, got "
+            f"{units / 2**WEIGHT_BITS:.6g}: rescale the weights."
+        )
+
+
+def _sum_of_squares(q: Ints) -> int:
+    """Σ q², exact."""
+    limbs = np.stack([(q >> (LIMB_BITS * k)) & (2**LIMB_BITS - 1) for k in range(LIMBS)])
+    products = (limbs @ limbs.T).tolist()
+    return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
+
+
+def _frozen(array: Any, dtype: type[np.integer[Any]]) -> Any:
+    """A read-only array of whole numbers, copied unless it is one already."""
+    array = np.asarray(array)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
+    if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:
+        array = np.array(array, dtype=dtype)
+        array.flags.writeable = False
+    return array

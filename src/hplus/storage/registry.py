@@ -38,6 +38,7 @@ MODULES = {
     "hplus.grids.tensor": ("TensorGrid",),
     "hplus.positivity.exp": ("GridFunction",),
     "hplus.positivity.sos": ("SumOfSquares",),
+    "hplus.rates.binned": ("BinnedStatistic",),
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
     "hplus.rates.separable": ("SeparableRate",),

@@ -80,11 +80,11 @@ Statistics = tuple[Statistic, ...]
 """A statistic of each window that is learned separately."""
 
 
-def binned(windows: Sequence[Window], X: Floats, rng: np.random.RandomState) -> Statistics:
+def binned(windows: Sequence[Window], X: Floats) -> Statistics:
     """The statistics of events (n, d), whose columns are split among the windows."""
     ends = np.cumsum([window.dimension for window in windows])
     parts = zip(windows, np.split(X, ends[:-1], axis=1), strict=True)
-    return tuple(Statistic.of(window, part, random_state=rng) for window, part in parts)
+    return tuple(Statistic.of(window, part) for window, part in parts)
 
 
 def added(a: Statistics, b: Statistics) -> Statistics:
@@ -105,17 +105,17 @@ class SplitEvents:
             self._windows = (frame.region, frame.clock.window)
         d = frame.window.dimension
         self._share, self._rng = share, np.random.RandomState(seed)
-        self.learned = self.held = binned(self._windows, np.zeros((0, d)), self._rng)
+        self.learned = self.held = binned(self._windows, np.zeros((0, d)))
         self.learned_sample, self.held_sample = Sample(d), Sample(d)
 
     def add(self, X: Floats) -> None:
         """Events (n, d), each held out with the same probability."""
         u, v = self._rng.random_sample((len(X), 2)).T
         out = u < self._share
-        self.learned = added(self.learned, binned(self._windows, X[~out], self._rng))
+        self.learned = added(self.learned, binned(self._windows, X[~out]))
         self.learned_sample.add(X[~out], v[~out])
         if out.any():
-            self.held = added(self.held, binned(self._windows, X[out], self._rng))
+            self.held = added(self.held, binned(self._windows, X[out]))
             self.held_sample.add(X[out], v[out])
 
 

@@ -1,0 +1,120 @@
+"""Events in sorted cells: grouped, merged, and split at random; compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Ints
+from hplus.grids.hats import compiled
+from hplus.rates.lattice import Codes
+
+MAX_DRAWN_EVENTS = 10_000
+"""Events of a cell that are put into parts one by one; of more, parts are drawn as normals."""
+
+GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
+MIX_1, MIX_2 = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
+"""The constants of splitmix64, a generator whose i-th number is a hash of seed + i * GOLDEN."""
+
+
+@compiled
+def group_cells(codes: Codes, rows: Ints, shift: np.uint64) -> tuple[Codes, Ints]:
+    """The distinct codes >> shift of sorted codes, and the sums of rows (v, n) over equal ones."""
+    m = min(len(codes), 1)
+    for i in range(1, len(codes)):
+        m += codes[i] >> shift != codes[i - 1] >> shift
+    out, sums = np.empty(m, dtype=np.uint64), np.zeros((len(rows), m), dtype=np.int64)
+    k = -1
+    for i in range(len(codes)):
+        if k < 0 or codes[i] >> shift != out[k]:
+            k += 1
+            out[k] = codes[i] >> shift
+        for v in range(len(rows)):
+            sums[v, k] += rows[v, i]
+    return out, sums
+
+
+@compiled
+def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tuple[Codes, Ints]:
+    """Two sets of sorted cells as one; the rows (v, m) of cells in both are added."""
+    m = _distinct(codes, others)
+    out, sums = np.empty(m, dtype=np.uint64), np.zeros((len(rows), m), dtype=np.int64)
+    i = j = 0
+    for k in range(m):
+        mine = j == len(others) or (i < len(codes) and codes[i] <= others[j])
+        theirs = i == len(codes) or (j < len(others) and others[j] <= codes[i])
+        out[k] = codes[i] if mine else others[j]
+        for v in range(len(rows)):
+            sums[v, k] = (rows[v, i] if mine else 0) + (other_rows[v, j] if theirs else 0)
+        i += mine
+        j += theirs
+    return out, sums
+
+
+@compiled
+def _distinct(codes: Codes, others: Codes) -> int:
+    """How many codes are in either of two sorted sets."""
+    shared = j = 0
+    for code in codes:
+        while j < len(others) and others[j] < code:
+            j += 1
+        shared += j < len(others) and others[j] == code
+    return len(codes) + len(others) - shared
+
+
+@compiled
+def cells_by_drop(codes: Codes, d: int, depth: int) -> Ints:
+    """How many distinct cells there are if 0, 1, ..., `depth` levels of d bits are dropped."""
+    out = np.full(depth + 1, len(codes))
+    for i in range(1, len(codes)):
+        differing, dropped = codes[i] ^ codes[i - 1], 0
+        while differing:
+            differing >>= np.uint64(d)
+            dropped += 1
+        out[dropped] -= 1  # neighbours share a cell once all levels that differ are dropped
+    for level in range(1, depth + 1):
+        out[level] -= len(codes) - out[level - 1]
+    return out
+
+
+@compiled
+def thinned(codes: Codes, counts: Ints, seed: np.uint64, parts: int) -> Ints:
+    """Each count split at random into equally likely parts, shape (parts, m).
+
+    The numbers are a hash of the seed and the cell's code: they do not depend on other cells.
+    """
+    out = np.zeros((parts, len(codes)), dtype=np.int64)
+    for i in range(len(codes)):
+        state = _mixed(codes[i] + _mixed(seed + GOLDEN))
+        if counts[i] <= MAX_DRAWN_EVENTS:
+            for _ in range(counts[i]):
+                state += GOLDEN
+                high = _mixed(state) >> np.uint64(32)
+                out[np.int64((high * np.uint64(parts)) >> np.uint64(32)), i] += 1
+        else:
+            _split_normally(state, counts[i], out[:, i])
+    return out
+
+
+@compiled
+def _split_normally(state: np.uint64, count: int, out: Ints) -> None:
+    """A multinomial with equal chances as binomials, each rounded from a normal variable."""
+    left = count
+    for k in range(len(out) - 1):
+        p = 1.0 / (len(out) - k)
+        state += GOLDEN
+        u = (np.float64(_mixed(state) >> np.uint64(12)) + 0.5) * 2.0**-52
+        state += GOLDEN
+        v = np.float64(_mixed(state) >> np.uint64(12)) * 2.0**-52
+        z = np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v)
+        drawn = np.int64(np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * z + 0.5))
+        out[k] = min(max(drawn, 0), left)
+        left -= out[k]
+    out[len(out) - 1] = left
+
+
+@compiled
+def _mixed(x: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64: every bit of x changes half of the bits of the result."""
+    x = (x ^ (x >> np.uint64(30))) * MIX_1
+    x = (x ^ (x >> np.uint64(27))) * MIX_2
+    return x ^ (x >> np.uint64(31))
