@@ -35,13 +35,13 @@ def mean_gain(concentration, families, parents, shares, counts):
 
 
 @compiled
-def families_of(forest, k, level, codes, counts, events, every):
+def families_of(ground, k, level, codes, counts, events, every):
     """Children of cells with two or more events on one level: where each family starts, the count
     of its parent, and the shares and counts of its children that are not empty.
 
     Of many families one in `every` is taken, by a hash of the parent's code.
     """
-    roots = forest.roots
+    roots = ground.roots
     d = roots.dimension
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     m = len(codes)
@@ -56,12 +56,12 @@ def families_of(forest, k, level, codes, counts, events, every):
             j += 1
         if seen > 1 and (every == 1 or mixed(parent) % np.uint64(every) == 0):
             indices_of(parent, d, index)
-            above = cell_mass(forest, k, level - 1, index, low, high)
+            above = cell_mass(ground, k, level - 1, index, low, high)
             starts[families], parents[families] = size, n
             families += 1
             for c in range(i, j):
                 indices_of(codes[c], d, index)
-                mass = cell_mass(forest, k, level, index, low, high)
+                mass = cell_mass(ground, k, level, index, low, high)
                 shares[size], children[size] = mass / above, counts[c]
                 size += 1
         i = j

@@ -25,17 +25,22 @@ class Pyramid(NamedTuple):
     shape: Ints
 
 
-class Forest(NamedTuple):
-    """Trees over the same events: sorted codes (trees, m), cumulative counts (trees, m + 1).
-
-    `offsets` (trees, 3) are in smallest cells; `concentrations` (bits + 1,) are by level, infinite
-    where the base measure is right.
-    """
+class Ground(NamedTuple):
+    """Cells of several trees and their base measure; offsets (trees, 3) are in smallest cells."""
 
     roots: Roots
     measure: Measure
     pyramid: Pyramid
     offsets: Ints
+
+
+class Forest(NamedTuple):
+    """Trees over the same events: sorted codes (trees, m), cumulative counts (trees, m + 1).
+
+    `concentrations` (bits + 1,) are by level, infinite where the base measure is right.
+    """
+
+    ground: Ground
     codes: Ints
     counts: Floats
     concentrations: Floats
@@ -81,23 +86,23 @@ def tree_codes(roots, offset, cells, out):
 
 
 @compiled
-def cell_mass(forest, k, level, index, low, high):
+def cell_mass(ground, k, level, index, low, high):
     """The base measure of a cell of tree k."""
-    roots, pyramid = forest.roots, forest.pyramid
+    roots, pyramid = ground.roots, ground.pyramid
     if level < len(pyramid.starts):
         at, shift = 0, roots.bits - level
         for j in range(3):
             first = 0
             if j < roots.dimension and not roots.cyclic[j]:
-                first = forest.offsets[k, j] >> shift
+                first = ground.offsets[k, j] >> shift
             local = index[j] - first if j < roots.dimension else 0
             if local < 0 or local >= pyramid.shape[level, j]:
                 return 0.0
             at = at * pyramid.shape[level, j] + local
         return pyramid.masses[k, pyramid.starts[level] + at]
-    if not cell_bounds(roots, forest.offsets[k], level, index, low, high):
+    if not cell_bounds(roots, ground.offsets[k], level, index, low, high):
         return 0.0
-    return box_mass(roots, forest.measure, low, high)
+    return box_mass(roots, ground.measure, low, high)
 
 
 @compiled
@@ -121,9 +126,9 @@ def run_of(codes, low, high, code, shift):
 
 
 @compiled
-def fill_pyramid(forest, k):
+def fill_pyramid(ground, k):
     """Write the base measure of all cells of the first levels of tree k."""
-    pyramid, roots = forest.pyramid, forest.roots
+    pyramid, roots = ground.pyramid, ground.roots
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     last = len(pyramid.starts) - 1
     first = np.zeros(3, np.int64)
@@ -131,15 +136,15 @@ def fill_pyramid(forest, k):
         shape, start = pyramid.shape[level], pyramid.starts[level]
         before = first.copy()
         for j in range(roots.dimension):
-            first[j] = 0 if roots.cyclic[j] else forest.offsets[k, j] >> (roots.bits - level)
+            first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
         if level == last:
             for at in range(shape[0] * shape[1] * shape[2]):
                 index[0] = first[0] + at // (shape[1] * shape[2])
                 index[1] = first[1] + at // shape[2] % shape[1]
                 index[2] = first[2] + at % shape[2]
                 mass = 0.0
-                if cell_bounds(roots, forest.offsets[k], level, index, low, high):
-                    mass = box_mass(roots, forest.measure, low, high)
+                if cell_bounds(roots, ground.offsets[k], level, index, low, high):
+                    mass = box_mass(roots, ground.measure, low, high)
                 pyramid.masses[k, start + at] = mass
             continue
         finer, below = pyramid.shape[level + 1], pyramid.starts[level + 1]
@@ -193,12 +198,13 @@ def path_moments(forest, k, asked, stops, prior, mean, second):
     At the cells with sorted codes `asked` (n,). The paths stop at levels `stops` only, and end in
     empty cells: `prior` (levels,) is the product of prior second moments below each level.
     """
-    roots, d, A = forest.roots, forest.roots.dimension, forest.concentrations
+    ground, A = forest.ground, forest.concentrations
+    roots, d = ground.roots, ground.roots.dimension
     codes, counts = forest.codes[k], forest.counts[k]
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     spans, numbers = np.empty((256, 5), np.int64), np.empty((256, 3))
     spans[0] = 0, 0, len(codes), 0, len(asked)
-    numbers[0] = cell_mass(forest, k, 0, index, low, high), 1.0, 1.0
+    numbers[0] = cell_mass(ground, k, 0, index, low, high), 1.0, 1.0
     top = 1
     while top > 0:
         top -= 1
@@ -215,7 +221,7 @@ def path_moments(forest, k, asked, stops, prior, mean, second):
             a, b = run_of(codes, first, last, asked[begin], shift)
             until = run_of(asked, begin, end, asked[begin], shift)[1]
             indices_of(asked[begin] >> np.uint64(shift), d, index)
-            mass = cell_mass(forest, k, level, index, low, high)
+            mass = cell_mass(ground, k, level, index, low, high)
             p1, p2 = m1, m2
             if A[level] < np.inf and mass > 0.0:
                 f, n = mass / above, counts[b] - counts[a]

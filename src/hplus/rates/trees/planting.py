@@ -1,0 +1,112 @@
+"""Trees over the cells of a statistic: their offsets, sorted codes, and base measure."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.grids import TensorGrid
+from hplus.rates.lattice import CellLattice, Codes
+from hplus.rates.statistic import Statistic
+from hplus.rates.trees.masses import Measure, Roots
+from hplus.rates.trees.paths import Forest, Ground, Pyramid, fill_pyramid, tree_codes
+
+AXES = 3
+"""Axes in compiled loops; those that a window does not have are one cell long."""
+
+
+class BaseDensity(NamedTuple):
+    """The density of a base measure at the nodes of a grid on the bounding box of a window."""
+
+    grid: TensorGrid
+    values: Floats
+
+
+def uniform_base(lattice: CellLattice) -> BaseDensity:
+    """The density 1 on a window."""
+    low, high = lattice.window.bounds()
+    shape = (2,) * lattice.dimension
+    grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
+    return BaseDensity(grid, np.ones(shape))
+
+
+def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
+    """Roots of trees whose smallest cells are those of the lattice at some depth.
+
+    A root has twice the side of the lattice, to cover it at every offset; on a cycle it is the
+    cycle, whose first halving changes nothing.
+    """
+    d = lattice.dimension
+    scale, cells, cyclic = np.ones(AXES), np.ones(AXES, np.int64), np.zeros(AXES, np.int64)
+    scale[:d] = lattice.cell_sides(depth) / grid.spacing
+    cells[:d] = np.subtract(grid.shape, 1)
+    cyclic[list(lattice.window.closed_axes())] = 1
+    return Roots(depth + 1, d, scale, cells, cyclic)
+
+
+def measure_of(base: BaseDensity) -> Measure:
+    """The base density for compiled loops."""
+    values = np.ascontiguousarray(base.values, dtype=float)
+    strides = np.zeros(AXES, np.int64)
+    strides[: values.ndim] = [s // values.itemsize for s in values.strides]
+    return Measure(values.ravel(), strides, bool(values.size == 2**values.ndim))
+
+
+def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:
+    """Offsets of trees in cells of some depth, evenly spread over all sizes, (trees, 3)."""
+    rng = np.random.default_rng(seed)
+    offsets = np.zeros((trees, AXES), np.int64)
+    offsets[:, : lattice.dimension] = rng.integers(0, 2**depth, (trees, lattice.dimension))
+    return offsets
+
+
+def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) -> Ground:
+    """The cells of trees with some offsets, and their base measure."""
+    roots = roots_over(lattice, depth, base.grid)
+    ground = Ground(roots, measure_of(base), _pyramid(roots, base, len(offsets)), offsets)
+    for k in range(len(offsets) if len(ground.pyramid.starts) else 0):
+        fill_pyramid(ground, k)
+    return ground
+
+
+def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:
+    """Trees whose smallest cells are those of the statistic."""
+    cells, counts = statistic.lattice.indices(statistic.codes), effective_counts(statistic)
+    trees = len(ground.offsets)
+    codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
+    for k in range(trees):
+        codes[k], order = sorted_codes(ground, k, cells)
+        np.cumsum(counts[order], out=sums[k, 1:])
+    return Forest(ground, codes, sums, concentrations)
+
+
+def sorted_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:
+    """The codes of cells (m, d) in tree k, sorted, and the order that sorts them."""
+    codes = np.empty(len(cells), np.uint64)
+    tree_codes(ground.roots, ground.offsets[k], cells, codes)
+    order = np.argsort(codes)
+    return codes[order], order
+
+
+def effective_counts(statistic: Statistic) -> Floats:
+    """The weights in each cell, scaled to add up to the effective number of events, (m,)."""
+    return statistic.masses * (statistic.effective_events / statistic.total)
+
+
+def _pyramid(roots: Roots, base: BaseDensity, trees: int) -> Pyramid:
+    """Room for the masses of cells that are larger than those of the base density's grid."""
+    if base.values.size == 2**base.values.ndim:
+        return Pyramid(np.zeros((trees, 0)), np.zeros(0, np.int64), np.zeros((0, AXES), np.int64))
+    d, cells = roots.dimension, roots.cells
+    sides = roots.scale[:d] * 2.0**roots.bits
+    last = min(roots.bits, int(np.ceil(np.log2(sides.max()))))
+    shape = np.ones((last + 1, AXES), np.int64)
+    for level in range(last + 1):
+        side = roots.scale[:d] * 2.0 ** (roots.bits - level)
+        around = np.where(roots.cyclic[:d] > 0, 0, 2)
+        shape[level, :d] = np.ceil(cells[:d] / side).astype(int) + around
+    sizes = shape.prod(axis=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return Pyramid(np.zeros((trees, int(sizes.sum()))), starts, shape)
