@@ -149,6 +149,9 @@ def fill_pyramid(ground, k):
             continue
         finer, below = pyramid.shape[level + 1], pyramid.starts[level + 1]
         for at in range(finer[0] * finer[1] * finer[2]):
+            mass = pyramid.masses[k, below + at]
+            if not mass > 0.0:
+                continue
             index[0] = at // (finer[1] * finer[2])
             index[1] = at // finer[2] % finer[1]
             index[2] = at % finer[2]
@@ -160,7 +163,7 @@ def fill_pyramid(ground, k):
                     if roots.cyclic[j] and level == 0:
                         local = 0
                 to = to * shape[j] + local
-            pyramid.masses[k, start + to] += pyramid.masses[k, below + at]
+            pyramid.masses[k, start + to] += mass
 
 
 @compiled
@@ -202,7 +205,9 @@ def path_moments(forest, k, asked, stops, prior, mean, second):
     roots, d = ground.roots, ground.roots.dimension
     codes, counts = forest.codes[k], forest.counts[k]
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
-    spans, numbers = np.empty((256, 5), np.int64), np.empty((256, 3))
+    # what is pending shares no cell that is asked for
+    most = max(len(asked), 1)
+    spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 3))
     spans[0] = 0, 0, len(codes), 0, len(asked)
     numbers[0] = cell_mass(ground, k, 0, index, low, high), 1.0, 1.0
     top = 1
