@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, Ints, check_count, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
-from hplus.rates.cells import cells_by_drop, group_cells, merge_cells, thinned
+from hplus.rates.cell_counts import cells_by_drop, group_cells, merge_cells, thinned
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.windows import Window
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
 
 MAX_CELLS = 2**23
 """Distinct cells of a statistic; with more, its cells are doubled in size."""
@@ -227,7 +230,7 @@ def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int)
     return Statistic(window, depth, *map(read_only, (codes, rows[0], weights)), squares)
 
 
-def _in_units(weights: Any, n: int) -> Ints:
+def _in_units(weights: ArrayLike, n: int) -> Ints:
     """Weights of n events in units of 2⁻²⁰, rounded; an error unless they can be kept so."""
     w = frozen_array("sample_weight", weights)
     if w.shape != (n,) or np.any(w < 0.0):
@@ -265,9 +268,9 @@ def _sum_of_squares(q: Ints) -> int:
     return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
 
 
-def _frozen(array: Any, dtype: type[np.integer[Any]]) -> Any:
+def _frozen(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:
     """A read-only array of whole numbers, copied unless it is one already."""
-    array = np.asarray(array)
+    array = np.asarray(given)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
     if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:
