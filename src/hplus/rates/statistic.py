@@ -133,7 +133,7 @@ class Statistic(Value):
     @property
     def masses(self) -> Floats:
         """The sum of the weights in each cell, shape (m,)."""
-        return self._weights * 0.5**WEIGHT_BITS
+        return self._weights.astype(np.float64) * 0.5**WEIGHT_BITS
 
     def folds(self, seed: int) -> Ints:
         """The events of each cell, split at random into five parts of about a fifth, (5, m).
@@ -198,7 +198,10 @@ class Statistic(Value):
 
 def merged(parts: Iterable[Statistic]) -> Statistic:
     """The sum of at least one statistic, the smaller ones first."""
-    return reduce(lambda total, part: part + total, reduce(with_another, parts, ())[::-1])
+    few: tuple[Statistic, ...] = ()
+    for part in parts:
+        few = with_another(few, part)
+    return reduce(lambda total, part: part + total, few[::-1])
 
 
 def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statistic, ...]:
@@ -207,7 +210,7 @@ def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statisti
     So many small ones are added in a time of n log n instead of n².
     """
     while parts and len(parts[-1].codes) <= 2 * len(new.codes):
-        *parts, new = *parts[:-1], parts[-1] + new
+        parts, new = parts[:-1], parts[-1] + new
     return (*parts, new)
 
 
@@ -226,8 +229,9 @@ def _of_chunk(lattice: CellLattice, X: Floats, q: Ints | None) -> Statistic:
 
 def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
     """The statistic of rows of counts and, where there are any, weights."""
+    codes, rows = read_only(codes), read_only(rows)
     weights = rows[1] if len(rows) == 2 else rows[0, :0]
-    return Statistic(window, depth, *map(read_only, (codes, rows[0], weights)), squares)
+    return Statistic(window, depth, codes, rows[0], weights, squares)
 
 
 def _in_units(weights: ArrayLike, n: int) -> Ints:

@@ -87,7 +87,9 @@ FORMER_FIELDS: dict[str, dict[str, str]] = {}
 Fields are those of a value, and the parameters and fitted attributes of an estimator.
 """
 
-FORMER_CONTENTS = {("Statistic", ("counts", "events", "window")): "BinnedStatistic"}
+FORMER_CONTENTS: dict[tuple[str, tuple[str, ...]], str] = {
+    ("Statistic", ("counts", "events", "window")): "BinnedStatistic"
+}
 """By a name and its fields in files of earlier versions: the class that holds them now."""
 
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
