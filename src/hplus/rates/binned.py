@@ -67,8 +67,10 @@ class BinnedStatistic(Value):
         self._set(counts=counts, events=check_count("events", self.events, least=0))
 
     @classmethod
-    def of(cls, statistic: Statistic, seed: int) -> BinnedStatistic:
+    def of(cls, statistic: AnyStatistic, seed: int) -> BinnedStatistic:
         """Events at the centres of their cells; each part has its share of a cell's weight."""
+        if isinstance(statistic, BinnedStatistic):
+            return statistic
         grid = finest_grid(statistic.window)
         centers = statistic.lattice.centers(statistic.codes, statistic.depth)
         mean_weights, counts = statistic.masses / statistic.counts, []
@@ -106,3 +108,7 @@ class BinnedStatistic(Value):
             "a statistic of version 0.1.0 cannot be added to one of this version, got one of "
             f"{self.events} and one of {other.events} events: compute both from the events."
         )
+
+
+AnyStatistic = Statistic | BinnedStatistic
+"""Events in cells, or on a grid as version 0.1.0 kept them."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, Ints, check_count, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
-from hplus.rates.cells import cells_by_drop, group_cells, merge_cells, thinned
+from hplus.rates.cell_counts import cells_by_drop, group_cells, merge_cells, thinned
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.windows import Window
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
 
 MAX_CELLS = 2**23
 """Distinct cells of a statistic; with more, its cells are doubled in size."""
@@ -130,7 +133,7 @@ class Statistic(Value):
     @property
     def masses(self) -> Floats:
         """The sum of the weights in each cell, shape (m,)."""
-        return self._weights * 0.5**WEIGHT_BITS
+        return self._weights.astype(np.float64) * 0.5**WEIGHT_BITS
 
     def folds(self, seed: int) -> Ints:
         """The events of each cell, split at random into five parts of about a fifth, (5, m).
@@ -195,7 +198,10 @@ class Statistic(Value):
 
 def merged(parts: Iterable[Statistic]) -> Statistic:
     """The sum of at least one statistic, the smaller ones first."""
-    return reduce(lambda total, part: part + total, reduce(with_another, parts, ())[::-1])
+    few: tuple[Statistic, ...] = ()
+    for part in parts:
+        few = with_another(few, part)
+    return reduce(lambda total, part: part + total, few[::-1])
 
 
 def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statistic, ...]:
@@ -204,7 +210,7 @@ def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statisti
     So many small ones are added in a time of n log n instead of n².
     """
     while parts and len(parts[-1].codes) <= 2 * len(new.codes):
-        *parts, new = *parts[:-1], parts[-1] + new
+        parts, new = parts[:-1], parts[-1] + new
     return (*parts, new)
 
 
@@ -223,11 +229,12 @@ def _of_chunk(lattice: CellLattice, X: Floats, q: Ints | None) -> Statistic:
 
 def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
     """The statistic of rows of counts and, where there are any, weights."""
+    codes, rows = read_only(codes), read_only(rows)
     weights = rows[1] if len(rows) == 2 else rows[0, :0]
-    return Statistic(window, depth, *map(read_only, (codes, rows[0], weights)), squares)
+    return Statistic(window, depth, codes, rows[0], weights, squares)
 
 
-def _in_units(weights: Any, n: int) -> Ints:
+def _in_units(weights: ArrayLike, n: int) -> Ints:
     """Weights of n events in units of 2⁻²⁰, rounded; an error unless they can be kept so."""
     w = frozen_array("sample_weight", weights)
     if w.shape != (n,) or np.any(w < 0.0):
@@ -265,9 +272,9 @@ def _sum_of_squares(q: Ints) -> int:
     return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
 
 
-def _frozen(array: Any, dtype: type[np.integer[Any]]) -> Any:
+def _frozen(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:
     """A read-only array of whole numbers, copied unless it is one already."""
-    array = np.asarray(array)
+    array = np.asarray(given)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
     if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:
