@@ -90,7 +90,7 @@ def test_more_exposure_gives_more_events_in_proportion_and_bounds_of_less_chance
     for part, bounds in zip(
         parts, np.transpose(rate.count_interval(parts, exposure=1e6)), strict=True
     ):
-        draws = 1e6 * rate.rate_.count_draws(part)
+        draws = 1e6 * rate.rate_.count_draws([part])[0]
         # a Poisson count of a million is its mean, so that what is left is the rate's uncertainty
         np.testing.assert_allclose(bounds, np.quantile(draws, [0.05, 0.95]), rtol=0.05)
         assert rate.count_interval(part, exposure=1e6) == tuple(bounds)
@@ -99,7 +99,7 @@ def test_more_exposure_gives_more_events_in_proportion_and_bounds_of_less_chance
 @each
 def test_bounds_of_a_count_contain_their_share_of_the_mixture_of_poisson_laws(name, model):
     rate, _ = fitted(name, model)
-    means = 3.0 * rate.rate_.count_draws(rate.window)
+    means = 3.0 * rate.rate_.count_draws([rate.window])
     low, high = rate.count_interval(rate.window, 0.8, exposure=3.0)
     for bound, p in ((low, 0.1), (high, 0.9)):
         below, here = (poisson_law.cdf(k, means).mean() for k in (bound - 1.0, bound))
@@ -123,7 +123,7 @@ def test_draws_of_counts_are_those_of_the_draws_of_the_rate(name):
         for draw in rate.draws[:3]
     ]
     oracle = [f.replace(values=f.values * factor).integral(part) for factor in factors]
-    np.testing.assert_allclose(rate.count_draws(part)[:3], oracle, rtol=1e-10)
+    np.testing.assert_allclose(rate.count_draws([part])[0, :3], oracle, rtol=1e-10)
 
 
 def test_a_stream_counts_in_proportion_to_the_exposure_too():

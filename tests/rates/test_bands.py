@@ -43,11 +43,11 @@ def test_the_band_on_the_log_scale_is_the_interval(fitted):
 
 def test_draws_of_a_count_are_spread_around_the_integral(fitted):
     window, rate = fitted
-    draws = rate.count_draws(window)
+    (draws,) = rate.count_draws([window])
     assert draws.ndim == 1
     assert np.all(draws >= 0.0)
     assert np.median(draws) == pytest.approx(rate.integral(), rel=0.2)
-    assert rate.integral(window) == pytest.approx(rate.integral())
+    assert rate.integrals([window]) == pytest.approx([rate.integral()])
 
 
 def test_samples_lie_in_the_window_and_the_peak_is_as_high_as_the_rate_there(fitted):

@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
-from hplus.rates.bands import mixed_poisson_quantile
-from hplus.rates.by_region import over_regions, rate_unit
+from hplus.rates.by_region import as_regions, one_or_all, rate_unit
 from hplus.rates.fitted import FittedRate
+from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.windows import Window
 
 
@@ -36,7 +36,8 @@ class RateEstimator(Estimator):
         """E∫λ over the part of a region in the window, or each of several, for an exposure E."""
         E = check_positive("exposure", exposure)
         check_fitted(self)
-        return E * over_regions(self.window, regions, self.rate_.integral)
+        counts = E * self.rate_.integrals(as_regions(self.window, regions))
+        return one_or_all(regions, counts)
 
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
@@ -48,11 +49,9 @@ class RateEstimator(Estimator):
         tail = 0.5 * (1.0 - check_fraction("level", level))
         E = check_positive("exposure", exposure)
         check_fitted(self)
-        means = E * over_regions(self.window, regions, self.rate_.count_draws)
-        if means.size == 0:
-            return means, means
+        means = E * self.rate_.count_draws(as_regions(self.window, regions))
         low, high = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
-        return (float(low), float(high)) if isinstance(regions, Window) else (low, high)
+        return one_or_all(regions, low), one_or_all(regions, high)
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log(λ/∫λ) over events: free of exposure, higher is better."""

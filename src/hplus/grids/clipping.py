@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
-from hplus.windows.geometry import Rings, oriented
+from hplus.grids.hats import read_only
 
 MIN_CELL_FRACTION = 1e-12
 """Integrals below this fraction of a cell are rounding errors of sums that cancel."""
@@ -20,66 +20,58 @@ GAUSS_NODES = (0.5 - math.sqrt(1.0 / 12.0), 0.5 + math.sqrt(1.0 / 12.0))
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
+@compiled
 def inside_interval(low: float, high: float, count: int) -> Floats:
     """∫ φ_i from low to high, where φ_i is the hat at the point i; shape (count,).
 
     Zero if high is below low.
     """
-    cells = np.arange(count - 1)
-    a, b = np.clip(low - cells, 0.0, 1.0), np.clip(max(low, high) - cells, 0.0, 1.0)
-    # ∫_a^b (1 - u) du and ∫_a^b u du, without cancellation
-    left, right = (b - a) * (1.0 - 0.5 * (a + b)), (b - a) * (0.5 * (a + b))
-    return np.append(left, 0.0) + np.append(0.0, right)
+    out = np.zeros(count)
+    high = max(low, high)
+    for cell in range(count - 1):
+        a, b = min(max(low - cell, 0.0), 1.0), min(max(high - cell, 0.0), 1.0)
+        # ∫_a^b (1 - u) du and ∫_a^b u du, without cancellation
+        out[cell] += (b - a) * (1.0 - 0.5 * (a + b))
+        out[cell + 1] += (b - a) * (0.5 * (a + b))
+    return out
 
 
-def inside_rings(rings: Rings, shape: tuple[int, int]) -> Floats:
-    """∫ φ_g inside rings, where φ_g is the hat at the point g = (i, j).
+def inside_rings(rings: list[Floats], shape: tuple[int, int]) -> Floats:
+    """∫ φ_g over what lies on the left of rings (n, 2), where φ_g is the hat at g = (i, j).
 
     Green's theorem, ∫ φ dA = ∮ (∫₀ˣ φ(s, y) ds) dy: an edge adds to the cells that it crosses
     and, with their full width, to all cells on their left. Array of `shape`, in units of cells.
     """
     nodes, beyond = np.zeros(shape), np.zeros((shape[0], shape[1] - 1, 2))
-    _add_edges(_edges(rings), nodes, beyond)
-    # what lies to the right of a cell is in all later columns
-    full = 0.5 * np.cumsum(beyond[:0:-1], axis=0)[::-1]
-    for side in (nodes[:-1], nodes[1:]):
-        side[:, :-1] += full[..., 0]
-        side[:, 1:] += full[..., 1]
-    return np.where(nodes > MIN_CELL_FRACTION, nodes, 0.0)
-
-
-def clamped_rings(rings: Rings, low: tuple[float, float], high: tuple[float, float]) -> Rings:
-    """Rings moved into a box: they wind around the points inside as before and around no others.
-
-    A vertex is added at every crossing, then each goes to the nearest point of the box.
-    """
-    return [(np.clip(_with_crossings(ring, low, high), low, high), role) for ring, role in rings]
-
-
-def _with_crossings(ring: Floats, low: tuple[float, float], high: tuple[float, float]) -> Floats:
-    """A ring with a vertex wherever it crosses a line through a side of the box."""
-    for axis, bound in ((0, low[0]), (0, high[0]), (1, low[1]), (1, high[1])):
-        side = np.sign(ring[:, axis] - bound)
-        crossing = np.flatnonzero(side * np.roll(side, -1) < 0.0)
-        a, b = ring[crossing], np.roll(ring, -1, axis=0)[crossing]
-        share = (bound - a[:, axis]) / (b[:, axis] - a[:, axis])
-        ring = np.insert(ring, crossing + 1, a + share[:, None] * (b - a), axis=0)
-    return ring
-
-
-def _edges(rings: Rings) -> Floats:
-    """The two ends of every edge, shape (m, 2, 2), with the inside on its left."""
-    turned = (oriented(ring, role) for ring, role in rings)
-    pairs = [np.stack([ring, np.roll(ring, -1, axis=0)], axis=1) for ring in turned]
-    return np.concatenate([np.empty((0, 2, 2)), *pairs])
+    for ring in rings:
+        _add_edges(read_only(ring), nodes, beyond)
+    _add_full_cells(nodes, beyond)
+    return nodes
 
 
 @compiled
-def _add_edges(edges: Floats, nodes: Floats, beyond: Floats) -> None:
+def _add_full_cells(nodes: Floats, beyond: Floats) -> None:
+    """Add what lies to the right of a cell, in all later columns; drop rounding errors."""
+    for row in range(nodes.shape[1] - 1):
+        low, high = 0.0, 0.0
+        for column in range(len(nodes) - 2, -1, -1):
+            low += beyond[column + 1, row, 0]
+            high += beyond[column + 1, row, 1]
+            for side in (column, column + 1):
+                nodes[side, row] += 0.5 * low
+                nodes[side, row + 1] += 0.5 * high
+    for column in range(len(nodes)):
+        for row in range(nodes.shape[1]):
+            if not nodes[column, row] > MIN_CELL_FRACTION:
+                nodes[column, row] = 0.0
+
+
+@compiled
+def _add_edges(ring: Floats, nodes: Floats, beyond: Floats) -> None:
     """Cut every edge where it passes from one row of cells to the next, and add the pieces."""
     rows = nodes.shape[1] - 1
-    for e in range(len(edges)):
-        sign, (x0, y0), (x1, y1) = 1.0, edges[e, 0], edges[e, 1]
+    for e in range(len(ring)):
+        sign, (x0, y0), (x1, y1) = 1.0, ring[e - 1], ring[e]
         if y0 > y1:
             sign, x0, y0, x1, y1 = -1.0, x1, y1, x0, y0
         x, y = x0, y0

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from hplus._checks import Floats, shown
-from hplus.grids.clipping import clamped_rings, inside_interval, inside_rings
+from hplus.grids.clipping import inside_interval, inside_rings
 from hplus.grids.hats import Lattice
-from hplus.windows import Interval, Planar, Product, Window
-from hplus.windows.geometry import Rings
+from hplus.grids.rings import clipped
+from hplus.windows import Planar, Product, Window
 
-Factor = Interval | Planar
+Span = tuple[float, float]
+"""The ends of an interval, empty if they are in the wrong order."""
 
-Part = tuple[float, float] | Rings
-"""The ends of an interval, empty if they are in the wrong order, or the rings of a region."""
-
-
-def common_parts(region: Window, window: Window) -> list[Part]:
-    """The parts whose product is the intersection of a region and a window."""
-    return _overlap(_factors_of(region), _factors_of(window))
+Part = Span | list[Floats]
+"""An interval, or the rings around a part of the plane, which lies on their left."""
 
 
-def _factors_of(window: Window) -> list[Factor]:
+def common_parts(regions: Sequence[Window], window: Window) -> Iterator[list[Part]]:
+    """For each region, the parts whose product is its intersection with a window."""
+    factors = _factors_of(window)
+    return (_overlap(_factors_of(region), factors) for region in regions)
+
+
+def _factors_of(window: Window) -> list[Span | Planar]:
     """The intervals and polygons whose product a window is."""
     if isinstance(window, Product):
         return [*_factors_of(window.left), *_factors_of(window.right)]
     if isinstance(window, Planar):
         return [window]
-    return [Interval(low, high) for low, high in zip(*window.bounds(), strict=True)]
+    low, high = window.bounds()
+    return list(zip(low.tolist(), high.tolist(), strict=True))
 
 
-def _overlap(left: list[Factor], right: list[Factor]) -> list[Part]:
+def _overlap(left: list[Span | Planar], right: list[Span | Planar]) -> list[Part]:
     """The parts whose product is the intersection of two products."""
     match left, right:
         case [], []:
             return []
-        case [Interval() as a, *rest], [Interval() as b, *other]:
-            part: Part = max(a.low, b.low), min(a.high, b.high)
-        case [Planar() as a, *rest], [Planar() as b, *other]:
-            part = a.common_rings(b)
-        case ([Planar() as a, *rest], [Interval() as x, Interval() as y, *other]) | (
-            [Interval() as x, Interval() as y, *rest],
-            [Planar() as a, *other],
+        case [tuple() as a, *rest], [tuple() as b, *other]:
+            part: Part = max(a[0], b[0]), min(a[1], b[1])
+        case [Planar() as p, *rest], [Planar() as q, *other]:
+            part = p.rings_within(q)
+        case ([Planar() as p, *rest], [tuple() as a, tuple() as b, *other]) | (
+            [tuple() as a, tuple() as b, *rest],
+            [Planar() as p, *other],
         ):
-            part = clamped_rings(a.rings(), (x.low, y.low), (x.high, y.high))
+            part = clipped(p.turned_rings, (a[0], b[0]), (a[1], b[1]))
         case _:
             raise ValueError(
                 f"region and window must have their polygons on the same axes, got "
@@ -55,7 +58,7 @@ def _overlap(left: list[Factor], right: list[Factor]) -> list[Part]:
 
 
 def hat_integrals(
-    lattice: Lattice, parts: list[Part], blocks: tuple[int, ...]
+    lattice: Lattice, parts: list[Part], blocks: Sequence[int]
 ) -> Iterator[tuple[tuple[slice, ...], Floats]]:
     """For each part, the nodes around it on its axes, and ∫ of their hat functions over it."""
     axes = iter(zip(lattice.low, lattice.step, lattice.shape, blocks, strict=True))
@@ -68,11 +71,11 @@ def hat_integrals(
             yield (at,), step * inside_interval(a - at.start, b - at.start, at.stop - at.start)
         else:
             low_y, step_y, count_y, block_y = next(axes)
-            rings = [((ring - (low, low_y)) / (step, step_y), role) for ring, role in part]
-            ends = np.concatenate([ring for ring, _ in rings] or [np.zeros((1, 2))])
+            rings = [(ring - (low, low_y)) / (step, step_y) for ring in part]
+            ends = np.concatenate(rings or [np.zeros((1, 2))])
             (a, a_y), (b, b_y) = ends.min(axis=0).tolist(), ends.max(axis=0).tolist()
             at, at_y = _span(a, b, count - 1, block), _span(a_y, b_y, count_y - 1, block_y)
-            near = [(ring - (at.start, at_y.start), role) for ring, role in rings]
+            near = [ring - (at.start, at_y.start) for ring in rings]
             shape = at.stop - at.start, at_y.stop - at_y.start
             yield (at, at_y), step * step_y * inside_rings(near, shape)
 

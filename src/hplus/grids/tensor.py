@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any, final
 
@@ -173,24 +173,26 @@ def integrals_within(grid: TensorGrid, region: Window, window: Window) -> Floats
     An outer product with a factor for each axis on which both are intervals, and for each pair of
     axes on which either is a polygon.
     """
-    where, near = integrals_near(grid, region, window, (1,) * grid.dimension)
+    ((where, near),) = integrals_near(grid, [region], window)
     out = np.zeros(grid.shape)
     out[where] = near
     return out
 
 
 def integrals_near(
-    grid: TensorGrid, region: Window, window: Window, blocks: tuple[int, ...]
-) -> tuple[tuple[slice, ...], Floats]:
-    """`integrals_within` only at the nodes around the region: which nodes, and the integrals.
+    grid: TensorGrid, regions: Sequence[Window], window: Window, ratio: Sequence[int] | int = 1
+) -> Iterator[tuple[tuple[slice, ...], Floats]]:
+    """`integrals_within` of each region, only at the nodes around it: which nodes, and integrals.
 
-    They are the nodes of whole blocks of cells; `blocks` is the number of cells on each axis.
+    They are the nodes of whole blocks of cells, `ratio` cells long on each axis.
     """
-    check_window("region", region, grid.dimension)
+    for region in regions:
+        check_window("region", region, grid.dimension)
     check_window("window", window, grid.dimension)
-    integrals = hat_integrals(grid._lattice, common_parts(region, window), blocks)
-    places, factors = zip(*integrals, strict=True)
-    return sum(places, ()), reduce(np.multiply.outer, factors)
+    lattice, blocks = grid._lattice, np.broadcast_to(ratio, grid.dimension).tolist()
+    for parts in common_parts(regions, window):
+        places, factors = zip(*hat_integrals(lattice, parts, blocks), strict=True)
+        yield sum(places, ()), reduce(np.multiply.outer, factors)
 
 
 def _coarser(nodes: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -74,16 +75,16 @@ class GridFunction(Value):
 
     def integral(self, region: Window | None = None) -> float:
         """Σ_g values[g] ∫φ_g = ∫f over the part of a region in the window; None for all of it."""
+        if region is not None:
+            return float(self.integrals([region])[0])
         with np.errstate(over="ignore"):
-            if region is None:
-                total = float(np.sum(self._hats * self.values))
-            else:
-                cell = (1,) * self.grid.dimension
-                where, hats = integrals_near(self.grid, region, self.window, cell)
-                total = float(np.sum(hats * self.values[where]))
-        if total == np.inf:
-            raise OverflowError("values must have a finite integral, got inf: rescale f.")
-        return total
+            return float(_finite(np.sum(self._hats * self.values)))
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫f over the part of each region in the window, shape (r,)."""
+        near = integrals_near(self.grid, regions, self.window)
+        with np.errstate(over="ignore"):
+            return _finite(np.array([np.sum(hats * self.values[at]) for at, hats in near], float))
 
     def sample(self, n: int, random_state: Seed = None) -> Floats:
         """n independent points of the window with density f/∫f, shape (n, d).
@@ -141,6 +142,12 @@ class GridFunction(Value):
                 "values must have a positive integral over the window to draw points, got 0."
             )
         return masses.ravel() / masses.sum(), inside / float(masses.sum())
+
+
+def _finite(integrals: Floats) -> Floats:
+    if np.any(integrals == np.inf):
+        raise OverflowError("values must have a finite integral, got inf: rescale f.")
+    return integrals
 
 
 def _check_grid(window: Window, grid: TensorGrid) -> None:

@@ -1,11 +1,10 @@
-"""Bounds of rates on the log scale, and quantiles of counts whose mean is uncertain."""
+"""Bounds of rates on the log scale."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import pdtr
 
 from hplus._checks import Floats
 
@@ -40,14 +39,3 @@ class LogBand(NamedTuple):
         )
         with np.errstate(invalid="ignore"):
             return LogBand(self.center + other.center, below, above)
-
-
-def mixed_poisson_quantile(means: Floats, p: float) -> Floats:
-    """The smallest counts k with P(N <= k) >= p for N Poisson with one of the means (..., s)."""
-    most = np.max(means, axis=-1)
-    low, high = np.full(most.shape, -1.0), np.ceil(most + 12.0 * np.sqrt(most) + 30.0)
-    while np.any(high - low > np.maximum(np.spacing(high), 1.0)):
-        middle = np.maximum(np.floor((low + high) / 2.0), 0.0)
-        enough = np.mean(pdtr(middle[..., None], means), axis=-1) >= p
-        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    return high

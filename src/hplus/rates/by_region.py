@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from hplus._checks import shown
+from hplus._checks import Floats, shown
 from hplus.windows import Window
 
 DEGREES = ("deg", "degree", "degrees", "°")
 
 
-def over_regions(window: Window, regions: Any, measure: Callable[[Window], Any]) -> Any:
-    """The measure of one region, or an array with a row for each of several."""
-    if not isinstance(regions, Iterable):
-        return measure(_region(window, regions))
-    return np.array([measure(_region(window, region)) for region in regions])
+def as_regions(window: Window, regions: Any) -> list[Window]:
+    """One region or several as a list; an error unless they can be parts of the window."""
+    listed = list(regions) if isinstance(regions, Iterable) else [regions]
+    for region in listed:
+        _check_region(window, region)
+    if window.closed_axes():
+        for region in listed:
+            _check_cycles(window, region)
+    return listed
+
+
+def one_or_all(regions: Any, numbers: Floats) -> Any:
+    """Numbers (r,) by region as they were requested: a float for one region, or all of them."""
+    return numbers if isinstance(regions, Iterable) else float(numbers[0])
 
 
 def rate_unit(window: Window) -> str:
@@ -27,15 +36,13 @@ def rate_unit(window: Window) -> str:
     return f"1/({unit})" if " " in unit else f"1/{unit}" if unit else ""
 
 
-def _region(window: Window, region: Any) -> Window:
+def _check_region(window: Window, region: Any) -> None:
     if not isinstance(region, Window) or region.dimension != window.dimension:
         raise ValueError(
             f"regions must be windows with {window.dimension} axes such as {shown(window)}, got "
             f"{shown(region)}: write Interval(low, high) or Box(lows, highs)."
         )
     _check_units(window, region)
-    _check_cycles(window, region)
-    return region
 
 
 def _check_units(window: Window, region: Window) -> None:

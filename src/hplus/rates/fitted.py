@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -38,8 +38,11 @@ class FittedRate(Protocol):
     def result(self) -> SolverResult:
         """How well the fit was solved."""
 
-    def integral(self, region: Window | None = None) -> float:
-        """∫ of the rate over the part of a region in the window, or over all of it."""
+    def integral(self) -> float:
+        """∫ of the rate over the window."""
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the rate over the part of each region in the window, shape (r,)."""
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that contain the rate at each point with probability `level`, (n,) each."""
@@ -47,5 +50,5 @@ class FittedRate(Protocol):
     def log_band(self, X: Floats, level: float) -> LogBand:
         """The same on the log scale: a center, and the distances of the bounds from it."""
 
-    def count_draws(self, region: Window) -> Floats:
-        """Equally likely values of the expected count of a region, shape (k,)."""
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Equally likely values of the expected count of each region, shape (r, k)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
@@ -61,9 +63,13 @@ class GridRate:
         """The prior of the largest weight."""
         return leading(self.mixture)
 
-    def integral(self, region: Window | None = None) -> float:
-        """∫ of the rate over the part of a region in the window, or over all of it."""
-        return self.function.integral(region)
+    def integral(self) -> float:
+        """∫ of the rate over the window."""
+        return self.function.integral()
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the rate over the part of each region in the window, shape (r,)."""
+        return self.function.integrals(regions)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that contain the rate at each point with probability `level`, (n,) each."""
@@ -81,16 +87,24 @@ class GridRate:
         shift, spread = (self.coarse.interpolate(v, X) for v in (self.shift, self.spread))
         return shift, float(ndtri(0.5 + 0.5 * level)) * spread
 
-    def count_draws(self, region: Window) -> Floats:
-        """Draws of the expected count of a region, shape (k,)."""
-        fine, coarse = self.function.grid.shape, self.coarse.shape
-        ratios = tuple((n - 1) // (m - 1) for n, m in zip(fine, coarse, strict=True))
-        where, hats = integrals_near(self.function.grid, region, self.function.window, ratios)
-        mass = hats * self.function.values[where]
-        for axis, ratio in enumerate(ratios):
-            mass = np.moveaxis(restricted(np.moveaxis(mass, axis, 0), ratio), 0, axis)
-        near = (
-            slice(s.start // r, (s.stop - 1) // r + 1) for s, r in zip(where, ratios, strict=True)
-        )
-        draws = np.clip(self.draws[:, *near].astype(float), -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
-        return np.exp(draws).reshape(len(draws), -1) @ mass.ravel()
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Draws of the expected count of each region, shape (r, k)."""
+        f, coarse = self.function, np.subtract(self.coarse.shape, 1)
+        ratios = (np.subtract(f.grid.shape, 1) // coarse).tolist()
+        found = np.empty((len(regions), len(self.draws)))
+        for i, (where, hats) in enumerate(integrals_near(f.grid, regions, f.window, ratios)):
+            mass = hats * f.values[where]
+            for axis, ratio in enumerate(ratios):
+                mass = np.moveaxis(restricted(np.moveaxis(mass, axis, 0), ratio), 0, axis)
+            near = tuple(
+                slice(s.start // r, (s.stop - 1) // r + 1)
+                for s, r in zip(where, ratios, strict=True)
+            )
+            found[i] = mass.ravel() @ self._factors[near].reshape(-1, len(self.draws))
+        return found
+
+    @cached_property
+    def _factors(self) -> Floats:
+        """Draws of true rate / rate at each node of the coarser grid, (*grid, k)."""
+        draws = np.moveaxis(self.draws, 0, -1).astype(float)
+        return np.exp(np.clip(draws, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))

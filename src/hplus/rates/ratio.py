@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from hplus._checks import Bools, Floats, check_fraction
-from hplus.rates.by_region import over_regions
+from hplus.rates.by_region import as_regions, one_or_all
 from hplus.rates.fitted import FittedRate
 from hplus.windows import Window
 
@@ -61,10 +61,10 @@ class RateRatio:
 
     def count_ratio(self, regions: Window | Sequence[Window]) -> Any:
         """The ratio of the expected counts of a region, or of each of several; NaN for 0/0."""
-        a, b = (over_regions(self.window, regions, r.integral) for r in (self.above, self.below))
+        listed = as_regions(self.window, regions)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.divide(a, b)
-        return float(ratio) if isinstance(regions, Window) else ratio
+            ratios = self.above.integrals(listed) / self.below.integrals(listed)
+        return one_or_all(regions, ratios)
 
     def count_ratio_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9
@@ -74,16 +74,15 @@ class RateRatio:
         From the ratios of all pairs of draws of the expected counts, without the chance of counts.
         """
         tail = 0.5 * (1.0 - check_fraction("level", level))
+        listed = as_regions(self.window, regions)
+        draws = (rate.count_draws(listed) for rate in (self.above, self.below))
+        ends = np.array([_log_ratio_ends(a, b, tail) for a, b in zip(*draws, strict=True)])
+        low, high = np.exp(ends.reshape(-1, 2)).T
+        return one_or_all(regions, low), one_or_all(regions, high)
 
-        def ends(region: Window) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                a, b = (np.log(r.count_draws(region)) for r in (self.above, self.below))
-                logs = np.subtract.outer(a, b).ravel()
-            if np.isnan(logs).any():
-                return np.full(2, np.nan)
-            return np.exp(np.quantile(logs, [tail, 1.0 - tail]))
 
-        found = np.reshape(over_regions(self.window, regions, ends), (-1, 2)).T
-        if isinstance(regions, Window):
-            return float(found[0, 0]), float(found[1, 0])
-        return found[0], found[1]
+def _log_ratio_ends(above: Floats, below: Floats, tail: float) -> Floats:
+    """Quantiles of the log of a ratio, from all pairs of draws; NaN if a pair has none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.subtract.outer(np.log(above), np.log(below))
+    return np.full(2, np.nan) if np.isnan(logs).any() else np.quantile(logs, [tail, 1.0 - tail])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Floats, shown
+from hplus._checks import Floats, Ints, shown
 from hplus.rates.bands import LogBand
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.squares_rate import SquaresRate
 from hplus.solvers.result import SolverResult
 from hplus.windows import Product, Window
+
+MIN_PAIRS = 256
+"""Pairs of draws of the two factors of a count, at least."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +45,23 @@ class SeparableRate:
         band = self.place.log_band(x, level).times(self.time.log_band(t, level))
         return band._replace(center=band.center - np.log(self.events))
 
-    def integral(self, region: Window | None = None) -> float:
-        """∫ of the rate over a product of a region and a time, or over all of the window."""
-        if region is None:
-            return self.time.integral()
-        where, when = self.factors(region)
-        return self.place.integral(where) / self.events * self.time.integral(when)
+    def integral(self) -> float:
+        """∫ of the rate over the window."""
+        return self.time.integral()
 
-    def count_draws(self, region: Window) -> Floats:
-        """Draws of the expected count of a product of a region and a time, shape (k,)."""
-        where, when = self.factors(region)
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the rate over each of several products of a place and a time, shape (r,)."""
+        where, when = self.factors(regions)
+        return self.place.integrals(where) / self.events * self.time.integrals(when)
+
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Draws of the expected count of each of several products, shape (r, k)."""
+        where, when = self.factors(regions)
         # how many events there are is uncertain once, not once for each factor
-        share = self.place.count_draws(where) / self.place.count_draws(self.window.left)
-        return np.multiply.outer(share, self.time.count_draws(when)).ravel()
+        share = self.place.count_draws(where) / self.place.count_draws([self.window.left])
+        time = self.time.count_draws(when)
+        i, j = _pairs(share.shape[1], time.shape[1])
+        return share[:, i] * time[:, j]
 
     @property
     def result(self) -> SolverResult:
@@ -81,14 +89,21 @@ class SeparableRate:
         d = self.window.left.dimension
         return X[:, :d], X[:, d:]
 
-    def factors(self, region: Window) -> tuple[Window, Window]:
-        """A region as a place and a time; it must be a product of the two."""
-        if region == self.window:
-            return self.window.left, self.window.right
-        d = self.window.left.dimension
-        if not isinstance(region, Product) or region.left.dimension != d:
-            raise ValueError(
-                "a region must be a product of a place and a time, such as city * Interval(0, 24), "
-                f"got {shown(region)}."
-            )
-        return region.left, region.right
+    def factors(self, regions: Sequence[Window]) -> tuple[list[Window], list[Window]]:
+        """Regions as places and times; each must be a product of the two."""
+        whole, d = self.window, self.window.left.dimension
+        products = [whole if region == whole else region for region in regions]
+        for region in products:
+            if not isinstance(region, Product) or region.left.dimension != d:
+                raise ValueError(
+                    "a region must be a product of a place and a time, such as city * "
+                    f"Interval(0, 24), got {shown(region)}."
+                )
+        return [region.left for region in products], [region.right for region in products]
+
+
+def _pairs(left: int, right: int) -> tuple[Ints, Ints]:
+    """Pairs of draws of two independent numbers, each used equally often: indices of both."""
+    count = max(left, right, MIN_PAIRS)
+    i, j = (np.arange(count) * n // count for n in (left, right))
+    return i, np.random.default_rng(0).permutation(j)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +12,6 @@ from scipy.special import chndtrix, ndtri
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
-from hplus.grids import integrals_within
 from hplus.kernels import Kernel
 from hplus.kernels.integrals import product_integral
 from hplus.positivity import SumOfSquares
@@ -149,8 +149,8 @@ class SquaresRate:
     ) -> SquaresRate:
         """Squares scaled to the number of events."""
         window, kernel = events.window, squares.kernel
-        factor = events.total / events.exposure / _integral(squares, window, window)
-        return cls(window, squares, posterior, factor, result, log_evidence, kernel, penalty)
+        unscaled = cls(window, squares, posterior, 1.0, result, log_evidence, kernel, penalty)
+        return replace(unscaled, factor=events.total / events.exposure / unscaled.integral())
 
     @property
     def promised_gap(self) -> float:
@@ -167,9 +167,16 @@ class SquaresRate:
         """The function that is sampled and has the highest point: the rate on a grid."""
         return _on_grid(self.function, self.window)
 
-    def integral(self, region: Window | None = None) -> float:
-        """∫ of the rate over the part of a region in the window, or over all of it."""
-        return _integral(self.function, self.window, region or self.window)
+    def integral(self) -> float:
+        """∫ of the rate over the window."""
+        return float(self.integrals([self.window])[0])
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the rate over the part of each region in the window, shape (r,).
+
+        Exact for boxes, otherwise on a grid.
+        """
+        return np.array([self._integral(region) for region in regions], dtype=float)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that contain the rate at each point with probability `level`, (n,) each."""
@@ -184,23 +191,22 @@ class SquaresRate:
         below, above = np.clip(distances, 0.0, MAX_LOG_FACTOR)
         return LogBand(center, below, above)
 
-    def count_draws(self, region: Window) -> Floats:
-        """Equally likely values of the expected count of a region, shape (k,)."""
-        mean = self.integral(region)
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Equally likely values of the expected count of each region, shape (r, k)."""
+        means = self.integrals(regions)
+        sds = [self._log_count_sd(*pair) for pair in zip(regions, means, strict=True)]
+        return means[:, None] * np.exp(np.multiply.outer(sds, NORMAL_QUANTILES))
+
+    def _integral(self, region: Window) -> float:
+        common = _common_box(self.window, region)
+        return self.on_grid.integral(region) if common is None else self.function.integral(common)
+
+    def _log_count_sd(self, region: Window, mean: float) -> float:
+        """The standard deviation of the log of the expected count of a region."""
         if not mean > 0.0:
-            return np.zeros(len(NORMAL_QUANTILES))
+            return 0.0
         part = _common_box(self.window, region) or region
-        sd = min(self.posterior.log_count_sd(part), MAX_LOG_COUNT_SD)
-        return mean * np.exp(sd * NORMAL_QUANTILES)
-
-
-def _integral(f: SumOfSquares, window: Window, region: Window) -> float:
-    """∫f over the intersection of two windows: exact for boxes, otherwise on a grid."""
-    common = _common_box(window, region)
-    if common is not None:
-        return f.integral(common)
-    g = _on_grid(f, window)
-    return float(np.sum(integrals_within(g.grid, region, window) * g.values))
+        return min(self.posterior.log_count_sd(part), MAX_LOG_COUNT_SD)
 
 
 def _common_box(left: Window, right: Window) -> Box | None:

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from hplus._checks import Floats, as_floats, check_count, check_finite, check_positive, shown
 from hplus.kernels import Kernel
 from hplus.positivity.exp import GridFunction
-from hplus.rates.by_region import over_regions, rate_unit
+from hplus.rates.by_region import as_regions, one_or_all, rate_unit
 from hplus.space import Function
 from hplus.streaming.base import UNIT_GAP, StreamingEstimator
 from hplus.streaming.budgets import AUTO, AUTO_REFIT, Budget, as_budget
@@ -134,7 +134,8 @@ class StreamingIntensity(StreamingEstimator):
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
         """The expected number of events in a region, or in each of several: exposure·∫λ."""
         E = check_positive("exposure", exposure)
-        return E * over_regions(self.window, regions, self.rate_.integral)
+        counts = E * self.rate_.integrals(as_regions(self.window, regions))
+        return one_or_all(regions, counts)
 
     def score(self, X: Any, y: None = None) -> float:
         """The mean of log(λ/∫λ) over events; independent of exposure, higher is better."""

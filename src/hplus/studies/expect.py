@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
-from hplus.rates.bands import mixed_poisson_quantile
+from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
@@ -168,18 +168,18 @@ def expect(
 ) -> list[Expected]:
     """The expected count in each region during a period, with a prediction interval."""
     tail = 0.5 * (1.0 - check_fraction("level", level))
-    rate = study.model_.rate_
-    found = []
-    for region in regions:
-        mean, draws = 0.0, np.zeros(1)
-        for part, times in time.parts:
-            window = _region_during(study.frame, region.window, part)
-            if window is not None:
-                mean += times * rate.integral(window)
-                draws = draws + times * rate.count_draws(window)
-        low, high = (float(mixed_poisson_quantile(draws, p)) for p in (tail, 1.0 - tail))
-        found.append(Expected(region, mean, low, high))
-    return found
+    rate, count = study.model_.rate_, len(regions)
+    means, draws = np.zeros(count), np.zeros((count, 1))
+    for part, times in time.parts:
+        windows = [_region_during(study.frame, region.window, part) for region in regions]
+        met = [i for i, window in enumerate(windows) if window is not None]
+        asked = [window for window in windows if window is not None]
+        means[met] += times * rate.integrals(asked)
+        more = times * rate.count_draws(asked)
+        draws = np.tile(draws, (1, more.shape[1] // draws.shape[1]))
+        draws[met] += more
+    low, high = (mixed_poisson_quantile(draws, p).tolist() for p in (tail, 1.0 - tail))
+    return list(map(Expected, regions, means.tolist(), low, high))
 
 
 def whole(frame: Frame) -> Region:

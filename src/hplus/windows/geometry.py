@@ -143,8 +143,8 @@ def check_ring(name: str, vertices: object) -> Floats:
 def oriented(ring: Floats, role: int) -> Floats:
     """A ring (n, 2), anticlockwise for role 1 and clockwise for role -1."""
     x, y = (ring - ring[0]).T
-    # twice the signed area is Σ x_i y_{i+1} - x_{i+1} y_i
-    area = x @ np.roll(y, -1) - y @ np.roll(x, -1)
+    # twice the signed area is Σ x_i y_{i+1} - x_{i+1} y_i, where x_0 = y_0 = 0
+    area = x[:-1] @ y[1:] - y[:-1] @ x[1:]
     return ring if role * area > 0.0 else ring[::-1]
 
 
@@ -195,13 +195,18 @@ def check_apart(shapes: list[Shape]) -> None:
                 )
 
 
-def common_rings(left: list[Shape], right: list[Shape]) -> Rings:
-    """The rings around what two lists of shapely polygons have in common."""
+def common_rings(shapes: list[Shape], tree: Shape) -> Rings:
+    """The rings around what shapely polygons have in common with those of a tree."""
     shapely = load_shapely()
-    pairs = shapely.STRtree(right).query(left, predicate="intersects")
-    met = shapely.intersection(np.take(left, pairs[0]), np.take(right, pairs[1]))
+    i, j = tree.query(shapes)
+    mine, others = np.take(shapes, i), tree.geometries[j]
+    met = shapely.intersects(others, mine)
+    mine, others = mine[met], others[met]
+    inside = shapely.covers(others, mine)
+    cut = shapely.get_parts(shapely.intersection(mine[~inside], others[~inside]))
     # borders that touch have only lines and points in common
-    found = [p for p in shapely.get_parts(met) if p.geom_type == "Polygon" and not p.is_empty]
+    areas = [part for part in cut if part.geom_type == "Polygon" and not part.is_empty]
+    found = [*mine[inside], *areas]
     rings = [(polygon.exterior, 1) for polygon in found]
     rings += [(hole, -1) for polygon in found for hole in polygon.interiors]
     return [(shapely.get_coordinates(ring)[:-1], role) for ring, role in rings]

@@ -27,10 +27,17 @@ class Planar(Window):
         borders = [(polygon.outer, 1) for polygon in self.polygons()]
         return borders + [(hole, -1) for polygon in self.polygons() for hole in polygon.holes]
 
-    def common_rings(self, other: Planar) -> geometry.Rings:
-        """The rings around what lies in both windows."""
-        mine, others = ([part._shape for part in w.polygons()] for w in (self, other))
-        return self.rings() if self == other else geometry.common_rings(mine, others)
+    @cached_property
+    def turned_rings(self) -> list[Floats]:
+        """The rings around W, shape (n, 2), with W on the left of their edges."""
+        return [geometry.oriented(ring, role) for ring, role in self.rings()]
+
+    def rings_within(self, window: Planar) -> list[Floats]:
+        """The rings around the part of W in a window, with it on the left of their edges."""
+        if self == window:
+            return self.turned_rings
+        mine = [part._shape for part in self.polygons()]
+        return [geometry.oriented(*ring) for ring in geometry.common_rings(mine, window._tree)]
 
     @property
     def axis_units(self) -> tuple[str, ...]:
@@ -60,6 +67,11 @@ class Planar(Window):
     @cached_property
     def _shape(self) -> geometry.Shape:
         return geometry.build_shape([(part.outer, part.holes) for part in self.polygons()])
+
+    @cached_property
+    def _tree(self) -> geometry.Shape:
+        """The polygons of W in a tree that finds those near another shape."""
+        return geometry.load_shapely().STRtree([part._shape for part in self.polygons()])
 
     @cached_property
     def _triangles(self) -> Floats:
