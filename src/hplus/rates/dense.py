@@ -5,6 +5,7 @@ The same problem as in `modes`, for covariances K (c, G, G) that share the count
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from hplus.rates.judging import FEW_EVENTS
 from hplus.rates.levels import Level
 from hplus.rates.modes import normalised
 from hplus.rates.posterior import Averaged
-from hplus.rates.prior import Field, LogRates, SumOfFields, Weighted
+from hplus.rates.prior import Field, LogRates, Prior, SumOfFields, Weighted
 from hplus.rates.search import shares
 from hplus.rates.torus import stacked
 
@@ -38,6 +39,12 @@ MIN_SPREAD_NODES = 15.0
 
 MAX_ROUGH_WEIGHT = 0.5
 """Weight of the smallest scale beyond which a finer grid is needed."""
+
+MAX_DENSE_NODES = 200
+"""Nodes of the coarsest grid of a line on which priors are averaged with dense matrices."""
+
+MIN_HELD_OUT_WEIGHT = 0.05
+"""Weight of a prior, as a share of the largest, below which folds are predicted without it."""
 
 DENSE_DRAWS = 128
 """Draws of the log rate that are kept: on a line they cost next to nothing."""
@@ -79,6 +86,21 @@ def average_on_line(level: Level, seed: int) -> Averaged | None:
         return _mixed(parts, found.chosen(kept), wide[kept], level, seed)
 
 
+def modes_on_line(level: Level, known: list[Weighted], counts: Floats) -> list[Weighted]:
+    """The modes of other counts (k, G) under the known priors, less those of little weight."""
+    least = MIN_HELD_OUT_WEIGHT * max(weight for weight, _ in known)
+    kept = [(weight, found) for weight, found in known if weight >= least]
+    with one_thread_if_small(level.grid.size):
+        matrices = _matrices([found.prior for _, found in kept], level)
+        return [
+            (
+                weight,
+                LogRates(prior, np.stack([_mode(K, s, level.exposure, z[0])[0] for s in counts])),
+            )
+            for (weight, (prior, z, _)), K in zip(kept, matrices, strict=True)
+        ]
+
+
 def _crowded(level: Level) -> bool:
     """Are there enough events to learn from parts of them, and most of them at a few nodes?"""
     total, counts = level.total, level.counts
@@ -94,7 +116,7 @@ def _lattice(side: float) -> list[Field]:
     ]
 
 
-def _matrices(priors: list[SumOfFields], level: Level) -> Floats:
+def _matrices(priors: Sequence[Prior], level: Level) -> Floats:
     """The covariances of priors on a line as matrices, shape (c, G, G)."""
     n = level.grid.size
     unit = np.repeat(np.eye(1, n), len(priors), axis=0)

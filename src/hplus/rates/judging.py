@@ -40,13 +40,18 @@ def judge_of(level: Level, criterion: Criterion) -> Judge:
     alone = level.filled().sum() < 2
     if criterion == "evidence" or (criterion == "auto" and events < FEW_EVENTS) or alone:
         return by_evidence(level)
-    return by_thinning(level, next(parts for parts, most in HELD_OUT_PARTS if events < most))
+    return by_thinning(level, held_out_parts(events))
+
+
+def held_out_parts(events: float) -> int:
+    """How many parts are held out in turn: fewer of many events."""
+    return next(parts for parts, most in HELD_OUT_PARTS if events < most)
 
 
 def by_thinning(level: Level, parts: int) -> Judge:
     """The log-likelihood of held-out parts under the rates learned from the others."""
     out = level.folds[level.filled()][:parts]
-    kept = (level.counts - out).astype(np.float32)
+    kept = level.without_parts(parts).astype(np.float32)
     _, nu = level.arrays(np.float32)
     logs = np.log(kept.reshape(len(out), -1).sum(axis=1, dtype=float))
 

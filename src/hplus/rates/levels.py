@@ -48,6 +48,10 @@ class Level:
         """The sum of the weights of all events."""
         return float(self.counts.sum())
 
+    def without_parts(self, parts: int) -> Floats:
+        """The events without each of the first `parts` filled folds, shape (parts, *grid)."""
+        return self.counts - self.folds[self.filled()][:parts]
+
     def arrays(self, dtype: DTypeLike = np.float64) -> tuple[Reals, Reals]:
         """Counts s and exposures ν in some precision, shape (1, *grid) each."""
         return self.counts.astype(dtype), self.exposure[None].astype(dtype)
@@ -65,6 +69,10 @@ class Level:
         """The same events on every second node; exact, as a coarse hat is a sum of fine ones."""
         folds = np.stack([self.grid.restrict(fold) for fold in self.folds])
         return Level(self.window, self.grid.coarser(), folds, self.grid.restrict(self.exposure))
+
+    def prolong(self, z: Reals) -> Reals:
+        """Log rates (k, *coarser grid) on the next coarser level, on this one, (k, *grid)."""
+        return np.stack([self.grid.prolong(part.astype(float)) for part in z]).astype(z.dtype)
 
     def on_about(self, most: int) -> Level:
         """The same events on a grid of at most `most` nodes, with cells of the same shape."""

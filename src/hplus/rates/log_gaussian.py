@@ -6,18 +6,22 @@ the grid is refined until the answer does not change.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Reals
 from hplus._progress import step
 from hplus.positivity.exp import GridFunction
-from hplus.rates.dense import average_on_line
+from hplus.rates.dense import MAX_DENSE_NODES, average_on_line, modes_on_line
 from hplus.rates.grid_rate import GridRate, promised_gap
-from hplus.rates.judging import log_evidence
+from hplus.rates.judging import held_out_parts, log_evidence
 from hplus.rates.levels import Level, descend
-from hplus.rates.modes import certify, newton
+from hplus.rates.modes import Optimum, certify, newton, normalised
 from hplus.rates.posterior import Averaged, average
-from hplus.rates.prior import LogRates, Weighted, leading
+from hplus.rates.prior import LogRates, Prior, Weighted, leading
 from hplus.rates.selection import LearnPrior, Wanted, effort_for, select_priors, working_levels
 from hplus.solvers.result import SolverResult
 
@@ -28,31 +32,132 @@ FINAL_DECREMENT, FINAL_ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
 """The Newton decrement per event to which the leading mode is solved, and how exactly its systems
 are solved, one attempt after the other."""
 
-EVIDENCE_TOLERANCE = 1e-3
-"""Nats to which the leading mode is solved for its evidence."""
+HELD_OUT_SLACK = 4.0
+"""How much less exactly modes without a fold are solved for: they only predict it."""
+
+
+class HeldOut(NamedTuple):
+    """A fold of the events, and the rate learned without it."""
+
+    fold: int
+    rate: GridFunction
 
 
 def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
     """The rate of binned events under priors that are given or learned, with its uncertainty."""
+    return begin(finest, wanted, seed).refined().rate()
+
+
+def begin(finest: Level, wanted: Wanted, seed: int) -> SmoothFit:
+    """A fit on the coarsest grid: priors, modes and draws."""
     levels, known = _averaged(finest, wanted, seed)
-    coarse = levels[-1]
-    rate, evidence = _mean_rate(known.parts, coarse), _leading_evidence(coarse, known.parts)
-    level, parts, values, change = _refined(levels, known.parts, rate)
-    step("certifying the answer", 0, 1)
-    result = _certified(level, leading(parts))
-    step("certifying the answer", 1, 1)
-    log_rate = np.log(rate)
-    return GridRate(
-        GridFunction(finest.window, level.grid, values),
-        coarse.grid,
-        known.center - log_rate,
-        known.spread,
-        (known.draws - log_rate).astype(np.float32),
-        tuple((weight, found.prior) for weight, found in parts),
-        result,
-        evidence,
-        change,
-    )
+    return SmoothFit(levels, known, len(levels) - 1, known.parts, np.nan)
+
+
+@dataclass(frozen=True)
+class SmoothFit:
+    """A rate on one of ever finer grids, which can be asked there or refined.
+
+    `levels` begins with the finest. The priors and the uncertainty are `known` on the last; `parts`
+    are the modes on level number `place`, and `change` is the share of the events by which the rate
+    moved when that was reached.
+    """
+
+    levels: list[Level]
+    known: Averaged
+    place: int
+    parts: list[Weighted]
+    change: float
+
+    @property
+    def level(self) -> Level:
+        """The events on the grid that the fit has reached."""
+        return self.levels[self.place]
+
+    @property
+    def settled(self) -> bool:
+        """Is there no finer grid, or would it hardly change the rate?"""
+        return self.place == 0 or self.change < SETTLED_CHANGE
+
+    def refined(self) -> SmoothFit:
+        """The fit on the first grid on which the rate moves by less than SETTLED_CHANGE."""
+        fit, stage, most = self, "refining the grid", self.place
+        while not fit.settled:
+            step(stage, most - fit.place, most)
+            fit = fit.finer()
+        step(stage, most, most)
+        return fit
+
+    def finer(self) -> SmoothFit:
+        """The fit on the next finer grid."""
+        level = self.levels[self.place - 1]
+        parts = _prolonged(self.parts, level)
+        old, new = level.grid.prolong(self.values()), mean_rates(parts, level, level.counts)[0]
+        change = float(np.sum(level.exposure * np.abs(new - old))) / level.total
+        return SmoothFit(self.levels, self.known, self.place - 1, parts, change)
+
+    def values(self) -> Floats:
+        """The rate at the nodes."""
+        return mean_rates(self.parts, self.level, self.level.counts)[0]
+
+    def rate(self) -> GridRate:
+        """The rate with its uncertainty, certified."""
+        level, coarse, known = self.level, self.levels[-1], self.known
+        step("certifying the answer", 0, 1)
+        result = _certified(level, leading(self.parts))
+        step("certifying the answer", 1, 1)
+        log_rate = np.log(mean_rates(known.parts, coarse, coarse.counts)[0])
+        return GridRate(
+            GridFunction(level.window, level.grid, self.values()),
+            coarse.grid,
+            known.center - log_rate,
+            known.spread,
+            (known.draws - log_rate).astype(np.float32),
+            tuple((weight, found.prior) for weight, found in self.parts),
+            result,
+            _leading_evidence(coarse, known.parts),
+            self.change,
+        )
+
+    def held_out(self, parts: int | None = None) -> list[HeldOut]:
+        """The rates learned without each of the first folds, under the priors of all events.
+
+        As many folds as priors are compared by, unless said. Folds without events are passed over;
+        each rate is scaled to the events that it was learned from.
+        """
+        level, coarse = self.level, self.levels[-1]
+        filled = np.flatnonzero(level.filled()).tolist()
+        if len(filled) < 2:
+            return []
+        parts = held_out_parts(level.total) if parts is None else parts
+        modes = _modes_without(coarse, parts, self.known.parts)
+        if level is not coarse:
+            modes = self._finer_without(parts, modes)
+        rates = mean_rates(modes, level, level.without_parts(parts))
+        return [
+            HeldOut(fold, GridFunction(level.window, level.grid, values))
+            for fold, values in zip(filled, rates, strict=False)
+        ]
+
+    def _finer_without(self, parts: int, modes: list[Weighted]) -> list[Weighted]:
+        """Modes without folds on the coarsest grid, on this one, where the leading one is solved.
+
+        It starts from the mode of all events, less what the folds gave it on the coarsest grid.
+        """
+        level, lead = self.level, leading(modes)
+        start = leading(self.parts).z + self._prolong(lead.z - leading(self.known.parts).z)
+        kept = level.without_parts(parts)
+        z = _solved(level, lead.prior, kept, start, HELD_OUT_SLACK * level.tolerance).z
+        return [
+            (weight, LogRates(found.prior, z + self._prolong(found.z - lead.z)))
+            for weight, found in modes
+        ]
+
+    def _prolong(self, z: Reals) -> Reals:
+        """Differences of log rates on the coarsest grid, on this one."""
+        for level in reversed(self.levels[self.place : -1]):
+            z = level.prolong(z)
+        return z
 
 
 def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Averaged]:
@@ -70,32 +175,11 @@ def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Av
 
 def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
     """The log evidence of the leading prior on the coarse grid."""
-    prior, z, _ = leading(parts)
-    s, nu = level.arrays()
-    K = prior.covariance(level.grid)
-    mode = newton(K, s, nu, z.astype(float), tolerance=EVIDENCE_TOLERANCE)
+    prior, z, a = leading(parts)
+    K, (s, nu) = prior.covariance(level.grid), level.arrays()
+    charges = None if a is None else a.astype(float)
+    mode = newton(K, s, nu, z.astype(float), tolerance=level.tolerance, charges=charges)
     return log_evidence(level, prior, mode.z, mode.a)
-
-
-def _refined(
-    levels: list[Level], parts: list[Weighted], values: Floats
-) -> tuple[Level, list[Weighted], Floats, float]:
-    """The last of finer and finer grids, the modes and the rate on it, and how much it moved last.
-
-    It is the first on which the rate moved by less than SETTLED_CHANGE of the events.
-    """
-    change, total = np.nan, levels[-1].total
-    level, stage, most = levels[-1], "refining the grid", len(levels) - 1
-    for done, level in enumerate(levels[-2::-1]):
-        step(stage, done, most)
-        parts = _prolonged(parts, level)
-        new = _mean_rate(parts, level)
-        change = float(np.sum(level.exposure * np.abs(new - level.grid.prolong(values)))) / total
-        values = new
-        if change < SETTLED_CHANGE:
-            break
-    step(stage, most, most)
-    return level, parts, values, change
 
 
 def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
@@ -104,16 +188,9 @@ def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
     The leading one is solved for. The others differ from it in what is smooth, which the coarser
     grid resolves already: they are corrected by what the leading one gained.
     """
-    dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    finer = [
-        (weight, LogRates(prior, level.grid.prolong(z[0].astype(float))[None].astype(dtype)))
-        for weight, (prior, z, _) in parts
-    ]
+    finer = [(weight, LogRates(found.prior, level.prolong(found.z))) for weight, found in parts]
     leader = leading(finer)
-    K = leader.prior.covariance(level.grid)
-    s, nu = level.arrays(dtype)
-    K = K if dtype is np.float64 else K.single()
-    mode = newton(K, s, nu, leader.z, tolerance=level.tolerance)
+    mode = _solved(level, leader.prior, level.counts, leader.z, level.tolerance)
     gained = mode.z - leader.z
     return [
         (weight, LogRates(found.prior, mode.z, mode.a))
@@ -123,12 +200,33 @@ def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
     ]
 
 
-def _mean_rate(parts: list[Weighted], level: Level) -> Floats:
-    """Σ weights · e^z, scaled to the number of events."""
-    logs = [np.log(weight) + found.z[0].astype(float) for weight, found in parts]
-    log_rate = np.logaddexp.reduce(logs)
-    rate = np.exp(log_rate - log_rate.max())
-    return rate * (level.total / np.sum(level.exposure * rate))
+def _modes_without(level: Level, parts: int, known: list[Weighted]) -> list[Weighted]:
+    """The modes under the known priors without each of the first folds, on the coarsest grid."""
+    kept = level.without_parts(parts)
+    if level.grid.dimension == 1 and level.grid.size <= MAX_DENSE_NODES:
+        return modes_on_line(level, known, kept)
+    slack = HELD_OUT_SLACK * level.tolerance
+    return [
+        (weight, LogRates(prior, _solved(level, prior, kept, z, slack).z))
+        for weight, (prior, z, _) in known
+    ]
+
+
+def _solved(level: Level, prior: Prior, counts: Floats, start: Reals, tolerance: float) -> Optimum:
+    """The modes of a batch of counts (k, *grid) on one level."""
+    dtype = np.float64 if level.grid.dimension == 1 else np.float32
+    K, nu = prior.covariance(level.grid), level.exposure[None].astype(dtype)
+    K = K if dtype is np.float64 else K.single()
+    s = counts.astype(dtype)
+    z = np.broadcast_to(start, s.shape).astype(dtype)
+    return newton(K, s, nu, z, tolerance=tolerance)
+
+
+def mean_rates(parts: list[Weighted], level: Level, counts: Floats) -> Floats:
+    """Σ weights · e^z, scaled to the number of events of each problem, shape (k, *grid)."""
+    logs = (np.log(weight) + found.z.astype(float) for weight, found in parts)
+    log_rates = reduce(np.logaddexp, logs)
+    return np.exp(normalised(log_rates, counts, level.exposure[None]))
 
 
 def _certified(level: Level, leader: LogRates) -> SolverResult:

@@ -40,7 +40,7 @@ MAX_RESIDUAL_SHARE = 1e14
 """The largest finite number over this is the most that a squared residual may reach: a product
 with B must not overflow."""
 
-STIFF_EIGENVALUE, LEVEL_RATIO = 1e5, 300.0
+STIFF_EIGENVALUE, LEVEL_RATIO = 1e6, 300.0
 """Largest eigenvalue from which systems are preconditioned, and the ratio of its levels of W."""
 
 MAX_CG_STEPS = 250

@@ -107,9 +107,11 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
 def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:
     """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
     judge = judge_of(level, criterion)
-    again = []
+    again, gained = [], np.float32(0.0)
     for _, found in each("comparing priors again", finalists(tried)):
-        z = np.stack([level.grid.prolong(part.astype(float)) for part in found.z])
-        score, _ = judge(found.prior, z.astype(np.float32))
+        # what one prior gains on the finer grid is a good guess for the next
+        z = level.prolong(found.z)
+        score, finer = judge(found.prior, z + gained)
+        gained = finer.z - z
         again.append((score, found))
     return again

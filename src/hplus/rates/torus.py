@@ -23,7 +23,7 @@ from hplus.windows.geometry import product_points
 Index = tuple[slice | EllipsisType | int, ...]
 
 PADDING = {1: 2.0, 2: 1.5, 3: 1.4}
-"""Nodes of the torus per node of the grid along an axis, by dimension."""
+"""Cells of the torus per cell of the grid along an axis, by dimension."""
 
 MAX_NEGATIVE_VARIANCE = 1e-3
 """Largest share of a kernel's variance that negative eigenvalues on the torus may have."""
@@ -51,7 +51,7 @@ class Torus:
         """Nodes of the torus on each axis."""
         padding = PADDING[len(self.shape)]
         return tuple(
-            n - 1 if closed else scipy.fft.next_fast_len(int(np.ceil(padding * n)), real=True)
+            n - 1 if closed else scipy.fft.next_fast_len(int(np.ceil(padding * (n - 1))), real=True)
             for n, closed in zip(self.shape, self.closed, strict=True)
         )
 
