@@ -11,12 +11,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-from numba import njit
-
 from hplus._checks import Floats, Ints
-
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+from hplus.rates.trees.edges import compiled, cut_area
 
 
 class Roots(NamedTuple):
@@ -36,14 +32,22 @@ class Roots(NamedTuple):
 class Measure(NamedTuple):
     """A density at the nodes of a grid, flat, with the strides of its axes.
 
-    In a grid cell on the border of a polygon, `border` says which of the `rings` to cut (see
-    `cut_area`); it is -1 for a cell inside and -2 for one outside, and empty if the window is a
-    box.
+    If the window is a polygon on the axes `plane` and `plane` + 1, `border` says of each grid cell
+    there whether it is INSIDE, OUTSIDE, or which cell b on the border it is: then it has
+    edges[starts[b]:starts[b + 1]], counted from the cell's low corner, and the density at its
+    center. `border` is empty if the window is a box.
     """
 
     values: Floats
     strides: Ints
     is_uniform: bool
+    plane: int
+    border: Ints
+    starts: Ints
+    edges: Floats
+
+
+INSIDE, OUTSIDE = -1, -2
 
 
 @compiled
@@ -72,24 +76,60 @@ def box_mass(roots, measure, low, high):
         for j in range(roots.dimension):
             volume *= high[j] - low[j]
         return volume
-    first0, last0 = math.floor(low[0]), math.ceil(high[0])
-    first1, last1 = math.floor(low[1]), math.ceil(high[1])
-    first2, last2 = math.floor(low[2]), math.ceil(high[2])
     total = 0.0
-    for i in range(first0, last0):
-        a0, b0 = max(low[0] - i, 0.0), min(high[0] - i, 1.0)
-        at0 = (i % roots.cells[0]) * measure.strides[0]
-        for j in range(first1, last1):
-            a1, b1 = max(low[1] - j, 0.0), min(high[1] - j, 1.0)
-            at1 = at0 + (j % roots.cells[1]) * measure.strides[1]
-            for k in range(first2, last2):
-                a2, b2 = max(low[2] - k, 0.0), min(high[2] - k, 1.0)
-                at = at1 + (k % roots.cells[2]) * measure.strides[2]
-                volume = (b0 - a0) * (b1 - a1) * (b2 - a2)
-                density = at_point(
-                    measure, at, 0.5 * (a0 + b0), 0.5 * (a1 + b1), 0.5 * (a2 + b2)
-                )
-                total += volume * density
+    for i in range(math.floor(low[0]), math.ceil(high[0])):
+        for j in range(math.floor(low[1]), math.ceil(high[1])):
+            for k in range(math.floor(low[2]), math.ceil(high[2])):
+                a = max(low[0] - i, 0.0), max(low[1] - j, 0.0), max(low[2] - k, 0.0)
+                b = min(high[0] - i, 1.0), min(high[1] - j, 1.0), min(high[2] - k, 1.0)
+                at = i % roots.cells[0], j % roots.cells[1], k % roots.cells[2]
+                total += piece_mass(roots, measure, at, a, b)
+    return total
+
+
+@compiled
+def piece_mass(roots, measure, at, a, b):
+    """∫ of the base density over a box from a to b, counted from the low corner of its grid cell."""
+    u, v, w = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
+    volume = (b[0] - a[0]) * (b[1] - a[1]) * (b[2] - a[2])
+    if len(measure.border):
+        p = measure.plane
+        share, on_border = inside_share(roots, measure, at, a, b)
+        volume *= share
+        if on_border and p == 0:
+            u, v = 0.5, 0.5
+        elif on_border:
+            v, w = 0.5, 0.5
+    if volume == 0.0:
+        return 0.0
+    s = measure.strides
+    return volume * at_point(measure, at[0] * s[0] + at[1] * s[1] + at[2] * s[2], u, v, w)
+
+
+@compiled
+def inside_share(roots, measure, at, a, b):
+    """The share of a piece of a grid cell inside the window; is the grid cell on its border?"""
+    p = measure.plane
+    cell = measure.border[at[p] * roots.cells[p + 1] + at[p + 1]]
+    if cell < 0:
+        return (1.0 if cell == INSIDE else 0.0), False
+    low, high = (a[p], a[p + 1]), (b[p], b[p + 1])
+    area = cut_area(measure.edges, measure.starts[cell], measure.starts[cell + 1], low, high)
+    return max(area, 0.0) / ((high[0] - low[0]) * (high[1] - low[1])), True
+
+
+@compiled
+def window_area(roots, measure, low, high):
+    """The area of the window in the planar sides of a box."""
+    p, total = measure.plane, 0.0
+    for i in range(math.floor(low[p]), math.ceil(high[p])):
+        a0, b0 = max(low[p] - i, 0.0), min(high[p] - i, 1.0)
+        for j in range(math.floor(low[p + 1]), math.ceil(high[p + 1])):
+            a1, b1 = max(low[p + 1] - j, 0.0), min(high[p + 1] - j, 1.0)
+            at, a, b = (i, j, j), (a0, a1, a1), (b0, b1, b1)
+            if p == 1:
+                at, a, b = (i, i, j), (a0, a0, a1), (b0, b0, b1)
+            total += inside_share(roots, measure, at, a, b)[0] * (b0 - a0) * (b1 - a1)
     return total
 
 

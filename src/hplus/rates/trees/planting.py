@@ -51,7 +51,8 @@ def measure_of(base: BaseDensity) -> Measure:
     values = np.ascontiguousarray(base.values, dtype=float)
     strides = np.zeros(AXES, np.int64)
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
-    return Measure(values.ravel(), strides, bool(values.size == 2**values.ndim))
+    is_uniform, none = bool(values.size == 2**values.ndim), np.zeros(0, np.int64)
+    return Measure(values.ravel(), strides, is_uniform, 0, none, none, np.zeros((0, 4)))
 
 
 def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:

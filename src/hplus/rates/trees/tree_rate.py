@@ -23,6 +23,7 @@ from hplus.rates.trees.planting import (
     sorted_codes,
     uniform_base,
 )
+from hplus.rates.trees.tree_regions import count_quantiles, share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
 
@@ -79,6 +80,21 @@ class TreeRate:
         window = self.statistic.window
         mass = window.volume if self.base is None else self.base.integral()
         return values * (self.statistic.total / self.exposure / mass)
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the rate over the part of each region in the window, (r,)."""
+        return self._shares(regions)[0].mean(axis=0) * (self.statistic.total / self.exposure)
+
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Equally likely values of the expected count of each region, (r, k)."""
+        shares = count_quantiles(
+            *self._shares(regions), self.statistic.effective_events, RATE_DRAWS
+        )
+        return shares * (self.statistic.total / self.exposure)
+
+    def _shares(self, regions: Sequence[Window]) -> tuple[Floats, Floats]:
+        """Mean and second moment of the share of each region under each tree, (trees, r) each."""
+        return share_moments_of(self.forest, self.density.grid, regions, self.statistic.window)
 
     def _factors(self, X: Floats) -> tuple[Floats, Floats]:
         """Mean and second moment of rate / base under each tree, (trees, n) each."""

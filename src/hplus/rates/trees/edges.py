@@ -1,0 +1,95 @@
+"""The area inside both a polygon and a box, from the edges of the polygon, in compiled loops.
+
+An edge is a row (x_a, y_a, x_b, y_b) with the inside on its left. The area in a box is
+∮ (x - low) dy with x and y moved into the box (Green's theorem), so that edges need no order.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@compiled
+def cut_edge(edge, low, high):
+    """The part (x_a, y_a, x_b, y_b) of an edge in a box, then the first and the last y of it.
+
+    It comes from beyond the high x if the first y is not y_a, and leaves there if the last is not
+    y_b. What lies beyond the low x is dropped. All are 0 if nothing is left.
+    """
+    xa, ya, xb, yb = edge[0], edge[1], edge[2], edge[3]
+    first, last = min(max(ya, low[1]), high[1]), min(max(yb, low[1]), high[1])
+    if first == last or max(xa, xb) <= low[0]:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    a = xa if first == ya else _between(ya, xa, yb, xb, first)
+    b = xb if last == yb else _between(ya, xa, yb, xb, last)
+    if a < low[0] and b < low[0]:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    if a < low[0]:
+        a, first = low[0], _between(a, first, b, last, low[0])
+    elif b < low[0]:
+        b, last = low[0], _between(a, first, b, last, low[0])
+    y, z = first, last
+    if a > high[0] and b > high[0]:
+        a, b = high[0], high[0]
+    elif a > high[0]:
+        a, y = high[0], _between(a, first, b, last, high[0])
+    elif b > high[0]:
+        b, z = high[0], _between(a, first, b, last, high[0])
+    return a, y, b, z, first, last
+
+
+@compiled
+def _between(s0, t0, s1, t1, s):
+    """t where the line from (s0, t0) to (s1, t1) is at s, never past its ends."""
+    t = t0 + (s - s0) / (s1 - s0) * (t1 - t0)
+    return min(max(t, min(t0, t1)), max(t0, t1))
+
+
+@compiled
+def cut_area(edges, begin, end, low, high):
+    """The area inside edges[begin:end] and a box."""
+    total, width = 0.0, high[0] - low[0]
+    for e in range(begin, end):
+        a, y, b, z, first, last = cut_edge(edges[e], low, high)
+        total += (0.5 * (a + b) - low[0]) * (z - y) + width * ((y - first) + (last - z))
+    return total
+
+
+@compiled
+def cut_edges(edges, begin, end, low, high, out, size):
+    """Add the edges around what lies inside edges[begin:end] and a box to out; the new size.
+
+    Those along the low sides are left out, and those along the high x are joined where one
+    follows the other, so that at most 2(end - begin) are added.
+    """
+    start = size
+    for e in range(begin, end):
+        a, y, b, z, first, last = cut_edge(edges[e], low, high)
+        size = _add_edge(out, start, size, high[0], first, high[0], y, high[0])
+        size = _add_edge(out, start, size, a, y, b, z, high[0])
+        size = _add_edge(out, start, size, high[0], z, high[0], last, high[0])
+    return size
+
+
+@compiled
+def _add_edge(out, start, size, xa, ya, xb, yb, high):
+    """Add an edge unless it is horizontal; joined to the one before along the high x."""
+    if ya == yb:
+        return size
+    along = size > start and xa == high and xb == high and out[size - 1, 3] == ya
+    if along and out[size - 1, 0] == high and out[size - 1, 2] == high:
+        out[size - 1, 3] = yb
+        return size if out[size - 1, 1] != yb else size - 1
+    out[size, 0], out[size, 1], out[size, 2], out[size, 3] = xa, ya, xb, yb
+    return size + 1
+
+
+@compiled
+def edges_area(edges, begin, end, low):
+    """The area inside edges that were cut to a box whose lowest x is `low`."""
+    total = 0.0
+    for e in range(begin, end):
+        total += (0.5 * (edges[e, 0] + edges[e, 2]) - low) * (edges[e, 3] - edges[e, 1])
+    return total

@@ -1,0 +1,95 @@
+"""Expected counts of regions under trees, and how uncertain they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.grids import TensorGrid
+from hplus.grids.regions import Part, common_parts
+from hplus.rates.trees.gamma import TABLE_QUANTILES, gamma_factors
+from hplus.rates.trees.paths import Forest
+from hplus.rates.trees.shares import RegionSet, region_moments
+from hplus.windows import Window
+from hplus.windows.geometry import oriented
+
+AXES = 3
+
+
+def share_moments_of(
+    forest: Forest, grid: TensorGrid, regions: Sequence[Window], window: Window
+) -> tuple[Floats, Floats]:
+    """E[share] and E[share²] of the mass in each region under each tree, (trees, r) each."""
+    first, second = np.empty((2, len(forest.codes), len(regions)))
+    region_moments(forest, region_set(grid, regions, window), first, second)
+    return first, second
+
+
+def region_set(grid: TensorGrid, regions: Sequence[Window], window: Window) -> RegionSet:
+    """Regions in cells of a grid, cut to the window."""
+    low, high = np.zeros((len(regions), AXES)), np.ones((len(regions), AXES))
+    plane, edges = np.full(len(regions), -1), []
+    for r, region in enumerate(regions):
+        plane[r], rows = _place(grid, region, window, low[r], high[r])
+        edges.append(rows)
+    starts = np.cumsum([0, *map(len, edges)])
+    return RegionSet(low, high, plane, starts, np.concatenate([np.empty((0, 4)), *edges]))
+
+
+def _place(
+    grid: TensorGrid, region: Window, window: Window, low: Floats, high: Floats
+) -> tuple[int, Floats]:
+    """Write the bounds of a region in cells of a grid; its first planar axis, -1 for a box, and
+    its edges.
+    """
+    d, corner, step = grid.dimension, np.array(grid.low), grid.spacing
+    box = region.box_bounds()
+    if box is not None:
+        last = np.subtract(grid.shape, 1)
+        low[:d], high[:d] = (np.clip((end - corner) / step, 0.0, last) for end in box)
+        return -1, np.empty((0, 4))
+    axis, plane, edges = 0, -1, np.empty((0, 4))
+    for part in common_parts(region, window):
+        if isinstance(part, tuple):
+            low[axis], high[axis] = (np.array(part) - corner[axis]) / step[axis]
+            axis += 1
+            continue
+        at, plane = slice(axis, axis + 2), axis
+        edges = _edges(part, corner[at], step[at])
+        for j in set(window.closed_axes()) & {axis, axis + 1}:
+            # the root of a cycle may begin before it
+            turn = np.tile(np.eye(2)[j - axis], 2) * (grid.shape[j] - 1)
+            edges = np.concatenate([edges, edges - turn])
+        ends = edges.reshape(-1, 2)
+        if len(ends):
+            low[at], high[at] = ends.min(axis=0), ends.max(axis=0)
+        else:
+            high[at] = 0.0
+        axis += 2
+    return plane, edges
+
+
+def _edges(part: Part, corner: Floats, step: Floats) -> Floats:
+    """The edges of a part of the plane in cells of a grid, the part on their left, (n, 4)."""
+    rings = [(oriented(ring, role) - corner) / step for ring, role in part]
+    pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in rings]
+    return np.concatenate([np.empty((0, 4)), *pairs])
+
+
+def count_quantiles(first: Floats, second: Floats, events: float, draws: int) -> Floats:
+    """Equally likely values of an expected count relative to the total's mean, (r, draws).
+
+    Under each tree a share with moments (trees, r), times a total that is Gamma(events), is a
+    Gamma with the moments of the product; all trees together take quantiles evenly.
+    """
+    trees = len(first)
+    each = max(draws // trees, 1)
+    k, j = np.arange(trees)[:, None], np.arange(each)
+    which = np.floor(TABLE_QUANTILES * (j + (k + 0.5) / trees) / each).astype(int)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shapes = 1.0 / (second * (1.0 + 1.0 / events) / first**2 - 1.0)
+    shapes = np.where(first > 0.0, shapes, 1.0)
+    out = first[..., None] * gamma_factors(shapes[..., None], which[:, None])
+    return out.transpose(1, 0, 2).reshape(first.shape[1], trees * each)
