@@ -155,6 +155,15 @@ class Statistic(Value):
         codes, rows = group_cells(self.codes, self._rows(self.weights.size > 0), shift)
         return _of_rows(self.window, depth, codes, rows, self.squares)
 
+    def part(self, counts: Ints) -> Statistic:
+        """Some of the events of each cell, (m,), with their share of its weight."""
+        held = counts > 0
+        events, weights = int(counts.sum()), self.weights
+        if weights.size:
+            weights = np.rint(weights * (counts / self.counts)).astype(np.int64)[held]
+        squares = -(-self.squares * events // max(self.events, 1))
+        return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
+
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
             return NotImplemented

@@ -127,9 +127,9 @@ def run_of(codes, low, high, code, shift):
 
 @compiled
 def fill_pyramid(ground, k):
-    """Write the base measure of all cells of the first levels of tree k."""
+    """Add up the base measure of the lowest level for those above it, in tree k."""
     pyramid, roots = ground.pyramid, ground.roots
-    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    index = np.zeros(3, np.int64)
     last = len(pyramid.starts) - 1
     first = np.zeros(3, np.int64)
     for level in range(last, -1, -1):
@@ -138,14 +138,6 @@ def fill_pyramid(ground, k):
         for j in range(roots.dimension):
             first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
         if level == last:
-            for at in range(shape[0] * shape[1] * shape[2]):
-                index[0] = first[0] + at // (shape[1] * shape[2])
-                index[1] = first[1] + at // shape[2] % shape[1]
-                index[2] = first[2] + at % shape[2]
-                mass = 0.0
-                if cell_bounds(roots, ground.offsets[k], level, index, low, high):
-                    mass = box_mass(roots, ground.measure, low, high)
-                pyramid.masses[k, start + at] = mass
             continue
         finer, below = pyramid.shape[level + 1], pyramid.starts[level + 1]
         for at in range(finer[0] * finer[1] * finer[2]):
