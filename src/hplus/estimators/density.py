@@ -58,7 +58,7 @@ class Density(Estimator):
         window: Any = None,
         kernel: Any = "auto",
         penalty: Any = "auto",
-        model: str = "exp",
+        model: str = "auto",
         *,
         random_state: Any = None,
     ) -> None:
@@ -76,7 +76,8 @@ class Density(Estimator):
                 self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
             cube = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1])
             window, seed = cube if self.window is None else self.window, self.random_state
-            rate = Intensity(window, self.kernel, self.penalty, self.model, random_state=seed)
+            model = "exp" if self.window is None and self.model == "auto" else self.model
+            rate = Intensity(window, self.kernel, self.penalty, model, random_state=seed)
             self.intensity_ = rate.fit(self._mapped(X), sample_weight=sample_weight)
             self.solution_ = self.intensity_.solution_
             self.log_evidence_ = self.intensity_.log_evidence_

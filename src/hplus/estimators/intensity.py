@@ -26,7 +26,7 @@ from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import CRITERIA, Criterion
-from hplus.rates.log_gaussian import learn_rate
+from hplus.rates.learning import learn
 from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.ratio import RateRatio
 from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
@@ -37,7 +37,10 @@ from hplus.rates.statistic import Statistic
 from hplus.rates.window_features import as_events
 from hplus.windows import check_window
 
-MODELS = ("exp", "sos", "square")
+STATISTIC_MODELS = ("auto", "exp", "tree")
+"""Models that are learned from a statistic of the events."""
+
+MODELS = (*STATISTIC_MODELS, "sos", "square")
 
 UNSETTLED_CHANGE = 0.3
 """Share of the events by which the rate may move at the last refinement without a warning."""
@@ -102,7 +105,7 @@ class Intensity(RateEstimator):
         window: Any,
         kernel: Any = "auto",
         penalty: Any = "auto",
-        model: str = "exp",
+        model: str = "auto",
         *,
         covariates: Any = None,
         random_state: Any = None,
@@ -125,8 +128,8 @@ class Intensity(RateEstimator):
         with whole_or_not(self):
             self._check_parameters()
             statistic, points, weights = self._events(X, sample_weight)
-            if self.model == "exp":
-                self._fit_exp(statistic, exposure)
+            if self.model in STATISTIC_MODELS:
+                self._fit_statistic(statistic, exposure)
             else:
                 self._fit_squares(points, weights, exposure)
             self.n_features_in_, self.total_ = self.window.dimension, statistic.total
@@ -148,7 +151,7 @@ class Intensity(RateEstimator):
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
         binned = BinnedStatistic.of(statistic, self._drawn_seed())
-        level, _ = exposed(binned, exposure, self.covariates)
+        level = exposed(binned, exposure, self.covariates).level
         return learn_mixture(level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
@@ -167,6 +170,11 @@ class Intensity(RateEstimator):
     def gradient(self, X: Any) -> Floats:
         """∇λ at each point, shape (n, d)."""
         X = self._points(X)
+        if not isinstance(self.rate_, GridRate | SquaresRate):
+            raise ValueError(
+                "gradient needs a rate without trees, which are constant in each cell, got weights "
+                f'{self.weights_}: fit with model="exp".'
+            )
         return self.rate_.function.gradient(X)
 
     def _check_parameters(self) -> None:
@@ -177,16 +185,23 @@ class Intensity(RateEstimator):
         else:
             check_kernel(self.kernel)
         if isinstance(self.penalty, str):
-            check_choice("penalty", self.penalty, CRITERIA if self.model == "exp" else ("auto",))
+            check_choice("penalty", self.penalty, CRITERIA if self._model == "exp" else ("auto",))
         else:
             check_positive("penalty", self.penalty)
-            if self.model == "exp" and not isinstance(self.kernel, Kernel):
+            if self._model == "exp" and not isinstance(self.kernel, Kernel):
                 raise ValueError(
                     f'penalty must be "auto", "evidence" or "thinning" with kernel="auto", got '
                     f"{self.penalty}: give a kernel too."
                 )
-        if self.covariates is not None and self.model != "exp":
-            raise ValueError(f'covariates need model="exp", got model={self.model!r}.')
+        if self.model == "tree" and not (self.kernel == "auto" and self.penalty == "auto"):
+            raise ValueError(
+                'kernel and penalty must be "auto" with model="tree", which has no prior, got '
+                f"{shown(self.kernel)} and {shown(self.penalty)}."
+            )
+        if self.covariates is not None and self.model not in STATISTIC_MODELS:
+            raise ValueError(
+                f'covariates need model="auto", "exp" or "tree", got model={self.model!r}.'
+            )
         warn_of_degrees(self.window)
 
     def _warn_if_unsettled(self) -> None:
@@ -203,7 +218,7 @@ class Intensity(RateEstimator):
 
     def _check_mixture(self) -> None:
         """A mixture leaves nothing to learn, and belongs to a model and a number of axes."""
-        if self.model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
+        if self._model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
             raise ValueError(
                 'kernel may be the mixture_ of another fit only with model="exp" and '
                 f'penalty="auto", got model={self.model!r} and penalty={self.penalty!r}.'
@@ -219,7 +234,8 @@ class Intensity(RateEstimator):
     def _events(self, X: Any, sample_weight: Any) -> tuple[AnyStatistic, Floats, Floats]:
         """The statistic of the events, and the events and weights themselves if they were given."""
         if isinstance(X, AnyStatistic):
-            if self.model != "exp" or sample_weight is not None or X.window != self.window:
+            usable = self._model == "exp" if isinstance(X, BinnedStatistic) else self._model in STATISTIC_MODELS
+            if not usable or sample_weight is not None or X.window != self.window:
                 raise ValueError(
                     'a Statistic must have the same window and needs model="exp" and no '
                     f"sample_weight, got one on {shown(X.window)}: fit the events themselves."
@@ -239,19 +255,27 @@ class Intensity(RateEstimator):
             )
         return statistic, points, weights
 
-    def _fit_exp(self, statistic: AnyStatistic, exposure: Any) -> None:
-        seed = self._drawn_seed()
-        level, effects = exposed(BinnedStatistic.of(statistic, seed), exposure, self.covariates)
-        rate = learn_rate(level, self._wanted(), seed)
-        if effects is not None:
-            self.coefficients_ = effects.coefficients
-            self.coefficient_errors_ = effects.errors(rate, level)
-            rate = effects.applied(rate, level)
-        self.rate_: GridRate | SquaresRate = rate
-        leader = rate.leader
-        self.kernel_: Any = leader.kernel if isinstance(leader, KernelPrior) else leader
-        self.penalty_ = leader.penalty if isinstance(leader, KernelPrior) else 1.0
-        self.mixture_, self.quadrature_error_ = rate.mixture, rate.quadrature_error
+    def _fit_statistic(self, statistic: AnyStatistic, exposure: Any) -> None:
+        learned = learn(
+            statistic, self._model, exposure, self.covariates, self._wanted(), self._drawn_seed()
+        )
+        self.rate_: Any = learned.rate
+        self.weights_, self.positions_ = learned.weights, learned.positions
+        if learned.exposed.effects is not None:
+            self.coefficients_ = learned.exposed.effects.coefficients
+            self.coefficient_errors_ = learned.errors
+        if learned.smooth is not None:
+            leader = learned.smooth.leader
+            self.kernel_: Any = leader.kernel if isinstance(leader, KernelPrior) else leader
+            self.penalty_ = leader.penalty if isinstance(leader, KernelPrior) else 1.0
+            self.mixture_ = learned.smooth.mixture
+            self.quadrature_error_ = learned.smooth.quadrature_error
+
+    @property
+    def _model(self) -> str:
+        """The model, where "auto" stands for "exp" if anything about its prior is given."""
+        given = is_mixture(self.kernel) or isinstance(self.kernel, Kernel) or self.penalty != "auto"
+        return "exp" if self.model == "auto" and given else self.model
 
     def _wanted(self) -> Wanted:
         """The priors that are given, or what is to be learned of them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +11,9 @@ from hplus._checks import Floats
 from hplus._progress import each
 from hplus.positivity.exp import GridFunction
 from hplus.rates.grid_rate import GridRate
-from hplus.rates.levels import Level
-from hplus.rates.log_gaussian import HeldOut, SmoothFit, begin
+from hplus.rates.exposure import on_grid
+from hplus.rates.log_gaussian import HeldOut, SmoothFit
 from hplus.rates.positions import Positions
-from hplus.rates.selection import Wanted
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import stacking_weights
 from hplus.rates.statistic import Statistic
@@ -52,10 +52,16 @@ class Observed(NamedTuple):
         base, exposure = smooth, self.exposure
         if self.plain is not None:
             base = base or TreeBase(self.plain)
-            grid = base.function.grid
-            exposure = self.plain.grid.interpolate(exposure, grid.nodes()).reshape(grid.shape)
+            exposure = on_grid(self.plain.grid, exposure, base.function.grid)
         distinct = not self.positions.step.any()
         return learn_tree_rate(cells, base, exposure, self.seed, distinct)
+
+    def times_plain(self, function: GridFunction) -> GridFunction:
+        """A rate relative to the plain one, as a rate."""
+        if self.plain is None:
+            return function
+        plain = on_grid(self.plain.grid, self.plain.values, function.grid)
+        return function.replace(values=function.values * plain)
 
 
 class Fold(NamedTuple):
@@ -70,22 +76,30 @@ class Fold(NamedTuple):
     tree: Floats
 
 
+def learn_tree(observed: Observed) -> TreeRate:
+    """The rate of events by trees alone."""
+    return observed.trees(observed.cells(observed.statistic), None)
+
+
 def learn_every_scale(
-    observed: Observed, level: Level, wanted: Wanted
-) -> tuple[GridRate | StackedRate, Floats]:
-    """The rate of events at every scale, and the weights of PARTS."""
-    fit = begin(level, wanted, observed.seed)
+    observed: Observed, fit: SmoothFit
+) -> tuple[GridRate, StackedRate | None, list[float]]:
+    """The smooth rate relative to the plain one, the rate at every scale, and the weights of PARTS.
+
+    The fit is refined if need be. Without weight for trees the second rate is None.
+    """
     fit, weights = _weighed(observed, fit)
-    smooth = fit.rate()
+    relative = fit.rate()
     if not np.any(weights[1:] > 0.0):
-        return smooth, weights
+        return relative, None, weights.tolist()
+    smooth = replace(relative, function=observed.times_plain(relative.function))
     cells = observed.cells(observed.statistic)
     parts: list[tuple[float, GridRate | TreeRate]] = []
     for name, weight in zip(PARTS, weights.tolist(), strict=True):
         if weight > 0.0:
             base = TreeBase(smooth.function, smooth) if name == "tree on exp" else None
             parts.append((weight, smooth if name == "exp" else observed.trees(cells, base)))
-    return StackedRate(smooth, tuple(parts)), weights
+    return relative, StackedRate(smooth, tuple(parts)), weights.tolist()
 
 
 def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
@@ -94,16 +108,16 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
     if not held_out:
         return fit.refined(), np.eye(len(PARTS))[0]
     folds = [_fold(observed, held.fold) for held in each("growing trees", held_out)]
-    smooth = np.concatenate([_density(held, fold) for held, fold in zip(held_out, folds)])
+    smooth = _smooth_density(observed, held_out, folds)
     trees = np.concatenate([fold.tree for fold in folds])
     counts = np.concatenate([fold.counts for fold in folds])
     if np.average(np.log(trees / smooth), weights=counts) < TREES_TAKE_OVER:
         fit = fit.refined()
         held_out = fit.held_out()
-        smooth = np.concatenate([_density(held, fold) for held, fold in zip(held_out, folds)])
-    both = np.concatenate(
-        [_tree_density(observed, f, h.rate) for h, f in zip(held_out, folds, strict=True)]
-    )
+        smooth = _smooth_density(observed, held_out, folds)
+    bases = [observed.times_plain(held.rate) for held in held_out]
+    on_smooth = [_tree_density(observed, *pair) for pair in zip(folds, bases, strict=True)]
+    both = np.concatenate(on_smooth)
     return fit, stacking_weights(np.stack([smooth, trees, both]), counts)
 
 
@@ -128,6 +142,11 @@ def _tree_density(observed: Observed, fold: Fold, smooth: GridFunction | None) -
     return observed.trees(fold.kept, base).function(fold.places) / fold.kept.total
 
 
-def _density(held: HeldOut, fold: Fold) -> Floats:
-    """The density of a smooth rate at the places of a fold that it was learned without."""
-    return held.rate(fold.places) / fold.kept.total
+def _smooth_density(observed: Observed, held_out: list[HeldOut], folds: list[Fold]) -> Floats:
+    """The densities of smooth rates at the places of the folds that they were learned without."""
+    return np.concatenate(
+        [
+            observed.times_plain(held.rate)(fold.places) / fold.kept.total
+            for held, fold in zip(held_out, folds, strict=True)
+        ]
+    )

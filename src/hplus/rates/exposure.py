@@ -16,6 +16,7 @@ from scipy.ndimage import distance_transform_edt
 
 from hplus._checks import Floats, as_floats, check_finite, check_positive
 from hplus.grids import TensorGrid
+from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import BinnedStatistic
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.levels import Level
@@ -64,7 +65,7 @@ class Effects(NamedTuple):
         logs, mass = np.log(field.values), field.grid.integrals(level.window)
         # how much the field varies over the window, as it was found
         variance = float(np.average((logs - np.average(logs, weights=mass)) ** 2, weights=mass))
-        C = np.stack([_onto(grid, column, level.grid) for column in self.columns])
+        C = np.stack([on_grid(level.grid, column, grid) for column in self.columns])
         W = level.exposure * (level.total / level.exposure.sum())
         W = grid.bin(level.grid.nodes(), W.ravel())
         covariance = coefficient_covariance(C, W, rate.leader.covariance(grid), variance)
@@ -73,7 +74,7 @@ class Effects(NamedTuple):
     def applied(self, rate: GridRate, level: Level) -> GridRate:
         """The rate e^{βᵀc + z} from the rate e^z."""
         f = rate.function
-        values = f.values * _onto(f.grid, self.factor, level.grid)
+        values = f.values * on_grid(level.grid, self.factor, f.grid)
         return replace(rate, function=f.replace(values=values))
 
     def _by_name(self, numbers: Floats) -> dict[str, float]:
@@ -81,15 +82,37 @@ class Effects(NamedTuple):
         return dict(zip(self.names, (numbers / self.sizes).tolist(), strict=True))
 
 
+class Exposed(NamedTuple):
+    """Binned events with their exposure, and the effects of covariates, which multiply it.
+
+    `exposure` is at the nodes, without the effects.
+    """
+
+    level: Level
+    exposure: Floats
+    effects: Effects | None
+
+    def plain(self) -> tuple[GridFunction | None, Floats]:
+        """The rate if events followed the covariates alone, up to a factor, and the exposure.
+
+        None and one number, of shape (), if both are constant.
+        """
+        window, grid = self.level.window, self.level.grid
+        if self.effects is None and np.ptp(self.exposure) == 0.0:
+            return None, np.array(self.exposure.flat[0])
+        factor = np.ones(grid.shape) if self.effects is None else self.effects.factor
+        return GridFunction(window, grid, factor), self.exposure
+
+
 def exposed(
     statistic: BinnedStatistic, exposure: OverWindow, covariates: CovariatesGiven | None
-) -> tuple[Level, Effects | None]:
-    """Binned events with their exposure, and the effects of covariates, which multiply it."""
+) -> Exposed:
+    """Binned events with their exposure, and the effects of covariates."""
     statistic, values = with_exposure(statistic, exposure)
     if covariates is None:
-        return Level.of(statistic, values), None
+        return Exposed(Level.of(statistic, values), values, None)
     effects = fit_effects(covariates, statistic, values)
-    return Level.of(statistic, values * effects.factor), effects
+    return Exposed(Level.of(statistic, values * effects.factor), values, effects)
 
 
 def with_exposure(
@@ -223,6 +246,6 @@ def coefficient_covariance(
     return (inverse @ (A + share * (WX @ spread.T)) @ inverse)[1:, 1:]
 
 
-def _onto(coarse: TensorGrid, values: Floats, grid: TensorGrid) -> Floats:
-    """Values at the nodes of a grid, at those of a coarser one."""
-    return grid.interpolate(values, coarse.nodes()).reshape(coarse.shape)
+def on_grid(grid: TensorGrid, values: Floats, other: TensorGrid) -> Floats:
+    """Values at the nodes of a grid, at those of another one."""
+    return grid.interpolate(values, other.nodes()).reshape(other.shape)

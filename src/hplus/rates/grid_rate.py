@@ -77,6 +77,10 @@ class GridRate:
         low, high = (np.clip(shift + x, -MAX_LOG_FACTOR, MAX_LOG_FACTOR) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)
 
+    def candidates(self) -> Floats:
+        """The point with the highest rate, (1, d)."""
+        return self.function.peak()[0][None]
+
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """k equally likely values of the rate at each point, (n, k)."""
         shift, spread = self.coarse.interpolate(self.shift, X), self.deviations(X)

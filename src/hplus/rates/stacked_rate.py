@@ -91,7 +91,7 @@ class StackedRate:
 
     def peak(self) -> tuple[Floats, float]:
         """Where the rate is largest among the highest points of its parts, and the rate there."""
-        X = np.concatenate([rate.on_grid.candidates() for _, rate in self.parts])
+        X = np.concatenate([rate.candidates() for _, rate in self.parts])
         rates = self.function(X)
         return X[np.argmax(rates)], float(rates.max())
 

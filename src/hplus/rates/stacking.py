@@ -23,6 +23,8 @@ def stacking_weights(densities: Floats, counts: Floats) -> Floats:
     must predict better than the first model by a standard error, or that gets all the weight.
     """
     m = len(densities)
+    if np.array_equal(densities[0], densities[-1]):
+        return np.append(stacking_weights(densities[:-1], counts), 0.0) if m > 1 else np.ones(1)
     relative = densities / densities.max(axis=0)
     weights = np.full(m, 1.0 / m)
     for _ in range(MAX_WEIGHT_STEPS):

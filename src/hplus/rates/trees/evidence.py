@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hplus.rates.cell_counts import mixed
 from hplus.rates.trees.masses import compiled
 from hplus.rates.trees.paths import cell_mass, indices_of
 
@@ -49,32 +50,25 @@ def families_of(ground, k, level, codes, counts, events, every):
     shares, children = np.empty(m), np.empty(m)
     families, size, i = 0, 0, 0
     while i < m:
-        parent, j, n, seen = codes[i] >> np.uint64(d), i, 0.0, 0
+        parent, j, seen = codes[i] >> np.uint64(d), i, 0
         while j < m and codes[j] >> np.uint64(d) == parent:
-            n += counts[j]
             seen += events[j]
             j += 1
         if seen > 1 and (every == 1 or mixed(parent) % np.uint64(every) == 0):
             indices_of(parent, d, index)
             above = cell_mass(ground, k, level - 1, index, low, high)
-            starts[families], parents[families] = size, n
-            families += 1
+            starts[families], parents[families] = size, 0.0
             for c in range(i, j):
                 indices_of(codes[c], d, index)
                 mass = cell_mass(ground, k, level, index, low, high)
-                shares[size], children[size] = mass / above, counts[c]
-                size += 1
+                if mass > 0.0 and above > 0.0:
+                    shares[size], children[size] = mass / above, counts[c]
+                    parents[families] += counts[c]
+                    size += 1
+            families += 1
         i = j
     starts[families] = size
     return starts[: families + 1], parents[:families], shares[:size], children[:size]
-
-
-@compiled
-def mixed(x):
-    """A hash of 64 bits (the finaliser of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
 
 
 @compiled

@@ -14,7 +14,7 @@ from hplus.rates.bands import LogBand
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import Clustering
-from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws
+from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.trees.gamma import gamma_draws
 from hplus.rates.trees.paths import Forest, cell_mass, path_moments
 from hplus.rates.trees.planting import (
@@ -26,12 +26,19 @@ from hplus.rates.trees.planting import (
     sorted_codes,
     uniform_base,
 )
+from hplus.rates.trees.sampling import draw_cells
 from hplus.rates.trees.tree_regions import share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
 
 MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
 """Trees that are averaged: as many as the events allow."""
+
+MAX_TRIES = 100
+"""Tries to find a point of a cell that lies in the window."""
+
+MAX_CANDIDATES = 128
+"""Crowded cells of each size among which the highest rate is looked for."""
 
 TINY = np.finfo(float).tiny
 
@@ -154,6 +161,48 @@ class TreeRate:
     def log_band(self, X: Floats, level: float) -> LogBand:
         """The same on the log scale: a center, and the distances of the bounds from it."""
         return log_band_of_draws(self, X, level)
+
+    def sample(self, n: int, random_state: np.random.RandomState) -> Floats:
+        """n independent points with density λ/∫λ, shape (n, d)."""
+        found = [np.empty((0, self.statistic.window.dimension))]
+        while (missing := n - sum(map(len, found))) > 0:
+            found.append(self._sampled(min(missing, POINTS_AT_ONCE), random_state))
+        return np.concatenate(found)
+
+    def _sampled(self, n: int, rng: np.random.RandomState) -> Floats:
+        """Up to n points: those whose cells have hardly any part in the window may be missing."""
+        forest, window = self.forest, self.statistic.window
+        d, grid = window.dimension, self.density.grid
+        lows, highs = np.zeros((2, n, AXES))
+        uniforms = rng.random_sample((n, forest.ground.roots.bits))
+        draw_cells(forest, rng.randint(self.trees, size=n), uniforms, lows, highs)
+        lows, sides, X = lows[:, :d], (highs - lows)[:, :d], np.full((n, d), np.nan)
+        for _ in range(MAX_TRIES):
+            missing = np.flatnonzero(~window.contains(X))
+            if not len(missing):
+                break
+            at = lows[missing] + sides[missing] * rng.random_sample((len(missing), d))
+            for axis in window.closed_axes():
+                at[:, axis] %= forest.ground.roots.cells[axis]
+            X[missing] = np.clip(grid.low + at * grid.spacing, grid.low, grid.high)
+        return X[window.contains(X)]
+
+    def peak(self) -> tuple[Floats, float]:
+        """The point with the highest rate among the centers of crowded cells, and the rate."""
+        X = self.candidates()
+        rates = self.function(X)
+        return X[np.argmax(rates)], float(rates.max())
+
+    def candidates(self) -> Floats:
+        """Points where the rate may be highest: the centers of the most crowded cells, (n, d)."""
+        found, cells, lattice = [], self.statistic, self.statistic.lattice
+        for depth in range(self.statistic.depth, -1, -1):
+            cells = cells.coarsened(depth)
+            crowded = np.argsort(cells.masses)[-MAX_CANDIDATES:]
+            found.append(lattice.centers(cells.codes[crowded], depth))
+        X = np.concatenate(found)
+        inside = X[lattice.window.contains(X)]
+        return inside if len(inside) else lattice.window.quadrature(4)[0]
 
     def integral(self) -> float:
         """∫ of the rate over the window."""

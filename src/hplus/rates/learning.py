@@ -1,0 +1,59 @@
+"""Learning a rate from a statistic: by a smooth field, by trees, or by both."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from hplus.rates.binned import AnyStatistic, BinnedStatistic
+from hplus.rates.every_scale import PARTS, Observed, learn_every_scale, learn_tree
+from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.log_gaussian import begin
+from hplus.rates.positions import Positions, find_positions
+from hplus.rates.selection import Wanted
+from hplus.rates.stacked_rate import StackedRate
+from hplus.rates.statistic import Statistic
+from hplus.rates.trees.tree_rate import TreeRate
+
+
+class Learned(NamedTuple):
+    """A rate, the smooth rate that is part of it, and the weights of all parts by name.
+
+    `errors` are the standard errors of the coefficients of covariates.
+    """
+
+    rate: GridRate | TreeRate | StackedRate
+    smooth: GridRate | None
+    weights: dict[str, float]
+    exposed: Exposed
+    positions: Positions | None
+    errors: dict[str, float]
+
+
+def learn(
+    statistic: AnyStatistic,
+    model: str,
+    exposure: OverWindow,
+    covariates: CovariatesGiven | None,
+    wanted: Wanted,
+    seed: int,
+) -> Learned:
+    """The rate under a model: "exp", "tree", or "auto" for both."""
+    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, covariates)
+    observed = None
+    if isinstance(statistic, Statistic):
+        observed = Observed(statistic, find_positions(statistic), *seen.plain(), seed)
+    if model == "tree" and observed is not None:
+        return Learned(learn_tree(observed), None, {"tree": 1.0}, seen, observed.positions, {})
+    fit = begin(seen.level, wanted, seed)
+    if model == "exp" or observed is None:
+        smooth, rate, weights = fit.refined().rate(), None, [1.0]
+    else:
+        smooth, rate, weights = learn_every_scale(observed, fit)
+    errors = {}
+    if seen.effects is not None:
+        errors = seen.effects.errors(smooth, seen.level)
+        smooth = seen.effects.applied(smooth, seen.level)
+    named = {name: w for name, w in zip(PARTS, weights, strict=False) if w > 0.0}
+    positions = None if observed is None else observed.positions
+    return Learned(rate or smooth, smooth, named, seen, positions, errors)
