@@ -101,7 +101,7 @@ def test_place_times_cycle_is_shifted_with_its_events_and_closed_on_one_axis(tmp
     Z = rng.uniform(0.0, (3.0, 24.0), (300, 2))
     turn = (0.0, 18.0)
     here = Intensity(window).fit(Y)
-    there = Intensity(window).fit((Y + turn) % (3.1, 24.0))
+    there = Intensity(window, here.mixture_).fit((Y + turn) % (3.1, 24.0))
     moved = there.predict((Z + turn) % (3.1, 24.0))
     assert np.median(np.abs(moved / here.predict(Z) - 1.0)) < 0.02
     seam = Z * (1.0, 0.0)

@@ -18,6 +18,7 @@ from hplus import (
     SeparableIntensity,
     Statistic,
 )
+from hplus.rates.binned import BinnedStatistic
 from hplus.rates.levels import Level
 
 RNG = np.random.RandomState(0)
@@ -91,7 +92,7 @@ def test_a_kernel_that_is_not_stationary_sees_fine_structure():
 @pytest.mark.parametrize("side", [1.0, 0.99, 0.3])
 def test_its_cells_are_about_square_and_keep_events_and_exposure(side):
     window = Box((0, 0), (1, side))
-    events = Statistic.of(window, PLANE * [1.0, side])
+    events = BinnedStatistic.of(Statistic.of(window, PLANE * [1.0, side]), 0)
     fine = Level.of(events, np.full(events.grid.shape, 2.0))
     small = fine.on_about(2500)
     assert 0.8 < small.grid.spacing[0] / small.grid.spacing[1] < 1.25

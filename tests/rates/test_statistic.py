@@ -1,46 +1,148 @@
-"""What a fit keeps of the events: sums over parts, whatever the parts."""
+"""What a fit keeps of the events: the same bits, whatever the parts and their order."""
+
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare
 
-from hplus import Box, Intensity, Interval, Polygon, Statistic
+from hplus import Box, Cycle, Gaussian, Intensity, Interval, Polygon, Statistic, load, save
+from hplus.rates import statistic as module
 from hplus.rates.binned import BinnedStatistic, finest_grid
+from hplus.rates.statistic import merged, with_another
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
-WINDOWS = [Interval(0, 3), Box((0, 0), (2, 1)), TRIANGLE, TRIANGLE * Interval(0, 5)]
+WINDOWS = [
+    Interval(0, 3),
+    Cycle(24.0),
+    Box((0, 0), (2, 1)),
+    TRIANGLE,
+    TRIANGLE * Cycle(5),
+    Box((0, 0, 0), (1, 2, 3)),
+]
 every_window = pytest.mark.parametrize("window", WINDOWS, ids=lambda w: type(w).__name__)
+BINNED = Path(__file__).parents[1] / "stored" / "statistics" / "binned.hplus"
 
 
-def merged(window, X, weights, parts):
-    """The sum of the statistics of parts of the events."""
-    pieces = np.array_split(np.arange(len(X)), parts)
-    each = [Statistic.of(window, X[i], weights[i], random_state=k) for k, i in enumerate(pieces)]
-    return sum(each[1:], each[0])
+def in_parts(window, X, weights, parts, order):
+    """The sum of the statistics of parts of the events, added one by one."""
+    pieces = np.array_split(order, parts)
+    first, *rest = (
+        Statistic.of(window, X[i], None if weights is None else weights[i]) for i in pieces
+    )
+    return sum(rest, first)
 
 
-@pytest.mark.parametrize("window", WINDOWS[:2], ids=repr)
+@every_window
 @pytest.mark.parametrize("parts", [1, 2, 7, 64])
-def test_statistics_of_parts_add_up_to_that_of_the_whole(window, parts, rng):
-    X, weights = window.sample(200, random_state=0), rng.uniform(0.5, 2.0, 200)
-    whole, sum_ = Statistic.of(window, X, weights), merged(window, X, weights, parts)
-    np.testing.assert_allclose(sum_.counts.sum(axis=0), whole.counts.sum(axis=0), atol=1e-10)
-    np.testing.assert_allclose(sum_.total, weights.sum(), rtol=1e-12)
-    assert sum_.events == whole.events == 200
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_in_any_order_add_up_to_the_same_bits(window, parts, weighted, rng):
+    X = window.sample(200, random_state=0)
+    X = np.concatenate([X, X[:50]])
+    weights = 10.0 ** rng.uniform(-5, 5, 250) if weighted else None
+    order = rng.permutation(250)
+    assert in_parts(window, X, weights, parts, order) == Statistic.of(window, X, weights)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 7, 64])
-def test_a_fit_of_merged_statistics_is_the_fit_of_the_events(parts, rng):
-    window, X = Interval(0, 3), 3.0 * rng.beta(2, 3, (200, 1))
-    whole = Intensity(window).fit(X)
-    part = Intensity(window).fit(merged(window, X, np.ones(200), parts))
-    np.testing.assert_allclose(part.predict(X), whole.predict(X), rtol=1e-8)
-    np.testing.assert_allclose(part.expected_count(window), 200.0, rtol=1e-10)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_any_partition_gives_the_same_bits_even_if_cells_are_made_larger(data):
+    window = data.draw(st.sampled_from(WINDOWS))
+    n = data.draw(st.integers(1, 60))
+    exponents = data.draw(st.lists(st.floats(-5.5, 5.5), min_size=n, max_size=n))
+    weights = data.draw(st.sampled_from([None, 10.0 ** np.array(exponents)]))
+    order = np.array(data.draw(st.permutations(range(n))))
+    scale = data.draw(st.sampled_from([1.0, 1e-3, 1e-9]))
+    low, _ = window.bounds()
+    X = low + scale * (window.sample(n, random_state=data.draw(st.integers(0, 9))) - low)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MAX_CELLS", data.draw(st.sampled_from([1, 4, 16, 1000])))
+        patch.setattr(module, "EVENTS_AT_ONCE", data.draw(st.sampled_from([3, 17, 1000])))
+        whole = Statistic.of(window, X, weights)
+        assert in_parts(window, X, weights, data.draw(st.integers(1, n)), order) == whole
+        assert len(whole.codes) <= module.MAX_CELLS
+        if whole.depth < whole.lattice.bits:
+            dropped = np.uint64(window.dimension * (whole.lattice.bits - whole.depth - 1))
+            assert len(np.unique(whole.lattice.codes(X) >> dropped)) > module.MAX_CELLS
 
 
-def test_addition_does_not_depend_on_the_order(rng):
-    window = Interval(0, 1)
-    a, b = (Statistic.of(window, rng.random((n, 1))) for n in (3, 5))
-    assert a + b == b + a
+@every_window
+def test_counts_weights_and_squares_are_exact_sums(window, rng):
+    X, weights = window.sample(300, random_state=0), 10.0 ** rng.uniform(-5, 5, 300)
+    statistic = Statistic.of(window, X, weights).coarsened(3)
+    codes = statistic.lattice.codes(X) >> np.uint64(window.dimension * (statistic.lattice.bits - 3))
+    q = [round(Fraction(w) * 2**20) for w in weights]
+    for code, count, weight in zip(
+        statistic.codes, statistic.counts, statistic.weights, strict=True
+    ):
+        held = np.flatnonzero(codes == code)
+        assert (count, weight) == (len(held), sum(q[i] for i in held))
+    assert statistic.events == 300
+    assert statistic.squares == sum(k * k for k in q)
+    assert statistic.total == sum(q) / 2**20
+    assert statistic.effective_events == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    np.testing.assert_allclose(statistic.masses.sum(), weights.sum())
+
+
+def test_weights_of_one_are_not_stored(rng):
+    X = rng.random((20, 1))
+    plain = Statistic.of(Interval(0, 1), X)
+    assert plain == Statistic.of(Interval(0, 1), X, np.ones(20))
+    assert plain.weights.size == 0
+    assert plain.effective_events == plain.total == plain.events == 20
+    both = plain + Statistic.of(Interval(0, 1), X, np.full(20, 3.0))
+    np.testing.assert_array_equal(both.masses, 4.0)
+    assert both.effective_events == pytest.approx(80**2 / 200)
+
+
+def test_events_of_weight_zero_are_events():
+    statistic = Statistic.of(Interval(0, 1), [[0.1], [0.2]], [0.0, 0.0])
+    assert (statistic.events, statistic.total, statistic.effective_events) == (2, 0.0, 0.0)
+
+
+def test_sums_are_exact_up_to_the_largest_that_fits():
+    largest = Statistic.of(UNIT, [[0.5], [0.6]], [2.0**42, 2.0**42 - 2.0**-10])
+    assert largest.weights.sum() == 2**63 - 2**10
+    rest = Statistic.of(UNIT, [[0.5]], [2.0**-10 - 2.0**-20])
+    assert (largest + rest).total == (2**63 - 1) / 2**20
+    with pytest.raises(ValueError, match="rescale the weights"):
+        largest + rest + Statistic.of(UNIT, [[0.5]], [2.0**-20])
+
+
+def test_many_small_statistics_are_kept_in_few_parts(rng):
+    window, X = Interval(0, 1), rng.random((512, 1))
+    parts = ()
+    for x in X:
+        parts = with_another(parts, Statistic.of(window, [x]))
+        assert len(parts) <= 10
+    assert merged(parts) == Statistic.of(window, X)
+
+
+@every_window
+def test_folds_add_up_and_follow_from_cell_and_seed(window):
+    X = window.sample(400, random_state=0)
+    whole, half = Statistic.of(window, X), Statistic.of(window, X[::2])
+    folds = whole.folds(3)
+    assert folds.shape == (5, len(whole.codes))
+    np.testing.assert_array_equal(folds.sum(axis=0), whole.counts)
+    np.testing.assert_array_equal(folds[:, np.isin(whole.codes, half.codes)], half.folds(3))
+    assert np.any(folds != whole.folds(4))
+    assert chisquare(folds.sum(axis=1)).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("count", [1_000, 10_000, 10_001, 1_000_000])
+def test_events_at_one_position_are_spread_over_the_folds_like_a_multinomial(count):
+    one = Statistic.of(Interval(0, 1), [[0.3]])
+    statistic = one.replace(counts=[count], squares=count << 40)
+    draws = np.stack([statistic.folds(seed)[:, 0] for seed in range(2000)])
+    assert np.all(draws.sum(axis=1) == count)
+    p = 1 / 5
+    covariance = count * (p * np.eye(5) - p * p)
+    np.testing.assert_allclose(draws.mean(axis=0), count * p, atol=4 * np.sqrt(count * p / 2000))
+    np.testing.assert_allclose(np.cov(draws.T), covariance, atol=0.2 * count * p)
 
 
 @every_window
@@ -51,34 +153,89 @@ def test_the_grid_has_about_square_cells_and_can_be_halved(window):
     assert all(n % 2 == 1 for n in grid.shape)
 
 
-def test_binned_weights_have_the_mean_of_the_events(rng):
-    window, X = Box((0, 0), (2, 1)), rng.random((50, 2))
-    statistic = Statistic.of(window, X)
-    mean = statistic.counts.sum(axis=0).ravel() @ statistic.grid.nodes() / 50.0
-    np.testing.assert_allclose(mean, X.mean(axis=0), rtol=1e-12)
+def test_binned_weights_have_the_total_and_the_mean_of_the_events(rng):
+    window, X, weights = Box((0, 0), (2, 1)), rng.random((50, 2)), rng.integers(0, 9, 50) / 4.0
+    X[25:] = X[:25]
+    binned = BinnedStatistic.of(Statistic.of(window, X, weights), 0)
+    mean = binned.counts.sum(axis=0).ravel() @ binned.grid.nodes() / weights.sum()
+    np.testing.assert_allclose(mean, np.average(X, axis=0, weights=weights), rtol=1e-7)
+    assert binned.total == pytest.approx(weights.sum(), rel=1e-12)
+    assert binned.events == 50
+
+
+@pytest.mark.parametrize("window", [Interval(0, 3), Cycle(3)], ids=repr)
+@pytest.mark.parametrize("parts", [2, 7])
+def test_a_fit_of_merged_statistics_is_the_fit_of_the_events(window, parts, rng):
+    X = 3.0 * rng.beta(2, 3, (200, 1)).round(2)
+    whole = Intensity(window).fit(X)
+    part = Intensity(window).fit(in_parts(window, X, None, parts, rng.permutation(200)))
+    np.testing.assert_array_equal(part.predict(X), whole.predict(X))
+    np.testing.assert_allclose(part.expected_count(window), 200.0, rtol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_saved_statistic_takes_its_cells_and_comes_back(weighted, tmp_path, rng):
+    window, X = TRIANGLE, TRIANGLE.sample(2000, random_state=0)
+    statistic = Statistic.of(window, X, 10.0 ** rng.uniform(-5, 5, 2000) if weighted else None)
+    save(statistic, tmp_path / "events.hplus")
+    again = load(tmp_path / "events.hplus")
+    assert again == statistic
+    assert again + again == statistic + statistic
+    assert (tmp_path / "events.hplus").stat().st_size < (24 if weighted else 16) * 2000 + 4000
+
+
+def test_a_binned_statistic_of_an_earlier_version_loads_and_fits_as_it_did(tmp_path, few_nodes):
+    old = load(BINNED)
+    assert (type(old), old.events, old.total) == (BinnedStatistic, 120, pytest.approx(124.5))
+    save(old, tmp_path / "again.hplus")
+    assert load(tmp_path / "again.hplus") == old
+    model = Intensity(old.window, Gaussian(0.1), 1.0).fit(old)
+    found = model.predict([[0.417, 0.072, 0.0], [0.302, 0.015, 0.009], [0.539, 0.042, 0.069]])
+    np.testing.assert_allclose(found, [23181.189290, 76376.702951, 12205.055523], rtol=1e-6)
+    assert (old + old).total == pytest.approx(249.0)
 
 
 def test_a_statistic_is_frozen_and_equal_to_its_repeat(rng):
     X = rng.random((20, 1))
-    a, b = (Statistic.of(Interval(0, 1), X, random_state=3) for _ in range(2))
+    a, b = (Statistic.of(Interval(0, 1), X) for _ in range(2))
     assert a == b
-    assert a != Statistic.of(Interval(0, 1), X[1:], random_state=3)
+    assert a != Statistic.of(Interval(0, 1), X[1:])
+    assert repr(a) == "<Statistic of 20 events in 20 cells of Interval(0.0, high=1.0)>"
     with pytest.raises(ValueError, match="read-only"):
-        a.counts[0] = 1.0
+        a.counts[0] = 1
 
 
+UNIT = Interval(0, 1)
 FOUR_AXES = Box((0,) * 4, (1,) * 4)
-ONE = Statistic.of(Interval(0, 1), [[0.5]])
+ONE = Statistic.of(UNIT, [[0.5]])
+HEAVY = Statistic.of(UNIT, [[0.5]], [2.0**42])
+OLD = BinnedStatistic.of(ONE, 0)
+NARROW = Interval(1e9, 1e9 + 1e-6)
 REFUSED = [
     (lambda: Statistic.of(FOUR_AXES, np.zeros((1, 4))), "window must have 1, 2 or 3 axes, got 4"),
-    (lambda: Statistic.of(Interval(0, 1), [[0.5]], [-1.0]), "at least 0 .* 1 events, got -1"),
-    (lambda: Statistic.of(Interval(0, 1), [[0.5]], [1.0, 2.0]), "1 events, got shape"),
-    (lambda: Statistic.of(Interval(0, 1), [[0.5], [2.0]]), "got 1 of 2 points outside"),
-    (lambda: Statistic.of(Interval(1e9, 1e9 + 1e-6), [[1e9]]), "window must be wide enough"),
+    (lambda: Statistic.of(UNIT, [[0.5]], [-1.0]), "at least 0 .* 1 events, got -1"),
+    (lambda: Statistic.of(UNIT, [[0.5]], [np.nan]), "sample_weight must contain only finite"),
+    (lambda: Statistic.of(UNIT, [[0.5]], [1.0, 2.0]), "1 events, got shape"),
+    (lambda: Statistic.of(UNIT, [[0.5]], [1e-7]), "0 or above .* got 1e-07: rescale the weights"),
+    (lambda: Statistic.of(UNIT, [[0.5]], [1e300]), "less than .* got 1e.300: rescale the weights"),
+    (lambda: Statistic.of(UNIT, [[0.5]] * 2, [2.0**42] * 2), "less than .* rescale the weights"),
+    (lambda: HEAVY + HEAVY, "sample_weight must add up to less than .* rescale the weights"),
+    (lambda: Statistic.of(UNIT, [[0.5], [2.0]]), "got 1 of 2 points outside"),
+    (lambda: Intensity(NARROW).fit([[1e9]]), "window must be wide enough"),
     (lambda: ONE + Statistic.of(Interval(0, 2), [[0.5]]), "must share one window to be added"),
-    (lambda: Statistic(Interval(0, 1), np.ones((5, 3)), 1), "counts must be at least 0"),
-    (lambda: Statistic(Interval(0, 1), -ONE.counts, 1), "counts must be at least 0"),
+    (lambda: OLD + OLD.replace(window=Interval(0, 2)), "must share one window to be added"),
+    (lambda: ONE + OLD, "version 0.1.0 cannot be added to one of this version"),
+    (lambda: OLD + ONE, "version 0.1.0 cannot be added to one of this version"),
+    (lambda: ONE.replace(counts=[0]), "must be those of events in sorted cells"),
+    (lambda: ONE.replace(codes=[5, 5], counts=[1, 1]), "must be those of events in sorted cells"),
+    (lambda: ONE.replace(codes=[2**51]), "must be those of events in sorted cells"),
+    (lambda: ONE.replace(weights=[2**30]), "must be those of events in sorted cells"),
+    (lambda: ONE.replace(depth=51), "must be those of events in sorted cells"),
+    (lambda: ONE.coarsened(51), "depth must be from 0 to 50"),
+    (lambda: BinnedStatistic(UNIT, np.ones((5, 3)), 1), "counts must be at least 0"),
+    (lambda: BinnedStatistic(UNIT, -OLD.counts, 1), "counts must be at least 0"),
     (lambda: Intensity(Interval(0, 2)).fit(ONE), "have the same window"),
+    (lambda: Intensity(UNIT, model="sos").fit(OLD), "needs model=.exp."),
 ]
 
 
@@ -91,8 +248,11 @@ def test_what_is_refused_is_refused_in_one_sentence(attempt, words):
     assert text.count(". ") == 0
 
 
-def test_only_windows_and_statistics_are_accepted():
+def test_only_windows_statistics_and_whole_numbers_are_accepted():
     with pytest.raises(TypeError, match=r"window must be a Window"):
         Statistic.of((0, 1), [[0.5]])
-    with pytest.raises(TypeError):
-        ONE + 1
+    with pytest.raises(TypeError, match="must be whole numbers"):
+        ONE.replace(counts=[1.5])
+    for statistic in (ONE, OLD):
+        with pytest.raises(TypeError):
+            statistic + 1

@@ -21,7 +21,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
-from hplus.rates.binned import BinnedStatistic
+from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
@@ -38,9 +38,6 @@ from hplus.rates.window_features import as_events
 from hplus.windows import check_window
 
 MODELS = ("exp", "sos", "square")
-
-AnyStatistic = Statistic | BinnedStatistic
-"""Events in cells, or on a grid as version 0.1.0 stored them."""
 
 UNSETTLED_CHANGE = 0.3
 """Share of the events by which the rate may move at the last refinement without a warning."""
@@ -150,7 +147,8 @@ class Intensity(RateEstimator):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        level, _ = exposed(_binned(statistic, self._drawn_seed()), exposure, self.covariates)
+        binned = BinnedStatistic.of(statistic, self._drawn_seed())
+        level, _ = exposed(binned, exposure, self.covariates)
         return learn_mixture(level, self._criterion)
 
     def __truediv__(self, other: Any) -> RateRatio:
@@ -243,7 +241,7 @@ class Intensity(RateEstimator):
 
     def _fit_exp(self, statistic: AnyStatistic, exposure: Any) -> None:
         seed = self._drawn_seed()
-        level, effects = exposed(_binned(statistic, seed), exposure, self.covariates)
+        level, effects = exposed(BinnedStatistic.of(statistic, seed), exposure, self.covariates)
         rate = learn_rate(level, self._wanted(), seed)
         if effects is not None:
             self.coefficients_ = effects.coefficients
@@ -292,10 +290,3 @@ class Intensity(RateEstimator):
     def _drawn_seed(self) -> int:
         """A seed of the folds and of posterior draws."""
         return int(check_random_state(self._seed).randint(2**31 - 1))
-
-
-def _binned(statistic: AnyStatistic, seed: int) -> BinnedStatistic:
-    """Events on the finest grid, in parts drawn with a seed."""
-    if isinstance(statistic, BinnedStatistic):
-        return statistic
-    return BinnedStatistic.of(statistic, seed)

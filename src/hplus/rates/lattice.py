@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Bools, Floats, Ints, as_points
 from hplus.grids.hats import compiled, read_only
@@ -82,7 +82,7 @@ class CellLattice:
         """The side of a cell on each axis, shape (d,)."""
         return self.sides * 0.5**depth
 
-    def codes(self, X: Any) -> Codes:
+    def codes(self, X: ArrayLike) -> Codes:
         """The codes of the smallest cells that hold points X of the window, shape (n,)."""
         X = read_only(as_points("X", X, self.dimension))
         low, _ = self.window.bounds()

@@ -17,8 +17,8 @@ from hplus.kernels.integrals import product_integral
 from hplus.positivity import SumOfSquares
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import MAX_LOG_FACTOR, LogBand
-from hplus.rates.grid_rate import PROMISED_GAP
 from hplus.rates.binned import GRID_DOUBLINGS, finest_grid
+from hplus.rates.grid_rate import PROMISED_GAP
 from hplus.rates.window_features import Setting, WeightedEvents
 from hplus.solvers.result import SolverResult
 from hplus.windows import Box, Window

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, Ints, check_count, frozen_array, shown
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
-from hplus.rates.cells import cells_by_drop, group_cells, merge_cells, thinned
+from hplus.rates.cell_counts import cells_by_drop, group_cells, merge_cells, thinned
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.windows import Window
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
 
 MAX_CELLS = 2**23
 """Distinct cells of a statistic; with more, its cells are doubled in size."""
@@ -89,7 +92,8 @@ class Statistic(Value):
             or np.any(codes[-1:] >> np.uint64(lattice.dimension * depth))
             or np.any(counts < 1)
             or np.any(weights < 0)
-            or not (counts.sum(dtype=float) < 2.0**42 and weights.sum(dtype=float) < MAX_UNITS)
+            or _exact_sum(counts) >= MAX_UNITS >> WEIGHT_BITS
+            or self._units >= MAX_UNITS
             or self._units**2 > self.events * squares
         ):
             raise ValueError(
@@ -130,15 +134,15 @@ class Statistic(Value):
     @property
     def masses(self) -> Floats:
         """The sum of the weights in each cell, shape (m,)."""
-        return self._weights * 0.5**WEIGHT_BITS
+        return self._weights.astype(np.float64) * 0.5**WEIGHT_BITS
 
-    def folds(self, seed: int) -> Ints:
+    def folds(self, seed: int, cells: slice = slice(None)) -> Ints:
         """The events of each cell, split at random into five parts of about a fifth, (5, m).
 
         The split of a cell follows from its code and the seed. Events at the same position are
         spread over all parts.
         """
-        return thinned(self.codes, self.counts, np.uint64(seed), EVENT_FOLDS)
+        return thinned(self.codes[cells], self.counts[cells], np.uint64(seed), EVENT_FOLDS)
 
     def coarsened(self, depth: int) -> Statistic:
         """The same events in the larger cells of a smaller depth."""
@@ -173,7 +177,7 @@ class Statistic(Value):
     @property
     def _units(self) -> int:
         """Σw in units of 2⁻²⁰."""
-        return int(self.weights.sum()) if self.weights.size else self.events << WEIGHT_BITS
+        return _exact_sum(self.weights) if self.weights.size else self.events << WEIGHT_BITS
 
     @property
     def _weights(self) -> Ints:
@@ -195,7 +199,10 @@ class Statistic(Value):
 
 def merged(parts: Iterable[Statistic]) -> Statistic:
     """The sum of at least one statistic, the smaller ones first."""
-    return reduce(lambda total, part: part + total, reduce(with_another, parts, ())[::-1])
+    few: tuple[Statistic, ...] = ()
+    for part in parts:
+        few = with_another(few, part)
+    return reduce(lambda total, part: part + total, few[::-1])
 
 
 def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statistic, ...]:
@@ -204,7 +211,7 @@ def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statisti
     So many small ones are added in a time of n log n instead of n².
     """
     while parts and len(parts[-1].codes) <= 2 * len(new.codes):
-        *parts, new = *parts[:-1], parts[-1] + new
+        parts, new = parts[:-1], parts[-1] + new
     return (*parts, new)
 
 
@@ -223,11 +230,12 @@ def _of_chunk(lattice: CellLattice, X: Floats, q: Ints | None) -> Statistic:
 
 def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
     """The statistic of rows of counts and, where there are any, weights."""
+    codes, rows = read_only(codes), read_only(rows)
     weights = rows[1] if len(rows) == 2 else rows[0, :0]
-    return Statistic(window, depth, *map(read_only, (codes, rows[0], weights)), squares)
+    return Statistic(window, depth, codes, rows[0], weights, squares)
 
 
-def _in_units(weights: Any, n: int) -> Ints:
+def _in_units(weights: ArrayLike, n: int) -> Ints:
     """Weights of n events in units of 2⁻²⁰, rounded; an error unless they can be kept so."""
     w = frozen_array("sample_weight", weights)
     if w.shape != (n,) or np.any(w < 0.0):
@@ -245,7 +253,7 @@ def _in_units(weights: Any, n: int) -> Ints:
         )
     _check_units(q.sum())
     q = q.astype(np.int64)
-    _check_units((int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum()))
+    _check_units(_exact_sum(q))
     return q
 
 
@@ -258,6 +266,11 @@ def _check_units(units: float) -> None:
         )
 
 
+def _exact_sum(q: Ints) -> int:
+    """Σ q, even if it exceeds 64 bits."""
+    return (int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum())
+
+
 def _sum_of_squares(q: Ints) -> int:
     """Σ q², exact."""
     limbs = np.stack([(q >> (LIMB_BITS * k)) & (2**LIMB_BITS - 1) for k in range(LIMBS)])
@@ -265,9 +278,9 @@ def _sum_of_squares(q: Ints) -> int:
     return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
 
 
-def _frozen(array: Any, dtype: type[np.integer[Any]]) -> Any:
+def _frozen(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:
     """A read-only array of whole numbers, copied unless it is one already."""
-    array = np.asarray(array)
+    array = np.asarray(given)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
     if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:

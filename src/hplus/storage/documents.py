@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hplus.storage.files import CODES, MAX_HEADER_BYTES, SCHEMA, Array, Json
-from hplus.storage.registry import find_class, present_fields, registered_name
+from hplus.storage.registry import find_class, present_fields, present_holder, registered_name
 
 Arrays = dict[tuple[Any, ...], tuple[str, Array]]
 
@@ -175,6 +175,7 @@ def _build_text(items: list[Any], dtype: str, shape: list[Any]) -> Array:
 
 
 def _construct(name: str, arguments: Json, find: Callable[[str], Any]) -> Any:
+    name = present_holder(name, arguments)
     try:
         return _class(name, find)(**present_fields(name, arguments))
     except MALFORMED as error:

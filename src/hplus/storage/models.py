@@ -15,7 +15,7 @@ import numpy as np
 
 from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason
 from hplus.storage.files import SCHEMA, Json, digest, dumps, header, read_file, replace_file, seal
-from hplus.storage.registry import present_name, quick_class, registered_name
+from hplus.storage.registry import SAVED_VALUES, present_name, quick_class, registered_name
 
 
 class Record(NamedTuple):
@@ -36,8 +36,9 @@ class Record(NamedTuple):
 def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = None) -> None:
     """Write a fitted model to `path`: the whole file appears there, or nothing changes.
 
-    Later versions of hplus can load it, which they cannot promise for a pickle. `summary` holds
-    facts, as numbers and text, that can be read without building the model.
+    Later versions of hplus can load it, which they cannot promise for a pickle. A `Statistic` can
+    be saved as well, to be added to others elsewhere. `summary` holds facts, as numbers and text,
+    that can be read without building the model.
     """
     # here, since reading needs scikit-learn only for a file that holds an estimator
     from sklearn.base import BaseEstimator
@@ -50,11 +51,13 @@ def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = Non
         raise FileNotFoundError(f"path must be in a folder that exists, got {path}: create it.")
     if target.exists() and not target.is_file():
         raise ValueError(f"path must be a regular file, got {path}.")
-    if not isinstance(model, BaseEstimator) or registered_name(type(model)) is None:
+    name = registered_name(type(model))
+    if name is None or not (isinstance(model, BaseEstimator) or name in SAVED_VALUES):
         advice = ": save its last step" if hasattr(model, "steps") else ""
         got = " ".join(repr(model).split())[:60]
         raise TypeError(f"model must be an estimator that can be stored, got {got}{advice}.")
-    check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
+    if name not in SAVED_VALUES:
+        check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
     try:
         contents = _contents(model, summary)
     except MALFORMED as error:
@@ -73,12 +76,13 @@ def read_record(path: str | os.PathLike[str]) -> Record:
     """What the file at `path` says about its model, without building it."""
     with _loading(path):
         document, tensors = read_file(Path(path))
-        model, fitted = document["model"], document["model"]["fitted"]
+        model = document["model"]
+        fitted = model.get("fitted", {})
         made_with = build(fitted.get("made_with_", {"dict": {}}), tensors)
         summary = build(document.get("summary") or fitted.get("summary_"), tensors)
-        parts = ({}, {}) if summary else (model["params"], fitted)
+        parts = ({}, {}) if summary else (model.get("params", {}), fitted)
         params, fitted = (build({"dict": part}, tensors, find=quick_class) for part in parts)
-        kind = present_name(model["model"])
+        kind = present_name(model.get("model") or model["value"])
         return Record(kind, made_with, summary, params, fitted, document["versions"])
 
 

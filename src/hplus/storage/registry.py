@@ -1,13 +1,14 @@
 """The classes that a model file may name: as text, so that loading imports only what a file needs.
 
 Nothing else is ever imported or built. To move a class, change its line in MODULES; to rename a
-class or a field, add the old name to FORMER_NAMES or FORMER_FIELDS: old files are still read, and
-new ones are written with the new name.
+class or a field, add the old name to FORMER_NAMES or FORMER_FIELDS, and if a name now means another
+class, its former fields to FORMER_CONTENTS: old files are still read, and new ones are written with
+the new name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -67,6 +68,9 @@ MODULES = {
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
 
+SAVED_VALUES = ("BinnedStatistic", "Statistic")
+"""Values that a file may hold by themselves, without a model."""
+
 QUICK_MODULES = (
     "hplus.kernels", "hplus.windows", "hplus.losses", "hplus.features", "hplus.files.places",
     "hplus.streaming.budgets", "hplus.streaming.links", "hplus.streaming.methods",
@@ -82,6 +86,11 @@ FORMER_FIELDS: dict[str, dict[str, str]] = {}
 
 Fields are those of a value, and the parameters and fitted attributes of an estimator.
 """
+
+FORMER_CONTENTS: dict[tuple[str, tuple[str, ...]], str] = {
+    ("Statistic", ("counts", "events", "window")): "BinnedStatistic"
+}
+"""By a name and its fields in files of earlier versions: the class that holds them now."""
 
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
 
@@ -149,6 +158,11 @@ def quick_class(name: str) -> Any:
 def present_name(name: str) -> str:
     """The present name of the class that a file calls `name`."""
     return FORMER_NAMES.get(name, name)
+
+
+def present_holder(name: str, fields: Iterable[str]) -> str:
+    """The name of the class that now holds the fields that a file stores under `name`."""
+    return FORMER_CONTENTS.get((name, tuple(sorted(fields))), name)
 
 
 def present_fields(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hplus._values import Value, value
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
-from hplus.rates.statistic import Statistic
+from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.windows import Window
@@ -79,6 +79,9 @@ class Sample:
 Statistics = tuple[Statistic, ...]
 """A statistic of each window that is learned separately."""
 
+Parts = tuple[Statistics, ...]
+"""Statistics of parts of the events, for each such window."""
+
 
 def binned(windows: Sequence[Window], X: Floats) -> Statistics:
     """The statistics of events (n, d), whose columns are split among the windows."""
@@ -105,18 +108,33 @@ class SplitEvents:
             self._windows = (frame.region, frame.clock.window)
         d = frame.window.dimension
         self._share, self._rng = share, np.random.RandomState(seed)
-        self.learned = self.held = binned(self._windows, np.zeros((0, d)))
+        none = binned(self._windows, np.zeros((0, d)))
+        self._learned: Parts = tuple((part,) for part in none)
+        self._held: Parts = self._learned
         self.learned_sample, self.held_sample = Sample(d), Sample(d)
 
     def add(self, X: Floats) -> None:
         """Events (n, d), each held out with the same probability."""
         u, v = self._rng.random_sample((len(X), 2)).T
         out = u < self._share
-        self.learned = added(self.learned, binned(self._windows, X[~out]))
+        self._learned = self._with(self._learned, X[~out])
         self.learned_sample.add(X[~out], v[~out])
         if out.any():
-            self.held = added(self.held, binned(self._windows, X[out]))
+            self._held = self._with(self._held, X[out])
             self.held_sample.add(X[out], v[out])
+
+    @property
+    def learned(self) -> Statistics:
+        """The statistics of the events to learn from."""
+        return tuple(map(merged, self._learned))
+
+    @property
+    def held(self) -> Statistics:
+        """The statistics of the events held out."""
+        return tuple(map(merged, self._held))
+
+    def _with(self, parts: Parts, X: Floats) -> Parts:
+        return tuple(map(with_another, parts, binned(self._windows, X)))
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:

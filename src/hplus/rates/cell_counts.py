@@ -106,9 +106,10 @@ def _split_normally(state: np.uint64, count: int, out: Ints) -> None:
         state += GOLDEN
         v = np.float64(mixed(state) >> np.uint64(12)) * 2.0**-52
         z = np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v)
-        drawn = np.int64(np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * z + 0.5))
-        out[k] = min(max(drawn, 0), left)
-        left -= out[k]
+        drawn = int(np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * z + 0.5))
+        drawn = min(max(drawn, 0), left)
+        out[k] = drawn
+        left -= drawn
     out[len(out) - 1] = left
 
 
