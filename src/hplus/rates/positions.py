@@ -11,7 +11,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.grids.hats import compiled
-from hplus.rates.rounding import MIN_LATTICE_STEP, common_step, sampled_rows
+from hplus.rates.rounding import common_step, sampled_rows
 from hplus.rates.statistic import Statistic
 from hplus.wording import AXES, lengths_words, listed, share_words
 
@@ -20,6 +20,9 @@ MAX_AXIS_POSITIONS = 2**17
 
 MAX_NEAREST = 2**12
 """Positions whose nearest other position is looked for."""
+
+MIN_SPACING = 64
+"""Repeated positions that lie closer together, in units, may be repeated by chance."""
 
 NOTABLE_REPEATS = 0.1
 """Share of repeats from which they tell more than rounding does."""
@@ -166,7 +169,7 @@ def repeat_distance(indices: Ints, counts: Ints, least: float) -> float:
     reached = np.cumsum(weights[rows][order])
     at = np.searchsorted(reached, min(share, 0.5) * reached[-1])
     distance = float(distances[order[at]])
-    return distance if distance >= MIN_LATTICE_STEP else 0.0
+    return distance if distance >= MIN_SPACING else 0.0
 
 
 def spread_sides(indices: Ints, counts: Ints, step: Floats) -> Floats:

@@ -21,7 +21,7 @@ CANDIDATE_GAPS = 32
 STEP_TOLERANCE = 1.0 / 16.0
 """How far from a multiple of the step a value may lie, as a share of the step."""
 
-MIN_ON_LATTICE = 0.7
+MIN_ON_LATTICE = 0.75
 """Share of the lattice's occupied places with values near their centre alone."""
 
 GROWING_SHARES = (0.02, 0.1, 0.3, 0.6, 1.0)
@@ -59,9 +59,10 @@ def common_step(values: Ints, counts: Ints, likely: Sequence[float] = ()) -> flo
 
 
 def _frequent(values: Ints, counts: Ints) -> Ints:
-    """The values of more than one event, if most events have one of them; otherwise all."""
+    """The values of more than one event, if nearly all events have such a value; otherwise all."""
     often = counts > 1
-    return values[often] if 2 * counts[often].sum() > counts.sum() else values
+    nearly_all = counts[often].sum() >= MIN_ON_LATTICE * counts.sum()
+    return values[often] if nearly_all else values
 
 
 def sampled_rows(n: int, most: int) -> Ints:

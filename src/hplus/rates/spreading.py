@@ -111,7 +111,7 @@ def _spread(
         rows[before:k] = i
         for j in range(d):
             if closed[j]:
-                out[before:k, j] %= max(np.int64(limits[j] / width), 1)
+                out[before:k, j] %= int(limits[j] / width)
     return out[:k], rows[:k], sums[:k]
 
 
