@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, compiled
+from hplus.rates.trees.edges import compiled, uncounted
+from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds
 
 
 class Pyramid(NamedTuple):
@@ -46,7 +47,7 @@ class Forest(NamedTuple):
     concentrations: Floats
 
 
-@compiled
+@uncounted
 def spread_bits(x, dimension):
     """The bits of x, with room for those of the other axes between them."""
     x = np.uint64(x)
@@ -65,7 +66,7 @@ def spread_bits(x, dimension):
     return x
 
 
-@compiled
+@uncounted
 def tree_index(roots, offset, cell, out):
     """The index of a cell of the window's lattice in a tree, and its Morton code."""
     code = np.uint64(0)
@@ -85,7 +86,7 @@ def tree_codes(roots, offset, cells, out):
         out[i] = tree_index(roots, offset, cells[i], index)
 
 
-@compiled
+@uncounted
 def cell_mass(ground, k, level, index, low, high):
     """The base measure of a cell of tree k."""
     roots, pyramid = ground.roots, ground.pyramid
@@ -105,7 +106,7 @@ def cell_mass(ground, k, level, index, low, high):
     return box_mass(roots, ground.measure, low, high)
 
 
-@compiled
+@uncounted
 def first_at_least(codes, low, high, code):
     """The first place from low to high where the sorted codes are at least `code`."""
     while low < high:
@@ -117,7 +118,7 @@ def first_at_least(codes, low, high, code):
     return low
 
 
-@compiled
+@uncounted
 def run_of(codes, low, high, code, shift):
     """The run of codes of the cell that a code belongs to, `shift` bits above the smallest."""
     first = (code >> np.uint64(shift)) << np.uint64(shift)
@@ -166,7 +167,7 @@ def fill_pyramid(ground, k):
             pyramid.masses[k, start + to] += mass
 
 
-@compiled
+@uncounted
 def gathered_bits(x, dimension):
     """Every `dimension`-th bit of x: undoes `spread_bits`."""
     x = np.uint64(x)
@@ -187,7 +188,7 @@ def gathered_bits(x, dimension):
     return np.int64(x)
 
 
-@compiled
+@uncounted
 def indices_of(code, dimension, out):
     """The index on each axis of a Morton code."""
     for j in range(dimension):

@@ -8,12 +8,11 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
-from hplus.grids.regions import Part, common_parts
+from hplus.grids.regions import common_parts
 from hplus.rates.trees.gamma import TABLE_QUANTILES, gamma_factors
 from hplus.rates.trees.paths import Forest
 from hplus.rates.trees.shares import RegionSet, region_moments
 from hplus.windows import Window
-from hplus.windows.geometry import oriented
 
 AXES = 3
 
@@ -51,7 +50,8 @@ def _place(
         low[:d], high[:d] = (np.clip((end - corner) / step, 0.0, last) for end in box)
         return -1, np.empty((0, 4))
     axis, plane, edges = 0, -1, np.empty((0, 4))
-    for part in common_parts(region, window):
+    (parts,) = common_parts([region], window)
+    for part in parts:
         if isinstance(part, tuple):
             low[axis], high[axis] = (np.array(part) - corner[axis]) / step[axis]
             axis += 1
@@ -71,9 +71,9 @@ def _place(
     return plane, edges
 
 
-def _edges(part: Part, corner: Floats, step: Floats) -> Floats:
+def _edges(part: list[Floats], corner: Floats, step: Floats) -> Floats:
     """The edges of a part of the plane in cells of a grid, the part on their left, (n, 4)."""
-    rings = [(oriented(ring, role) - corner) / step for ring, role in part]
+    rings = [(ring - corner) / step for ring in part]
     pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in rings]
     return np.concatenate([np.empty((0, 4)), *pairs])
 
