@@ -26,6 +26,12 @@ UNIT_NAMES = {"h": "hour", "min": "minute", "s": "second"}
 NO_PLURAL = frozenset("°%²³/ ")
 """Characters of units without a plural, such as "km²" and "m/s"."""
 
+SMALLER_UNITS = {"km": "m", "m": "mm", "s": "ms", "ms": "µs"}
+"""A thousandth of a unit."""
+
+HALF_TOLERANCE = 0.025
+"""A share this close to a half is called so."""
+
 LONGEST_ABBREVIATION = 3
 """Units up to this many letters are abbreviations without a plural: km, ft, min."""
 
@@ -211,7 +217,30 @@ def scales_words(scales: Iterable[float], units: Iterable[str]) -> str:
     groups: dict[str, list[str]] = {}
     for scale, unit in zip(scales, units, strict=True):
         groups.setdefault(unit, []).append(rounded(scale))
-    return listed([f"{_once(texts)} {plural(unit)}".strip() for unit, texts in groups.items()])
+    return listed(
+        [
+            f"{_once(texts)} {plural(unit, 1.0 if set(texts) == {'1'} else 2.0)}".strip()
+            for unit, texts in groups.items()
+        ]
+    )
+
+
+def lengths_words(lengths: Iterable[float], units: Iterable[str]) -> str:
+    """Lengths above 0 by unit, in a smaller unit if they are short: "40 m", "0.1 ft and 1 ms"."""
+    known = [
+        (length * 1000.0, SMALLER_UNITS[unit])
+        if 0.0 < length < 1.0 and unit in SMALLER_UNITS
+        else (length, unit)
+        for length, unit in zip(lengths, units, strict=True)
+    ]
+    return scales_words(*zip(*[pair for pair in known if pair[0] > 0.0], strict=True))
+
+
+def share_words(share: float) -> str:
+    """A share at the beginning of a sentence: "all", "half" or "12 %"."""
+    if share == 1.0:
+        return "all"
+    return "half" if abs(share - 0.5) < HALF_TOLERANCE else percent(share)
 
 
 def _once(texts: list[str]) -> str:

@@ -84,11 +84,11 @@ def thinned(codes: Codes, counts: Ints, seed: np.uint64, parts: int) -> Ints:
     """
     out = np.zeros((parts, len(codes)), dtype=np.int64)
     for i in range(len(codes)):
-        state = _mixed(codes[i] + _mixed(seed + GOLDEN))
+        state = mixed(codes[i] + mixed(seed + GOLDEN))
         if counts[i] <= MAX_DRAWN_EVENTS:
             for _ in range(counts[i]):
                 state += GOLDEN
-                high = _mixed(state) >> np.uint64(32)
+                high = mixed(state) >> np.uint64(32)
                 out[np.int64((high * np.uint64(parts)) >> np.uint64(32)), i] += 1
         else:
             _split_normally(state, counts[i], out[:, i])
@@ -102,9 +102,9 @@ def _split_normally(state: np.uint64, count: int, out: Ints) -> None:
     for k in range(len(out) - 1):
         p = 1.0 / (len(out) - k)
         state += GOLDEN
-        u = (np.float64(_mixed(state) >> np.uint64(12)) + 0.5) * 2.0**-52
+        u = (np.float64(mixed(state) >> np.uint64(12)) + 0.5) * 2.0**-52
         state += GOLDEN
-        v = np.float64(_mixed(state) >> np.uint64(12)) * 2.0**-52
+        v = np.float64(mixed(state) >> np.uint64(12)) * 2.0**-52
         z = np.sqrt(-2.0 * np.log(u)) * np.cos(2.0 * np.pi * v)
         drawn = int(np.floor(left * p + np.sqrt(left * p * (1.0 - p)) * z + 0.5))
         drawn = min(max(drawn, 0), left)
@@ -114,7 +114,7 @@ def _split_normally(state: np.uint64, count: int, out: Ints) -> None:
 
 
 @compiled
-def _mixed(x: np.uint64) -> np.uint64:
+def mixed(x: np.uint64) -> np.uint64:
     """The finaliser of splitmix64: every bit of x changes half of the bits of the result."""
     x = (x ^ (x >> np.uint64(30))) * MIX_1
     x = (x ^ (x >> np.uint64(27))) * MIX_2

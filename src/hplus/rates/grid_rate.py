@@ -77,6 +77,17 @@ class GridRate:
         low, high = (np.clip(shift + x, -MAX_LOG_FACTOR, MAX_LOG_FACTOR) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)
 
+    def draws(self, X: Floats, k: int) -> Floats:
+        """k equally likely values of the rate at each point, (n, k)."""
+        shift, spread = self.coarse.interpolate(self.shift, X), self.deviations(X)
+        z = ndtri((np.arange(k) + 0.5) / k)
+        logs = np.clip(shift[:, None] + spread[:, None] * z, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
+        return self.function(X)[:, None] * np.exp(logs)
+
+    def deviations(self, X: Floats) -> Floats:
+        """The standard deviation of the log rate at each point, (n,)."""
+        return self.coarse.interpolate(self.spread, X)
+
     def log_band(self, X: Floats, level: float) -> LogBand:
         """The same as the middle of the log rate and the distances of its bounds."""
         shift, reach = self._error(X, level)

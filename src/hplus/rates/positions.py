@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,10 +11,14 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.grids.hats import compiled
-from hplus.rates.rounding import MIN_LATTICE_STEP, common_step
+from hplus.rates.rounding import MIN_LATTICE_STEP, common_step, sampled_rows
 from hplus.rates.statistic import Statistic
+from hplus.wording import AXES, lengths_words, listed, share_words
 
-MAX_NEAREST = 2**13
+MAX_AXIS_POSITIONS = 2**17
+"""Positions whose coordinates on one axis are looked at."""
+
+MAX_NEAREST = 2**12
 """Positions whose nearest other position is looked for."""
 
 NOTABLE_REPEATS = 0.1
@@ -22,14 +27,17 @@ NOTABLE_REPEATS = 0.1
 NOTABLE_AXIS_REPEATS = 0.25
 """Share of repeats from which the coordinates of one axis are repeated, whatever the others."""
 
+MIN_AXIS_EVENTS = 20
+"""Events from which repeated coordinates of one axis tell how they are rounded."""
+
 MIN_ROUNDED_GAP = 3.0
 """How many steps of rounding lie between repeated positions that are not just rounded."""
 
 MIN_PILE_EVENTS, MIN_PILE_SHARE = 10, 1e-3
 """A position with as many events, and this share of all, holds more than chance would put there."""
 
-FLOAT_ERROR_BITS = 2
-"""Coordinates are taken to be exact to 2² times the spacing of floating-point numbers."""
+LIKELY_STEPS = 10.0 ** np.arange(-9, 7)
+"""Steps in the unit of an axis that are tried in any case."""
 
 
 @final
@@ -53,59 +61,88 @@ class Positions:
 
     @property
     def step(self) -> Floats:
-        """The smallest side of a cell that means something, shape (d,); 0 where nothing limits it."""
+        """The smallest side of a cell that means something, shape (d,); 0 if all do."""
         return np.maximum(self.rounding, self.spacing)
 
-    def scaled(self, unit: Floats) -> Positions:
-        """The same in other units, shape (d,)."""
-        return Positions(self.rounding * unit, self.spacing * unit, self.repeated)
+    def words(self, units: Sequence[str]) -> str:
+        """What limits the map, in one sentence, such as "positions are rounded to 0.1 ft: …".
+
+        `units` are those of the axes; "" if positions are neither rounded nor repeated.
+        """
+        if np.any(self.spacing > self.rounding):
+            stop = lengths_words([float(f"{side:.2g}") for side in self.step], units)
+            return (
+                f"{share_words(self.repeated)} of the events share their exact position with "
+                f"another: the {'map' if len(units) > 1 else 'rate'} stops at {stop}"
+            )
+        if not self.rounding.any():
+            return ""
+        named = "" if self.rounding.all() or len(units) > len(AXES) else self._rounded_axes()
+        steps = lengths_words(self.rounding, units)
+        return f"positions{named} are rounded to {steps}: nothing finer is claimed"
+
+    def _rounded_axes(self) -> str:
+        return f" along {listed([AXES[j] for j in np.flatnonzero(self.rounding)])}"
 
 
 def find_positions(statistic: Statistic) -> Positions:
     """What the cells of a statistic tell of the events' positions, in the units of the window."""
-    lattice = statistic.lattice
+    lattice, window = statistic.lattice, statistic.window
     indices, counts = lattice.indices(statistic.codes), statistic.counts
     unit = lattice.cell_sides(statistic.depth)
-    error = np.max(np.spacing(np.abs(statistic.window.bounds())), axis=0) / unit
-    coarser = np.maximum(np.ceil(np.log2(error)) + FLOAT_ERROR_BITS, 0).astype(np.int64)
-    groups = np.array(statistic.window.axis_groups())
-    parts = [np.flatnonzero(groups == group) for group in dict.fromkeys(groups)]
+    # coordinates are exact to the spacing of floating-point numbers and no further
+    error = np.max(np.spacing(np.abs(window.bounds())), axis=0) / unit
+    shift = np.maximum(np.ceil(np.log2(error)), 0).astype(np.int64)
+    unit = unit * 2.0**shift
+    groups = np.array(window.axis_groups())
     rounding, spacing, repeated = np.zeros(len(unit)), np.zeros(len(unit)), 0.0
-    for axes in parts:
-        found = find_step(*distinct(indices[:, axes] >> coarser[axes], counts))
+    for axes in (np.flatnonzero(groups == group) for group in dict.fromkeys(groups)):
+        cells = indices, counts
+        if len(axes) < len(unit) or shift.any():
+            cells = distinct(indices[:, axes] >> shift[axes], counts)
+        found = find_step(*cells, LIKELY_STEPS / unit[axes, None])
         rounding[axes], spacing[axes] = found.rounding, found.spacing
         repeated = max(repeated, found.repeated)
-    return Positions(rounding, spacing, repeated).scaled(unit * 2.0**coarser)
+    sides = np.subtract(*window.bounds()[::-1])
+    return Positions(rounding * unit, np.minimum(spacing * unit, sides), repeated)
 
 
 def distinct(indices: Ints, counts: Ints) -> tuple[Ints, Ints]:
     """Positions (m, d) without repeats, sorted by their coordinates, with their sums of counts."""
-    order = np.lexsort(indices.T[::-1])
+    if not len(indices):
+        return indices, counts
+    order = np.argsort(indices[:, 0]) if indices.shape[1] == 1 else np.lexsort(indices.T[::-1])
     indices = indices[order]
-    starts = np.flatnonzero(np.append(True, np.any(np.diff(indices, axis=0), axis=1)))[: len(order)]
-    return indices[starts], np.add.reduceat(counts[order], starts) if len(order) else counts
+    new = np.append(True, np.any(indices[1:] != indices[:-1], axis=1))
+    starts = np.flatnonzero(new)
+    return indices[starts], np.add.reduceat(counts[order], starts)
 
 
-def find_step(indices: Ints, counts: Ints) -> Positions:
-    """The step of distinct positions (m, d), sorted, on a lattice of whole units.
+def find_step(indices: Ints, counts: Ints, likely: Floats) -> Positions:
+    """The step of distinct positions (m, d) on a lattice of whole units.
+
+    `likely` (d, k) are steps of rounding that are tried in any case, on each axis.
 
     Rounding is found on each axis by itself. Repeats stop the map where they outnumber neighbours:
     at the quantile of the distances to the nearest other position that equals the share of
-    repeats, at most the median. A position counts as two events at most: a pile of events, such
-    as a default address, does not make a map of addresses.
+    repeats, at most the median; without another position, at infinity. A position counts as two
+    events at most: a pile of events, such as a default address, does not make a map of addresses.
     """
-    axes = [distinct(indices[:, [j]], counts) for j in range(indices.shape[1])]
-    rounding = np.array([common_step(values[:, 0], times) for values, times in axes])
+    some = sampled_rows(len(indices), MAX_AXIS_POSITIONS)
+    axes = [distinct(indices[some, j : j + 1], counts[some]) for j in range(indices.shape[1])]
+    rounding = np.array(
+        [common_step(u[:, 0], n, steps) for (u, n), steps in zip(axes, likely, strict=True)]
+    )
     spacing = np.full(len(axes), repeat_distance(indices, counts, 0.0))
     if rounding.all() and (
         repeated_share(np.minimum(counts, 2)) < NOTABLE_REPEATS
         or np.any(spacing < MIN_ROUNDED_GAP * rounding)
     ):
         spacing[:] = 0.0
-    for j, (values, times) in enumerate(axes):
-        if not rounding[j] and len(axes) > 1:
-            alone = repeat_distance(values, times, NOTABLE_AXIS_REPEATS)
-            spacing[j] = max(spacing[j], alone)
+    if len(axes) > 1 and counts.sum() >= MIN_AXIS_EVENTS:
+        for j in np.flatnonzero(rounding == 0.0):
+            alone = repeat_distance(*axes[j], NOTABLE_AXIS_REPEATS)
+            rounding[j] = alone if 2.0 * spacing[j] < alone < np.inf else 0.0
     return Positions(rounding, spacing, repeated_share(counts))
 
 
@@ -121,9 +158,9 @@ def repeat_distance(indices: Ints, counts: Ints, least: float) -> float:
     """
     weights = np.minimum(counts, 2)
     share = repeated_share(weights)
-    if share <= least or len(indices) < 2:
+    if share <= least:
         return 0.0
-    rows = np.linspace(0, len(indices) - 1, min(len(indices), MAX_NEAREST)).astype(np.int64)
+    rows = sampled_rows(len(indices), MAX_NEAREST)
     distances = nearest_distances(indices, rows)
     order = np.argsort(distances)
     reached = np.cumsum(weights[rows][order])
@@ -146,7 +183,9 @@ def spread_sides(indices: Ints, counts: Ints, step: Floats) -> Floats:
 
 def nearest_distances(indices: Ints, rows: Ints) -> Floats:
     """The distance from some distinct positions to the nearest other one, shape (len(rows),)."""
-    axis = int(np.argmax([len(np.unique(column[:: 1 + len(column) // 4096])) for column in indices.T]))
+    axis = int(
+        np.argmax([len(np.unique(column[:: 1 + len(column) // 4096])) for column in indices.T])
+    )
     order = np.argsort(indices[:, axis], kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))

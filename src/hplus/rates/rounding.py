@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -36,21 +37,21 @@ MULTIPLES = (2, 3, 5, 7)
 """A step that holds for some values only is divided by these, and one that holds multiplied."""
 
 
-def common_step(values: Ints, counts: Ints) -> float:
+def common_step(values: Ints, counts: Ints, likely: Sequence[float] = ()) -> float:
     """The longest h such that sorted distinct values are near multiples of h plus a constant.
 
     Values are whole units, each up to one unit below the number that it stands for; `counts` says
-    how many events have each. 0 if there is no such step, which includes all that chance could do:
-    the chance that values of a continuous variable lie within t of the places of a lattice of step
-    h is 2t/h for each place, and the steps that were tried are counted.
+    how many events have each. Steps that are `likely` are tried among others. 0 if there is no
+    such step or if it could be chance: values of a continuous variable lie within t of the places
+    of a lattice with chance 2t/h for each place, and the lattices that were tried are counted.
     """
     values = _frequent(values, counts)
     gaps = np.diff(values)
     gaps = np.sort(gaps[gaps >= MIN_LATTICE_STEP]).astype(float)
     if len(gaps) < 2:
         return 0.0
-    x = (_sampled(values) - values[0]).astype(float)
-    candidates = _divisors(gaps)
+    x = (values[sampled_rows(len(values), MAX_LATTICE_VALUES)] - values[0]).astype(float)
+    candidates = {*_divisors(gaps), *likely}
     gaps = gaps[np.unique(np.geomspace(1, len(gaps), MAX_LATTICE_VALUES).astype(np.int64)) - 1]
     tried = {_refined(gaps, x, h) for h in candidates}
     best = max((h for h in tried if _holds(x, h)), default=0.0)
@@ -63,23 +64,15 @@ def _frequent(values: Ints, counts: Ints) -> Ints:
     return values[often] if 2 * counts[often].sum() > counts.sum() else values
 
 
-def _sampled(values: Ints) -> Ints:
-    """Values drawn by a hash of themselves, in order."""
-    if len(values) <= MAX_LATTICE_VALUES:
-        return values
-    hashes = values.astype(np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15)
-    hashes ^= hashes >> np.uint64(29)
-    hashes *= np.uint64(0xBF58_476D_1CE4_E5B9)
-    kept = np.argpartition(hashes, MAX_LATTICE_VALUES)[:MAX_LATTICE_VALUES]
-    return values[np.sort(kept)]
+def sampled_rows(n: int, most: int) -> Ints:
+    """Rows of n, in order, not more than `most`: all, or some that are the same in every run."""
+    return np.arange(n) if n <= most else np.unique(np.random.default_rng(0).integers(0, n, most))
 
 
 def _divisors(gaps: Floats) -> set[float]:
     """Approximate common divisors of the smallest gaps, in pairs, and the most frequent gap."""
     small = gaps[:CANDIDATE_GAPS]
-    found = {
-        _divisor(a, b) for i, a in enumerate(small) for b in small[i + 1 : i + 4] if b > a + 2
-    }
+    found = {_divisor(a, b) for i, a in enumerate(small) for b in small[i + 1 : i + 4] if b > a + 2}
     sizes, times = np.unique(gaps, return_counts=True)
     frequent = sizes[np.argsort(-times, kind="stable")[:4]]
     found |= {*frequent, *(g / k for g in frequent for k in MULTIPLES), small[0]}

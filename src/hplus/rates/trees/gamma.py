@@ -35,3 +35,17 @@ def gamma_factors(shapes: Floats, which: Ints) -> Floats:
     row = at.astype(int)
     t, table = at - row, log_quantiles()
     return np.exp((1.0 - t) * table[row, which] + t * table[row + 1, which])
+
+
+def gamma_draws(means: Floats, shapes: Floats, k: int) -> Floats:
+    """About k equally likely values of a mixture of Gamma distributions, (n, k).
+
+    The means and shapes (trees, n) are those of trees of equal weight. Each tree has as many
+    quantiles as the others; those of all trees together are evenly spaced.
+    """
+    trees = len(means)
+    each = max(k // trees, 1)
+    where = (np.arange(each) + (np.arange(trees)[:, None] + 0.5) / trees) / each
+    which = (TABLE_QUANTILES * where).astype(int)
+    values = means[:, None] * gamma_factors(shapes[:, None], which[:, :, None])
+    return values.reshape(trees * each, -1).T

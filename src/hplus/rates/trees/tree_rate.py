@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,11 +11,14 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
+from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import Clustering
-from hplus.rates.trees.gamma import TABLE_QUANTILES, gamma_factors
-from hplus.rates.trees.paths import Forest, path_moments
+from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws
+from hplus.rates.trees.gamma import gamma_draws
+from hplus.rates.trees.paths import Forest, cell_mass, path_moments
 from hplus.rates.trees.planting import (
+    AXES,
     BaseDensity,
     draw_offsets,
     plant,
@@ -23,15 +26,17 @@ from hplus.rates.trees.planting import (
     sorted_codes,
     uniform_base,
 )
-from hplus.rates.trees.tree_regions import count_quantiles, share_moments_of
+from hplus.rates.trees.tree_regions import share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
 
 MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
 """Trees that are averaged: as many as the events allow."""
 
-RATE_DRAWS = 256
-"""Equally likely values of a rate at a point."""
+TINY = np.finfo(float).tiny
+
+MIN_VARIANCE = 1e-12
+"""The least relative variance of a rate under one tree."""
 
 
 def trees_for(events: float) -> int:
@@ -40,17 +45,25 @@ def trees_for(events: float) -> int:
 
 
 @dataclass(frozen=True)
+class TreeBase:
+    """A smooth rate that trees are relative to, with its uncertainty if that is known."""
+
+    function: GridFunction
+    uncertain: GridRate | None = None
+
+
+@dataclass(frozen=True)
 class TreeRate:
     """The mean rate of random trees over the events of a statistic.
 
-    The rate is relative to `base`, a smooth rate, or to a constant; `exposure` is at the nodes of
-    the base's grid, or one number.
+    Relative to a base, or to a constant. The exposure is one number, of shape (), or the exposure
+    at the nodes of the base's grid.
     """
 
     statistic: Statistic
     clustering: Clustering
-    base: GridFunction | None
-    exposure: float
+    base: TreeBase | None
+    exposure: Floats
     trees: int
     seed: int
 
@@ -65,10 +78,32 @@ class TreeRate:
 
     @cached_property
     def density(self) -> BaseDensity:
-        """The density of the base measure."""
+        """The density of the base measure: the base times the exposure."""
         if self.base is None:
             return uniform_base(self.statistic.lattice)
-        return BaseDensity(self.base.grid, self.base.values)
+        rate = self.base.function
+        return BaseDensity(rate.grid, rate.values * self.exposure)
+
+    @property
+    def result(self) -> SolverResult:
+        """The solution is a closed form: its gap is 0."""
+        gain = float(self.clustering.gains[np.isfinite(self.clustering.concentrations)].sum())
+        return SolverResult(Status.CONVERGED, 0, -gain, 0.0, max(abs(gain), 1.0))
+
+    @property
+    def promised_gap(self) -> float:
+        """The relative gap of the objective that the fit promised."""
+        return 0.0
+
+    @property
+    def log_evidence(self) -> float:
+        """The log evidence, relative to that of the base."""
+        return -self.result.objective
+
+    @property
+    def on_grid(self) -> TreeRate:
+        """The function that is sampled and has the highest point: the rate itself."""
+        return self
 
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
@@ -76,21 +111,63 @@ class TreeRate:
 
     def _level(self, X: Floats) -> Floats:
         """The rate at each point if the base were right, (n,)."""
-        values = np.ones(len(X)) if self.base is None else self.base(X)
-        window = self.statistic.window
-        mass = window.volume if self.base is None else self.base.integral()
-        return values * (self.statistic.total / self.exposure / mass)
+        values = np.ones(len(X)) if self.base is None else self.base.function(X)
+        return values * (self.statistic.total / self._base_mass)
+
+    @cached_property
+    def _base_mass(self) -> float:
+        """∫ of the base times the exposure over the window."""
+        ground, root = self.forest.ground, np.zeros(AXES, np.int64)
+        mass = cell_mass(ground, 0, 0, root, np.zeros(AXES), np.ones(AXES))
+        factor = float(self.exposure) if self.base is None else 1.0
+        return mass * factor * float(np.prod(self.density.grid.spacing))
+
+    def draws(self, X: Floats, k: int) -> Floats:
+        """About k equally likely values of the rate at each point, (n, k)."""
+        mean, second = self._factors(X)
+        variance = 0.0
+        if self.base is not None and self.base.uncertain is not None:
+            variance = np.expm1(self.base.uncertain.deviations(X) ** 2)
+        return self._drawn(mean, second, variance, k) * self._level(X)[:, None]
+
+    def _drawn(self, mean: Floats, second: Floats, base: Floats | float, k: int) -> Floats:
+        """About k values with these moments under each tree, (n, k), if the total is uncertain.
+
+        The relative variance of the base counts where trees leave it as it is; it has that of the
+        total in it.
+        """
+        finite = np.isfinite(self.clustering.concentrations)
+        levels = finite[1 : len(self.forest.ground.pyramid.starts)]
+        left = 1.0 - float(np.mean(levels)) if len(levels) else 0.0
+        of_total = 1.0 / self.statistic.effective_events
+        relative = second / mean**2 * (1.0 + np.maximum(left * base, of_total)) - 1.0
+        return gamma_draws(mean, 1.0 / np.maximum(relative, MIN_VARIANCE), k)
+
+    def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
+        """Bounds that contain the rate at each point with probability `level`, (n,) each."""
+        return interval_of_draws(self, X, level)
+
+    def log_band(self, X: Floats, level: float) -> LogBand:
+        """The same on the log scale: a center, and the distances of the bounds from it."""
+        return log_band_of_draws(self, X, level)
+
+    def integral(self) -> float:
+        """∫ of the rate over the window."""
+        return float(self.integrals([self.statistic.window])[0])
 
     def integrals(self, regions: Sequence[Window]) -> Floats:
         """∫ of the rate over the part of each region in the window, (r,)."""
-        return self._shares(regions)[0].mean(axis=0) * (self.statistic.total / self.exposure)
+        return self._shares(regions)[0].mean(axis=0) * (self.statistic.total / float(self.exposure))
 
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Equally likely values of the expected count of each region, (r, k)."""
-        shares = count_quantiles(
-            *self._shares(regions), self.statistic.effective_events, RATE_DRAWS
-        )
-        return shares * (self.statistic.total / self.exposure)
+        mean, second = self._shares(regions)
+        variance = 0.0
+        if self.base is not None and self.base.uncertain is not None:
+            values = self.base.uncertain.count_draws(regions)
+            variance = np.var(values, axis=1) / np.maximum(np.mean(values, axis=1), TINY) ** 2
+        drawn = self._drawn(np.maximum(mean, TINY), second, variance, RATE_DRAWS)
+        return drawn * (self.statistic.total / float(self.exposure))
 
     def _shares(self, regions: Sequence[Window]) -> tuple[Floats, Floats]:
         """Mean and second moment of the share of each region under each tree, (trees, r) each."""

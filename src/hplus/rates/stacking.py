@@ -1,0 +1,41 @@
+"""How much weight each of several rates gets, by what they predict of events held out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Floats
+
+MAX_WEIGHT_STEPS, LAST_WEIGHT_STEP = 500, 1e-5
+"""Steps towards the best weights at most, and the change of the weights in the last one."""
+
+MIN_STACK_WEIGHT = 0.02
+"""A rate of less weight is left out."""
+
+MIN_GAIN_ERRORS = 1.0
+"""Standard errors by which a mixture must predict better than its first rate alone."""
+
+
+def stacking_weights(densities: Floats, counts: Floats) -> Floats:
+    """Weights (m,) of the mixture that predicts best: the largest Σ counts·log(weights @ densities).
+
+    `densities` (m, n) are those of m models at n places, `counts` (n,) the events there. A mixture
+    must predict better than the first model by a standard error, or that gets all the weight.
+    """
+    m = len(densities)
+    relative = densities / densities.max(axis=0)
+    weights = np.full(m, 1.0 / m)
+    for _ in range(MAX_WEIGHT_STEPS):
+        shares = weights[:, None] * relative
+        new = (shares / shares.sum(axis=0)) @ counts / counts.sum()
+        change, weights = float(np.abs(new - weights).max()), new
+        if change < LAST_WEIGHT_STEP:
+            break
+    weights = np.where(weights < MIN_STACK_WEIGHT, 0.0, weights)
+    weights /= weights.sum()
+    gains = np.log(weights @ relative) - np.log(relative[0])
+    gain = float(np.average(gains, weights=counts))
+    variance = float(np.average((gains - gain) ** 2, weights=counts))
+    if gain < MIN_GAIN_ERRORS * np.sqrt(variance / counts.sum()):
+        return np.eye(m)[0]
+    return weights
