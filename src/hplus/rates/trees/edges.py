@@ -6,12 +6,22 @@ An edge is a row (x_a, y_a, x_b, y_b) with the inside on its left. The area in a
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
+
+from hplus._checks import Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
 """For functions that make no arrays: counting references to their arguments took most of the time."""
+
+
+def edges_of(rings: list[Floats], corner: Floats, step: Floats) -> Floats:
+    """The edges of rings, in cells of a grid with some corner and sides of cells, (n, 4)."""
+    placed = [(ring - corner) / step for ring in rings]
+    pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in placed]
+    return np.concatenate([np.empty((0, 4)), *pairs])
 
 
 @uncounted

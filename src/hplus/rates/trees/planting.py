@@ -8,10 +8,13 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
+from hplus.rates.binned import finest_grid
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.borders import border_of
 from hplus.rates.trees.masses import Measure, Roots
 from hplus.rates.trees.paths import Forest, Ground, Pyramid, fill_pyramid, tree_codes
+from hplus.windows import Window
 
 AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
@@ -25,11 +28,12 @@ class BaseDensity(NamedTuple):
 
 
 def uniform_base(lattice: CellLattice) -> BaseDensity:
-    """The density 1 on a window."""
+    """The density 1 on a window; polygons are known by the cells of a fine grid."""
     low, high = lattice.window.bounds()
-    shape = (2,) * lattice.dimension
-    grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
-    return BaseDensity(grid, np.ones(shape))
+    grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), (2,) * lattice.dimension)
+    if lattice.window.box_bounds() is None:
+        grid = finest_grid(lattice.window)
+    return BaseDensity(grid, np.ones(grid.shape))
 
 
 def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
@@ -46,13 +50,13 @@ def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
     return Roots(depth + 1, d, scale, cells, cyclic)
 
 
-def measure_of(base: BaseDensity) -> Measure:
-    """The base density for compiled loops."""
+def measure_of(base: BaseDensity, window: Window) -> Measure:
+    """The base density on a window for compiled loops."""
     values = np.ascontiguousarray(base.values, dtype=float)
     strides = np.zeros(AXES, np.int64)
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
-    is_uniform, none = bool(values.size == 2**values.ndim), np.zeros(0, np.int64)
-    return Measure(values.ravel(), strides, is_uniform, 0, none, none, np.zeros((0, 4)))
+    is_uniform = bool(values.size == 2**values.ndim)
+    return Measure(values.ravel(), strides, is_uniform, *border_of(window, base.grid))
 
 
 def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:
@@ -66,7 +70,8 @@ def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Int
 def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) -> Ground:
     """The cells of trees with some offsets, and their base measure."""
     roots = roots_over(lattice, depth, base.grid)
-    ground = Ground(roots, measure_of(base), _pyramid(roots, base, len(offsets)), offsets)
+    measure = measure_of(base, lattice.window)
+    ground = Ground(roots, measure, _pyramid(roots, base, len(offsets)), offsets)
     for k in range(len(offsets) if len(ground.pyramid.starts) else 0):
         fill_pyramid(ground, k)
     return ground

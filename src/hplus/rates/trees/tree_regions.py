@@ -1,4 +1,4 @@
-"""Expected counts of regions under trees, and how uncertain they are."""
+"""Regions as compiled loops over trees know them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Floats
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
-from hplus.rates.trees.gamma import TABLE_QUANTILES, gamma_factors
+from hplus.rates.trees.edges import edges_of
 from hplus.rates.trees.paths import Forest
 from hplus.rates.trees.shares import RegionSet, region_moments
 from hplus.windows import Window
@@ -57,7 +57,7 @@ def _place(
             axis += 1
             continue
         at, plane = slice(axis, axis + 2), axis
-        edges = _edges(part, corner[at], step[at])
+        edges = edges_of(part, corner[at], step[at])
         for j in set(window.closed_axes()) & {axis, axis + 1}:
             # the root of a cycle may begin before it
             turn = np.tile(np.eye(2)[j - axis], 2) * (grid.shape[j] - 1)
@@ -69,27 +69,3 @@ def _place(
             high[at] = 0.0
         axis += 2
     return plane, edges
-
-
-def _edges(part: list[Floats], corner: Floats, step: Floats) -> Floats:
-    """The edges of a part of the plane in cells of a grid, the part on their left, (n, 4)."""
-    rings = [(ring - corner) / step for ring in part]
-    pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in rings]
-    return np.concatenate([np.empty((0, 4)), *pairs])
-
-
-def count_quantiles(first: Floats, second: Floats, events: float, draws: int) -> Floats:
-    """Equally likely values of an expected count relative to the total's mean, (r, draws).
-
-    Under each tree a share with moments (trees, r), times a total that is Gamma(events), is a
-    Gamma with the moments of the product; all trees together take quantiles evenly.
-    """
-    trees = len(first)
-    each = max(draws // trees, 1)
-    k, j = np.arange(trees)[:, None], np.arange(each)
-    which = np.floor(TABLE_QUANTILES * (j + (k + 0.5) / trees) / each).astype(int)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shapes = 1.0 / (second * (1.0 + 1.0 / events) / first**2 - 1.0)
-    shapes = np.where(first > 0.0, shapes, 1.0)
-    out = first[..., None] * gamma_factors(shapes[..., None], which[:, None])
-    return out.transpose(1, 0, 2).reshape(first.shape[1], trees * each)
