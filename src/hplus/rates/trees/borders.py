@@ -8,7 +8,7 @@ from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
 from hplus.rates.trees.edges import compiled, cut_edges, edges_area, edges_of
-from hplus.rates.trees.masses import INSIDE, OUTSIDE
+from hplus.rates.trees.masses import INSIDE, OUTSIDE, Measure
 from hplus.windows import Window
 
 ROUNDING = 1e-12
@@ -28,6 +28,20 @@ def border_of(window: Window, grid: TensorGrid) -> Border:
             return axis, *_sort_cells(edges, *np.subtract(grid.shape, 1)[plane].tolist())
         axis += 1
     return 0, np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros((0, 4))
+
+
+def at_centers(measure: Measure, grid: TensorGrid, X: Floats) -> Floats:
+    """Points (n, d), those in cells on the border of a polygon moved to where the density is taken."""
+    if not len(measure.border):
+        return X
+    plane = slice(measure.plane, measure.plane + 2)
+    low, step = np.array(grid.low)[plane], grid.spacing[plane]
+    cells = np.subtract(grid.shape, 1)[plane]
+    at = np.clip(((X[:, plane] - low) / step).astype(int), 0, cells - 1)
+    on_border = measure.border[at[:, 0] * cells[1] + at[:, 1]] >= 0
+    out = X.copy()
+    out[on_border, plane] = low + (at[on_border] + 0.5) * step
+    return out
 
 
 @compiled

@@ -106,6 +106,15 @@ def cell_mass(ground, k, level, index, low, high):
     return box_mass(roots, ground.measure, low, high)
 
 
+@compiled
+def smallest_masses(ground, cells, out):
+    """The base measure of cells (m, d) of the window's lattice; the same in every tree."""
+    low, high, index = np.zeros(3), np.ones(3), np.empty(3, np.int64)
+    for i in range(len(cells)):
+        tree_index(ground.roots, ground.offsets[0], cells[i], index)
+        out[i] = cell_mass(ground, 0, ground.roots.bits, index, low, high)
+
+
 @uncounted
 def first_at_least(codes, low, high, code):
     """The first place from low to high where the sorted codes are at least `code`."""

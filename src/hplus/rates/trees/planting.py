@@ -13,11 +13,21 @@ from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.borders import border_of
 from hplus.rates.trees.masses import Measure, Roots
-from hplus.rates.trees.paths import Forest, Ground, Pyramid, fill_pyramid, tree_codes
+from hplus.rates.trees.paths import (
+    Forest,
+    Ground,
+    Pyramid,
+    fill_pyramid,
+    smallest_masses,
+    tree_codes,
+)
 from hplus.windows import Window
 
 AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
+
+
+ROUNDING = 1e-9
 
 
 class BaseDensity(NamedTuple):
@@ -50,6 +60,13 @@ def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
     return Roots(depth + 1, d, scale, cells, cyclic)
 
 
+def grid_depth(lattice: CellLattice, grid: TensorGrid) -> int:
+    """The depth of the first cells that are no larger than those of a grid; 0 for a single cell."""
+    if grid.size == 2**grid.dimension:
+        return 0
+    return int(np.ceil(np.log2(np.max(lattice.sides / grid.spacing)) - ROUNDING))
+
+
 def measure_of(base: BaseDensity, window: Window) -> Measure:
     """The base density on a window for compiled loops."""
     values = np.ascontiguousarray(base.values, dtype=float)
@@ -79,13 +96,27 @@ def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) 
 
 def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:
     """Trees whose smallest cells are those of the statistic."""
-    cells, counts = statistic.lattice.indices(statistic.codes), effective_counts(statistic)
+    cells, counts = with_mass(ground, statistic, effective_counts(statistic))
     trees = len(ground.offsets)
     codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
     for k in range(trees):
         codes[k], order = sorted_codes(ground, k, cells)
         np.cumsum(counts[order], out=sums[k, 1:])
     return Forest(ground, codes, sums, concentrations)
+
+
+def with_mass(ground: Ground, statistic: Statistic, *rows: Floats) -> tuple[Ints, ...]:
+    """The cells (m, d) of a statistic, and what they hold; without those of measure 0.
+
+    A polygon may touch the cell of an event on its border in a point.
+    """
+    cells = statistic.lattice.indices(statistic.codes)
+    if ground.measure.is_uniform:
+        return cells, *rows
+    masses = np.empty(len(cells))
+    smallest_masses(ground, cells, masses)
+    kept = masses > 0.0
+    return cells[kept], *(row[kept] for row in rows)
 
 
 def sorted_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:

@@ -13,6 +13,7 @@ from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.borders import at_centers
 from hplus.rates.trees.concentrations import Clustering
 from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.trees.gamma import gamma_draws
@@ -21,6 +22,7 @@ from hplus.rates.trees.planting import (
     AXES,
     BaseDensity,
     draw_offsets,
+    grid_depth,
     plant,
     prepare,
     sorted_codes,
@@ -70,11 +72,17 @@ class TreeRate:
     @cached_property
     def forest(self) -> Forest:
         """The trees, grown when they are first needed."""
-        depth = self.clustering.depth
+        depth = self.depth
         statistic = self.statistic.coarsened(depth)
         offsets = draw_offsets(statistic.lattice, depth, self.trees, self.seed)
         ground = prepare(statistic.lattice, depth, self.density, offsets)
         return plant(statistic, ground, self.clustering.up_to(depth))
+
+    @cached_property
+    def depth(self) -> int:
+        """The depth of the smallest cells: that of clusters, and of the grid of the base."""
+        deepest = grid_depth(self.statistic.lattice, self.density.grid)
+        return min(max(self.clustering.depth, deepest), self.statistic.depth)
 
     @cached_property
     def density(self) -> BaseDensity:
@@ -111,7 +119,11 @@ class TreeRate:
 
     def _level(self, X: Floats) -> Floats:
         """The rate at each point if the base were right, (n,)."""
-        values = np.ones(len(X)) if self.base is None else self.base.function(X)
+        values = np.ones(len(X))
+        if self.base is not None:
+            values = self.base.function(
+                at_centers(self.forest.ground.measure, self.density.grid, X)
+            )
         return values * (self.statistic.total / self._base_mass)
 
     @cached_property
@@ -140,7 +152,7 @@ class TreeRate:
         levels = finite[1 : len(self.forest.ground.pyramid.starts)]
         left = 1.0 - float(np.mean(levels)) if len(levels) else 0.0
         of_total = 1.0 / self.statistic.effective_events
-        relative = second / mean**2 * (1.0 + np.maximum(left * base, of_total)) - 1.0
+        relative = second / mean / mean * (1.0 + np.maximum(left * base, of_total)) - 1.0
         return gamma_draws(mean, 1.0 / np.maximum(relative, MIN_VARIANCE), k)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
@@ -175,8 +187,7 @@ class TreeRate:
 
     def _factors(self, X: Floats) -> tuple[Floats, Floats]:
         """Mean and second moment of rate / base under each tree, (trees, n) each."""
-        forest, lattice = self.forest, self.statistic.lattice
-        depth = self.clustering.depth
+        forest, lattice, depth = self.forest, self.statistic.lattice, self.depth
         codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
         cells = lattice.indices(codes)
         stops, prior = _stops(self.clustering.up_to(depth), lattice.dimension)

@@ -11,10 +11,12 @@ from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
 from hplus.rates.trees.edges import edges_of
 from hplus.rates.trees.paths import Forest
+from hplus.rates.trees.planting import AXES
 from hplus.rates.trees.shares import RegionSet, region_moments
 from hplus.windows import Window
 
-AXES = 3
+REGIONS_AT_ONCE = 1024
+"""Regions whose edges in all open cells are held in memory at the same time."""
 
 
 def share_moments_of(
@@ -22,7 +24,10 @@ def share_moments_of(
 ) -> tuple[Floats, Floats]:
     """E[share] and E[share²] of the mass in each region under each tree, (trees, r) each."""
     first, second = np.empty((2, len(forest.codes), len(regions)))
-    region_moments(forest, region_set(grid, regions, window), first, second)
+    for i in range(0, len(regions), REGIONS_AT_ONCE):
+        part = slice(i, i + REGIONS_AT_ONCE)
+        found = region_set(grid, regions[part], window)
+        region_moments(forest, found, first[:, part], second[:, part])
     return first, second
 
 
