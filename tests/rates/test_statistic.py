@@ -103,6 +103,15 @@ def test_events_of_weight_zero_are_events():
     assert (statistic.events, statistic.total, statistic.effective_events) == (2, 0.0, 0.0)
 
 
+def test_sums_are_exact_up_to_the_largest_that_fits():
+    largest = Statistic.of(UNIT, [[0.5], [0.6]], [2.0**42, 2.0**42 - 2.0**-10])
+    assert largest.weights.sum() == 2**63 - 2**10
+    rest = Statistic.of(UNIT, [[0.5]], [2.0**-10 - 2.0**-20])
+    assert (largest + rest).total == (2**63 - 1) / 2**20
+    with pytest.raises(ValueError, match="rescale the weights"):
+        largest + rest + Statistic.of(UNIT, [[0.5]], [2.0**-20])
+
+
 def test_many_small_statistics_are_kept_in_few_parts(rng):
     window, X = Interval(0, 1), rng.random((512, 1))
     parts = ()

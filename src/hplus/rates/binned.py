@@ -18,6 +18,9 @@ COARSE_CELLS = {1: 128, 2: 128, 3: 24}
 GRID_DOUBLINGS = {1: 7, 2: 2, 3: 1}
 """How often its cells are halved to give the finest grid, on which events are binned."""
 
+CELLS_AT_ONCE = 2**20
+"""Cells whose events are binned at once."""
+
 
 def finest_grid(window: Window) -> TensorGrid:
     """The grid around a window on which events are binned; its cells are about square."""
@@ -72,12 +75,17 @@ class BinnedStatistic(Value):
         if isinstance(statistic, BinnedStatistic):
             return statistic
         grid = finest_grid(statistic.window)
-        centers = statistic.lattice.centers(statistic.codes, statistic.depth)
-        mean_weights, counts = statistic.masses / statistic.counts, []
-        for fold in statistic.folds(seed):
-            held = np.flatnonzero(fold)
-            counts.append(grid.bin(centers[held], fold[held] * mean_weights[held]))
-        return cls(statistic.window, np.stack(counts), statistic.events)
+        counts, mean_weights = (
+            np.zeros((EVENT_FOLDS, *grid.shape)),
+            statistic.masses / statistic.counts,
+        )
+        for start in range(0, len(statistic.codes), CELLS_AT_ONCE):
+            cells = slice(start, start + CELLS_AT_ONCE)
+            centers = statistic.lattice.centers(statistic.codes[cells], statistic.depth)
+            for k, fold in enumerate(statistic.folds(seed, cells)):
+                held = np.flatnonzero(fold)
+                counts[k] += grid.bin(centers[held], (fold * mean_weights[cells])[held])
+        return cls(statistic.window, counts, statistic.events)
 
     @property
     def grid(self) -> TensorGrid:

@@ -19,14 +19,14 @@ POINTS_AT_ONCE = 2**14
 class Drawn(Protocol):
     """A rate that is known by equally likely values of it."""
 
-    def draws(self, X: Floats, k: int) -> Floats:
+    def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
 
 
 def quantiles_of_draws(rate: Drawn, X: Floats, p: list[float]) -> Floats:
     """Quantiles of the rate at each point, (len(p), n)."""
     parts = (X[i : i + POINTS_AT_ONCE] for i in range(0, max(len(X), 1), POINTS_AT_ONCE))
-    found = [np.quantile(rate.draws(part, RATE_DRAWS), p, axis=1) for part in parts]
+    found = [np.quantile(rate.rate_draws(part, RATE_DRAWS), p, axis=1) for part in parts]
     return np.concatenate(found, axis=1)
 
 

@@ -77,7 +77,7 @@ class GridRate:
         low, high = (np.clip(shift + x, -MAX_LOG_FACTOR, MAX_LOG_FACTOR) for x in (-reach, reach))
         return rate * np.exp(low), rate * np.exp(high)
 
-    def draws(self, X: Floats, k: int) -> Floats:
+    def rate_draws(self, X: Floats, k: int) -> Floats:
         """k equally likely values of the rate at each point, (n, k)."""
         shift, spread = self.coarse.interpolate(self.shift, X), self.deviations(X)
         z = ndtri((np.arange(k) + 0.5) / k)

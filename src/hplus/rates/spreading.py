@@ -8,7 +8,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
 from hplus.grids.hats import compiled, read_only
-from hplus.rates.cells import GOLDEN, group_cells, mixed
+from hplus.rates.cell_counts import GOLDEN, group_cells, mixed
 from hplus.rates.lattice import Codes
 from hplus.rates.statistic import Statistic
 

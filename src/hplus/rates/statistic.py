@@ -92,7 +92,8 @@ class Statistic(Value):
             or np.any(codes[-1:] >> np.uint64(lattice.dimension * depth))
             or np.any(counts < 1)
             or np.any(weights < 0)
-            or not (counts.sum(dtype=float) < 2.0**42 and weights.sum(dtype=float) < MAX_UNITS)
+            or _exact_sum(counts) >= MAX_UNITS >> WEIGHT_BITS
+            or self._units >= MAX_UNITS
             or self._units**2 > self.events * squares
         ):
             raise ValueError(
@@ -135,13 +136,13 @@ class Statistic(Value):
         """The sum of the weights in each cell, shape (m,)."""
         return self._weights.astype(np.float64) * 0.5**WEIGHT_BITS
 
-    def folds(self, seed: int) -> Ints:
+    def folds(self, seed: int, cells: slice = slice(None)) -> Ints:
         """The events of each cell, split at random into five parts of about a fifth, (5, m).
 
         The split of a cell follows from its code and the seed. Events at the same position are
         spread over all parts.
         """
-        return thinned(self.codes, self.counts, np.uint64(seed), EVENT_FOLDS)
+        return thinned(self.codes[cells], self.counts[cells], np.uint64(seed), EVENT_FOLDS)
 
     def coarsened(self, depth: int) -> Statistic:
         """The same events in the larger cells of a smaller depth."""
@@ -154,6 +155,15 @@ class Statistic(Value):
         shift = np.uint64(self.window.dimension * (self.depth - depth))
         codes, rows = group_cells(self.codes, self._rows(self.weights.size > 0), shift)
         return _of_rows(self.window, depth, codes, rows, self.squares)
+
+    def part(self, counts: Ints) -> Statistic:
+        """Some of the events of each cell, (m,), with their share of its weight."""
+        held = counts > 0
+        events, weights = int(counts.sum()), self.weights
+        if weights.size:
+            weights = np.rint(weights * (counts / self.counts)).astype(np.int64)[held]
+        squares = -(-self.squares * events // max(self.events, 1))
+        return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
 
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
@@ -176,7 +186,7 @@ class Statistic(Value):
     @property
     def _units(self) -> int:
         """Σw in units of 2⁻²⁰."""
-        return int(self.weights.sum()) if self.weights.size else self.events << WEIGHT_BITS
+        return _exact_sum(self.weights) if self.weights.size else self.events << WEIGHT_BITS
 
     @property
     def _weights(self) -> Ints:
@@ -252,7 +262,7 @@ def _in_units(weights: ArrayLike, n: int) -> Ints:
         )
     _check_units(q.sum())
     q = q.astype(np.int64)
-    _check_units((int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum()))
+    _check_units(_exact_sum(q))
     return q
 
 
@@ -263,6 +273,11 @@ def _check_units(units: float) -> None:
             f"sample_weight must add up to less than 2^43 = {2.0**43:.3g}, got "
             f"{units / 2**WEIGHT_BITS:.6g}: rescale the weights."
         )
+
+
+def _exact_sum(q: Ints) -> int:
+    """Σ q, even if it exceeds 64 bits."""
+    return (int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum())
 
 
 def _sum_of_squares(q: Ints) -> int:

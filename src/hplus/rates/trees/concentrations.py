@@ -24,8 +24,8 @@ from hplus.rates.trees.planting import (
     with_mass,
 )
 
-MIN_GAIN, MIN_GAIN_PER_EVENT = 3.0, 1e-4
-"""Nats, and nats per event, that a level must gain to differ from the base measure."""
+MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
+"""Nats that a level must gain over a smooth base, and over a constant; nats per event."""
 
 LOG_CONCENTRATIONS = np.arange(-6.0, 25.0, 3.0)
 """Log concentrations that are tried first."""
@@ -49,28 +49,28 @@ class Clustering(NamedTuple):
         finite = np.flatnonzero(self.concentrations < np.inf)
         return max(int(finite[-1]) - 1, 0) if len(finite) else 0
 
-    def up_to(self, depth: int) -> Floats:
-        """Concentrations of the levels of trees whose smallest cells have some depth."""
-        return self.concentrations[: depth + 2]
+    def up_to(self, depth: int) -> Clustering:
+        """The levels of trees whose smallest cells have some depth."""
+        return Clustering(self.concentrations[: depth + 2], self.gains[: depth + 2])
 
 
 def learn_clustering(
-    statistic: Statistic, base: BaseDensity, deepest: int, distinct: bool, seed: int
+    statistic: Statistic, base: BaseDensity, distinct: bool, seed: int
 ) -> Clustering:
-    """The concentrations of all levels whose cells are at most `deepest` halvings deep.
+    """The concentrations of all levels down to the cells of a statistic.
 
     `distinct` counts events at the same position once: too few to say how finely positions are
     known, they would look like the finest structure.
     """
-    deepest = min(deepest, statistic.depth)
     events = effective_counts(statistic) / np.where(distinct, statistic.counts, 1)
     numbers = np.where(distinct, 1, statistic.counts)
     trees = EVIDENCE_TREES[statistic.events >= MANY_EVENTS]
     offsets = draw_offsets(statistic.lattice, statistic.depth, trees, seed)
     gains = np.zeros(statistic.depth + 2)
     concentrations = np.full(statistic.depth + 2, np.inf)
-    families = _families(statistic, base, offsets, events, numbers, deepest + 1)
-    least = max(MIN_GAIN, MIN_GAIN_PER_EVENT * statistic.effective_events)
+    families = _families(statistic, base, offsets, events, numbers)
+    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
+    least = max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
     for level, found in families.items():
         A, gains[level] = best_concentration(found, trees)
         if gains[level] >= least:
@@ -88,9 +88,8 @@ def _families(
     offsets: Ints,
     counts: Floats,
     events: Ints,
-    last: int,
 ) -> dict[int, list[Families]]:
-    """The families of each level, from 1 to the last, in each tree."""
+    """The families of each level in each tree."""
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
     cells, counts, events = with_mass(ground, statistic, counts, events)
     out: dict[int, list[Families]] = {}
@@ -98,11 +97,10 @@ def _families(
         codes, order = sorted_codes(ground, k, cells)
         at = codes, counts[order], events[order]
         for level in range(statistic.depth + 1, 0, -1):
-            if level <= last:
-                every = max(1, len(at[0]) // MAX_FAMILIES)
-                found = families_of(ground, k, level, *at, every)
-                if len(found[1]):
-                    out.setdefault(level, []).append((every, found))
+            every = max(1, len(at[0]) // MAX_FAMILIES)
+            found = families_of(ground, k, level, *at, every)
+            if len(found[1]):
+                out.setdefault(level, []).append((every, found))
             at = merged(*at, statistic.window.dimension)
     return out
 

@@ -136,10 +136,27 @@ def run_of(codes, low, high, code, shift):
 
 
 @compiled
-def fill_pyramid(ground, k):
-    """Write the base measure of all cells of the first levels of tree k."""
+def fill_lowest(ground, k):
+    """Write the base measure of the cells of the lowest level of the pyramid of tree k."""
     pyramid, roots = ground.pyramid, ground.roots
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    level, first = len(pyramid.starts) - 1, np.zeros(3, np.int64)
+    shape, start = pyramid.shape[level], pyramid.starts[level]
+    for j in range(roots.dimension):
+        first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
+    for at in range(shape[0] * shape[1] * shape[2]):
+        index[0] = first[0] + at // (shape[1] * shape[2])
+        index[1] = first[1] + at // shape[2] % shape[1]
+        index[2] = first[2] + at % shape[2]
+        if cell_bounds(roots, ground.offsets[k], level, index, low, high):
+            pyramid.masses[k, start + at] = box_mass(roots, ground.measure, low, high)
+
+
+@compiled
+def fill_pyramid(ground, k):
+    """Add up the base measure of the lowest level for those above it, in tree k."""
+    pyramid, roots = ground.pyramid, ground.roots
+    index = np.zeros(3, np.int64)
     last = len(pyramid.starts) - 1
     first = np.zeros(3, np.int64)
     for level in range(last, -1, -1):
@@ -148,14 +165,6 @@ def fill_pyramid(ground, k):
         for j in range(roots.dimension):
             first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
         if level == last:
-            for at in range(shape[0] * shape[1] * shape[2]):
-                index[0] = first[0] + at // (shape[1] * shape[2])
-                index[1] = first[1] + at // shape[2] % shape[1]
-                index[2] = first[2] + at % shape[2]
-                mass = 0.0
-                if cell_bounds(roots, ground.offsets[k], level, index, low, high):
-                    mass = box_mass(roots, ground.measure, low, high)
-                pyramid.masses[k, start + at] = mass
             continue
         finer, below = pyramid.shape[level + 1], pyramid.starts[level + 1]
         for at in range(finer[0] * finer[1] * finer[2]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
@@ -17,6 +18,7 @@ from hplus.rates.trees.paths import (
     Forest,
     Ground,
     Pyramid,
+    fill_lowest,
     fill_pyramid,
     smallest_masses,
     tree_codes,
@@ -27,14 +29,16 @@ AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
 
 
-ROUNDING = 1e-9
-
-
 class BaseDensity(NamedTuple):
     """The density of a base measure at the nodes of a grid on the bounding box of a window."""
 
     grid: TensorGrid
     values: Floats
+
+    @property
+    def is_constant(self) -> bool:
+        """Is the density the same everywhere?"""
+        return bool(np.ptp(self.values) == 0.0)
 
 
 def uniform_base(lattice: CellLattice) -> BaseDensity:
@@ -64,7 +68,7 @@ def grid_depth(lattice: CellLattice, grid: TensorGrid) -> int:
     """The depth of the first cells that are no larger than those of a grid; 0 for a single cell."""
     if grid.size == 2**grid.dimension:
         return 0
-    return int(np.ceil(np.log2(np.max(lattice.sides / grid.spacing)) - ROUNDING))
+    return int(np.ceil(np.log2(np.max(lattice.sides / grid.spacing))))
 
 
 def measure_of(base: BaseDensity, window: Window) -> Measure:
@@ -90,8 +94,46 @@ def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) 
     measure = measure_of(base, lattice.window)
     ground = Ground(roots, measure, _pyramid(roots, base, len(offsets)), offsets)
     for k in range(len(offsets) if len(ground.pyramid.starts) else 0):
+        if len(measure.border):
+            fill_lowest(ground, k)
+        else:
+            _fill_lowest(ground, k, base.values)
         fill_pyramid(ground, k)
     return ground
+
+
+def _fill_lowest(ground: Ground, k: int, values: Floats) -> None:
+    """Write the masses of the lowest level of a pyramid: ∫ of the hats of each axis, in turn."""
+    pyramid, roots = ground.pyramid, ground.roots
+    level = len(pyramid.starts) - 1
+    out = values
+    for j in range(roots.dimension):
+        H = _hats_in_cells(roots, ground.offsets[k, j], level, j, pyramid.shape[level, j])
+        # the first axis becomes the last, so in the end all are back in place
+        out = (H @ out.reshape(len(out), -1)).reshape(-1, *out.shape[1:])
+        out = np.moveaxis(out, 0, -1)
+    pyramid.masses[k, pyramid.starts[level] :] = out.ravel()
+
+
+def _hats_in_cells(roots: Roots, offset: int, level: int, axis: int, count: int) -> csr_array:
+    """∫ of the hat function of each node over each of `count` cells of a level, on one axis."""
+    side, n = 1 << (roots.bits - level), int(roots.cells[axis])
+    cyclic = bool(roots.cyclic[axis])
+    first = 0 if cyclic else offset >> (roots.bits - level)
+    edges = ((first + np.arange(count + 1)) * side - offset) * roots.scale[axis]
+    if not cyclic:
+        edges = np.clip(edges, 0.0, n)
+    low, high = edges[:-1], edges[1:]
+    pieces = []
+    for step in range(int(np.ceil((high - low).max())) + 1):
+        cell = np.floor(low) + step
+        a, b = np.clip(low - cell, 0.0, 1.0), np.clip(high - cell, 0.0, 1.0)
+        length, middle = np.maximum(b - a, 0.0), 0.5 * (a + b)
+        node = (cell % n if cyclic else np.minimum(cell, n - 1)).astype(int)
+        pieces += [(node, length * (1.0 - middle)), (node + 1, length * middle)]
+    rows = np.tile(np.arange(count), len(pieces))
+    nodes, weights = (np.concatenate(x) for x in zip(*pieces, strict=True))
+    return csr_array((weights, (rows, nodes)), shape=(count, n + 1))
 
 
 def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:

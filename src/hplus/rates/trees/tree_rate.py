@@ -11,18 +11,17 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
+from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.borders import at_centers
 from hplus.rates.trees.concentrations import Clustering
-from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.trees.gamma import gamma_draws
 from hplus.rates.trees.paths import Forest, cell_mass, path_moments
 from hplus.rates.trees.planting import (
     AXES,
     BaseDensity,
     draw_offsets,
-    grid_depth,
     plant,
     prepare,
     sorted_codes,
@@ -41,9 +40,10 @@ MIN_VARIANCE = 1e-12
 """The least relative variance of a rate under one tree."""
 
 
-def trees_for(events: float) -> int:
-    """How many trees to average: more for fewer events."""
-    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, MAX_TREES))
+def trees_for(events: float, smooth: bool) -> int:
+    """How many trees to average: more for fewer events, and few on a smooth base."""
+    most = MIN_TREES if smooth else MAX_TREES
+    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, most))
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ class TreeBase:
 
     function: GridFunction
     uncertain: GridRate | None = None
+
+
+def density_of(statistic: Statistic, base: TreeBase | None, exposure: Floats) -> BaseDensity:
+    """The density of the base measure: the base times the exposure."""
+    if base is None:
+        return uniform_base(statistic.lattice)
+    return BaseDensity(base.function.grid, base.function.values * exposure)
 
 
 @dataclass(frozen=True)
@@ -72,25 +79,15 @@ class TreeRate:
     @cached_property
     def forest(self) -> Forest:
         """The trees, grown when they are first needed."""
-        depth = self.depth
-        statistic = self.statistic.coarsened(depth)
-        offsets = draw_offsets(statistic.lattice, depth, self.trees, self.seed)
-        ground = prepare(statistic.lattice, depth, self.density, offsets)
-        return plant(statistic, ground, self.clustering.up_to(depth))
-
-    @cached_property
-    def depth(self) -> int:
-        """The depth of the smallest cells: that of clusters, and of the grid of the base."""
-        deepest = grid_depth(self.statistic.lattice, self.density.grid)
-        return min(max(self.clustering.depth, deepest), self.statistic.depth)
+        lattice, depth = self.statistic.lattice, self.statistic.depth
+        offsets = draw_offsets(lattice, depth, self.trees, self.seed)
+        ground = prepare(lattice, depth, self.density, offsets)
+        return plant(self.statistic, ground, self.clustering.concentrations)
 
     @cached_property
     def density(self) -> BaseDensity:
         """The density of the base measure: the base times the exposure."""
-        if self.base is None:
-            return uniform_base(self.statistic.lattice)
-        rate = self.base.function
-        return BaseDensity(rate.grid, rate.values * self.exposure)
+        return density_of(self.statistic, self.base, self.exposure)
 
     @property
     def result(self) -> SolverResult:
@@ -134,7 +131,7 @@ class TreeRate:
         factor = float(self.exposure) if self.base is None else 1.0
         return mass * factor * float(np.prod(self.density.grid.spacing))
 
-    def draws(self, X: Floats, k: int) -> Floats:
+    def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
         mean, second = self._factors(X)
         variance = 0.0
@@ -187,10 +184,11 @@ class TreeRate:
 
     def _factors(self, X: Floats) -> tuple[Floats, Floats]:
         """Mean and second moment of rate / base under each tree, (trees, n) each."""
-        forest, lattice, depth = self.forest, self.statistic.lattice, self.depth
+        forest, lattice = self.forest, self.statistic.lattice
+        depth = self.statistic.depth
         codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
         cells = lattice.indices(codes)
-        stops, prior = _stops(self.clustering.up_to(depth), lattice.dimension)
+        stops, prior = _stops(self.clustering.concentrations, lattice.dimension)
         mean, second = np.empty((2, self.trees, len(X)))
         for k in range(self.trees):
             asked, order = sorted_codes(forest.ground, k, cells)

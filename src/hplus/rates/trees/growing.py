@@ -1,0 +1,46 @@
+"""Learning a rate by trees from a statistic, down to the step of the events' positions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.rates.positions import Positions
+from hplus.rates.spreading import spread
+from hplus.rates.statistic import Statistic
+from hplus.rates.trees.concentrations import learn_clustering
+from hplus.rates.trees.planting import grid_depth
+from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of, trees_for
+
+
+def learn_tree_rate(
+    cells: Statistic, base: TreeBase | None, exposure: Floats, seed: int, distinct: bool
+) -> TreeRate:
+    """The rate by trees over cells that are as small as positions allow, relative to a base.
+
+    `distinct` counts events at the same position once when it comes to how fine structure is.
+    """
+    density = density_of(cells, base, exposure)
+    clustering = learn_clustering(cells, density, distinct, seed)
+    # in the smallest cells the base is taken as if it were linear
+    depth = min(max(clustering.depth, grid_depth(cells.lattice, density.grid)), cells.depth)
+    trees = trees_for(cells.effective_events, base is not None)
+    return TreeRate(cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed)
+
+
+def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Statistic:
+    """Events in cells that are no smaller than the step of their positions.
+
+    Events at rounded positions are spread at random over the boxes that were rounded to them, or
+    cells would see the pattern of the rounding.
+    """
+    step = positions.step
+    if not step.any():
+        return statistic
+    with np.errstate(divide="ignore"):
+        most = np.floor(np.log2(statistic.lattice.sides / step))
+    depth = int(np.clip(most.min(), 0, statistic.depth))
+    if not positions.rounding.any() or statistic.weights.size:
+        return statistic.coarsened(depth)
+    codes, counts = spread(statistic, positions.rounding, depth, seed)
+    return Statistic(statistic.window, depth, codes, counts, statistic.weights, statistic.squares)
