@@ -15,7 +15,14 @@ from scipy.optimize import minimize_scalar
 from hplus._checks import Floats, Ints
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.evidence import families_of, mean_gain, merged
-from hplus.rates.trees.planting import BaseDensity, draw_offsets, effective_counts, prepare, sorted_codes
+from hplus.rates.trees.planting import (
+    BaseDensity,
+    draw_offsets,
+    effective_counts,
+    prepare,
+    sorted_codes,
+    with_mass,
+)
 
 MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
 """Nats that a level must gain over a smooth base, and over a constant; nats per event."""
@@ -84,7 +91,7 @@ def _families(
 ) -> dict[int, list[Families]]:
     """The families of each level in each tree."""
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
-    cells = statistic.lattice.indices(statistic.codes)
+    cells, counts, events = with_mass(ground, statistic, counts, events)
     out: dict[int, list[Families]] = {}
     for k in range(len(offsets)):
         codes, order = sorted_codes(ground, k, cells)

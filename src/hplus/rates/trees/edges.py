@@ -6,12 +6,25 @@ An edge is a row (x_a, y_a, x_b, y_b) with the inside on its left. The area in a
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
+
+from hplus._checks import Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
+uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+"""For functions that make no arrays: counting references to their arguments took most of the time."""
 
-@compiled
+
+def edges_of(rings: list[Floats], corner: Floats, step: Floats) -> Floats:
+    """The edges of rings, in cells of a grid with some corner and sides of cells, (n, 4)."""
+    placed = [(ring - corner) / step for ring in rings]
+    pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in placed]
+    return np.concatenate([np.empty((0, 4)), *pairs])
+
+
+@uncounted
 def cut_edge(edge, low, high):
     """The part (x_a, y_a, x_b, y_b) of an edge in a box, then the first and the last y of it.
 
@@ -40,14 +53,14 @@ def cut_edge(edge, low, high):
     return a, y, b, z, first, last
 
 
-@compiled
+@uncounted
 def _between(s0, t0, s1, t1, s):
     """t where the line from (s0, t0) to (s1, t1) is at s, never past its ends."""
     t = t0 + (s - s0) / (s1 - s0) * (t1 - t0)
     return min(max(t, min(t0, t1)), max(t0, t1))
 
 
-@compiled
+@uncounted
 def cut_area(edges, begin, end, low, high):
     """The area inside edges[begin:end] and a box."""
     total, width = 0.0, high[0] - low[0]
@@ -57,7 +70,7 @@ def cut_area(edges, begin, end, low, high):
     return total
 
 
-@compiled
+@uncounted
 def cut_edges(edges, begin, end, low, high, out, size):
     """Add the edges around what lies inside edges[begin:end] and a box to out; the new size.
 
@@ -73,7 +86,7 @@ def cut_edges(edges, begin, end, low, high, out, size):
     return size
 
 
-@compiled
+@uncounted
 def _add_edge(out, start, size, xa, ya, xb, yb, high):
     """Add an edge unless it is horizontal; joined to the one before along the high x."""
     if ya == yb:
@@ -86,7 +99,7 @@ def _add_edge(out, start, size, xa, ya, xb, yb, high):
     return size + 1
 
 
-@compiled
+@uncounted
 def edges_area(edges, begin, end, low):
     """The area inside edges that were cut to a box whose lowest x is `low`."""
     total = 0.0

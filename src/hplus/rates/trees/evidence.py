@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from hplus.rates.cell_counts import mixed
-from hplus.rates.trees.masses import compiled
+from hplus.rates.trees.edges import compiled
 from hplus.rates.trees.paths import cell_mass, indices_of
 
 SMALL_COUNT = 6.0

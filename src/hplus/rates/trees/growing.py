@@ -9,7 +9,7 @@ from hplus.rates.positions import Positions
 from hplus.rates.spreading import spread
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import learn_clustering
-from hplus.rates.trees.planting import uniform_base
+from hplus.rates.trees.planting import grid_depth
 from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of, trees_for
 
 
@@ -22,15 +22,10 @@ def learn_tree_rate(
     """
     density = density_of(cells, base, exposure)
     clustering = learn_clustering(cells, density, distinct, seed)
-    depth = clustering.depth
-    if base is not None:
-        # inside a smallest cell the base is sampled as if it were linear
-        widest = np.max(cells.lattice.sides / base.function.grid.spacing)
-        depth = min(max(depth, int(np.ceil(np.log2(widest)))), cells.depth)
+    # in the smallest cells the base is taken as if it were linear
+    depth = min(max(clustering.depth, grid_depth(cells.lattice, density.grid)), cells.depth)
     trees = trees_for(cells.effective_events, base is not None)
-    return TreeRate(
-        cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed
-    )
+    return TreeRate(cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed)
 
 
 def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Statistic:
@@ -48,6 +43,4 @@ def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Stat
     if not positions.rounding.any() or statistic.weights.size:
         return statistic.coarsened(depth)
     codes, counts = spread(statistic, positions.rounding, depth, seed)
-    return Statistic(
-        statistic.window, depth, codes, counts, statistic.weights, statistic.squares
-    )
+    return Statistic(statistic.window, depth, codes, counts, statistic.weights, statistic.squares)

@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.edges import compiled, cut_area
+from hplus.rates.trees.edges import cut_area, uncounted
 
 
 class Roots(NamedTuple):
@@ -50,7 +50,7 @@ class Measure(NamedTuple):
 INSIDE, OUTSIDE = -1, -2
 
 
-@compiled
+@uncounted
 def cell_bounds(roots, offset, level, index, low, high):
     """The sides of a cell in grid cells, written to low and high (3,); False if it is empty."""
     side = 1 << (roots.bits - level)
@@ -68,7 +68,7 @@ def cell_bounds(roots, offset, level, index, low, high):
     return True
 
 
-@compiled
+@uncounted
 def box_mass(roots, measure, low, high):
     """∫ of the base density over a box, in units of the volume of a grid cell."""
     if measure.is_uniform:
@@ -87,7 +87,7 @@ def box_mass(roots, measure, low, high):
     return total
 
 
-@compiled
+@uncounted
 def piece_mass(roots, measure, at, a, b):
     """∫ of the base density over a box from a to b, counted from the low corner of its grid cell."""
     u, v, w = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
@@ -106,7 +106,7 @@ def piece_mass(roots, measure, at, a, b):
     return volume * at_point(measure, at[0] * s[0] + at[1] * s[1] + at[2] * s[2], u, v, w)
 
 
-@compiled
+@uncounted
 def inside_share(roots, measure, at, a, b):
     """The share of a piece of a grid cell inside the window; is the grid cell on its border?"""
     p = measure.plane
@@ -118,7 +118,7 @@ def inside_share(roots, measure, at, a, b):
     return max(area, 0.0) / ((high[0] - low[0]) * (high[1] - low[1])), True
 
 
-@compiled
+@uncounted
 def window_area(roots, measure, low, high):
     """The area of the window in the planar sides of a box."""
     p, total = measure.plane, 0.0
@@ -133,7 +133,7 @@ def window_area(roots, measure, low, high):
     return total
 
 
-@compiled
+@uncounted
 def at_point(measure, at, u, v, w):
     """The multilinear density at a point of the grid cell whose first node is `at`."""
     s, values = measure.strides, measure.values

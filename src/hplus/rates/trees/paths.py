@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, compiled
+from hplus.rates.trees.edges import compiled, uncounted
+from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds
 
 
 class Pyramid(NamedTuple):
@@ -46,7 +47,7 @@ class Forest(NamedTuple):
     concentrations: Floats
 
 
-@compiled
+@uncounted
 def spread_bits(x, dimension):
     """The bits of x, with room for those of the other axes between them."""
     x = np.uint64(x)
@@ -65,7 +66,7 @@ def spread_bits(x, dimension):
     return x
 
 
-@compiled
+@uncounted
 def tree_index(roots, offset, cell, out):
     """The index of a cell of the window's lattice in a tree, and its Morton code."""
     code = np.uint64(0)
@@ -85,7 +86,7 @@ def tree_codes(roots, offset, cells, out):
         out[i] = tree_index(roots, offset, cells[i], index)
 
 
-@compiled
+@uncounted
 def cell_mass(ground, k, level, index, low, high):
     """The base measure of a cell of tree k."""
     roots, pyramid = ground.roots, ground.pyramid
@@ -106,6 +107,15 @@ def cell_mass(ground, k, level, index, low, high):
 
 
 @compiled
+def smallest_masses(ground, cells, out):
+    """The base measure of cells (m, d) of the window's lattice; the same in every tree."""
+    low, high, index = np.zeros(3), np.ones(3), np.empty(3, np.int64)
+    for i in range(len(cells)):
+        tree_index(ground.roots, ground.offsets[0], cells[i], index)
+        out[i] = cell_mass(ground, 0, ground.roots.bits, index, low, high)
+
+
+@uncounted
 def first_at_least(codes, low, high, code):
     """The first place from low to high where the sorted codes are at least `code`."""
     while low < high:
@@ -117,12 +127,29 @@ def first_at_least(codes, low, high, code):
     return low
 
 
-@compiled
+@uncounted
 def run_of(codes, low, high, code, shift):
     """The run of codes of the cell that a code belongs to, `shift` bits above the smallest."""
     first = (code >> np.uint64(shift)) << np.uint64(shift)
     low = first_at_least(codes, low, high, first)
     return low, first_at_least(codes, low, high, first + (np.uint64(1) << np.uint64(shift)))
+
+
+@compiled
+def fill_lowest(ground, k):
+    """Write the base measure of the cells of the lowest level of the pyramid of tree k."""
+    pyramid, roots = ground.pyramid, ground.roots
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    level, first = len(pyramid.starts) - 1, np.zeros(3, np.int64)
+    shape, start = pyramid.shape[level], pyramid.starts[level]
+    for j in range(roots.dimension):
+        first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
+    for at in range(shape[0] * shape[1] * shape[2]):
+        index[0] = first[0] + at // (shape[1] * shape[2])
+        index[1] = first[1] + at // shape[2] % shape[1]
+        index[2] = first[2] + at % shape[2]
+        if cell_bounds(roots, ground.offsets[k], level, index, low, high):
+            pyramid.masses[k, start + at] = box_mass(roots, ground.measure, low, high)
 
 
 @compiled
@@ -158,7 +185,7 @@ def fill_pyramid(ground, k):
             pyramid.masses[k, start + to] += mass
 
 
-@compiled
+@uncounted
 def gathered_bits(x, dimension):
     """Every `dimension`-th bit of x: undoes `spread_bits`."""
     x = np.uint64(x)
@@ -179,7 +206,7 @@ def gathered_bits(x, dimension):
     return np.int64(x)
 
 
-@compiled
+@uncounted
 def indices_of(code, dimension, out):
     """The index on each axis of a Morton code."""
     for j in range(dimension):

@@ -9,10 +9,21 @@ from scipy.sparse import csr_array
 
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
+from hplus.rates.binned import finest_grid
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.borders import border_of
 from hplus.rates.trees.masses import Measure, Roots
-from hplus.rates.trees.paths import Forest, Ground, Pyramid, fill_pyramid, tree_codes
+from hplus.rates.trees.paths import (
+    Forest,
+    Ground,
+    Pyramid,
+    fill_lowest,
+    fill_pyramid,
+    smallest_masses,
+    tree_codes,
+)
+from hplus.windows import Window
 
 AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
@@ -31,11 +42,12 @@ class BaseDensity(NamedTuple):
 
 
 def uniform_base(lattice: CellLattice) -> BaseDensity:
-    """The density 1 on a window."""
+    """The density 1 on a window; polygons are known by the cells of a fine grid."""
     low, high = lattice.window.bounds()
-    shape = (2,) * lattice.dimension
-    grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape)
-    return BaseDensity(grid, np.ones(shape))
+    grid = TensorGrid(tuple(low.tolist()), tuple(high.tolist()), (2,) * lattice.dimension)
+    if lattice.window.box_bounds() is None:
+        grid = finest_grid(lattice.window)
+    return BaseDensity(grid, np.ones(grid.shape))
 
 
 def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
@@ -52,13 +64,20 @@ def roots_over(lattice: CellLattice, depth: int, grid: TensorGrid) -> Roots:
     return Roots(depth + 1, d, scale, cells, cyclic)
 
 
-def measure_of(base: BaseDensity) -> Measure:
-    """The base density for compiled loops."""
+def grid_depth(lattice: CellLattice, grid: TensorGrid) -> int:
+    """The depth of the first cells that are no larger than those of a grid; 0 for a single cell."""
+    if grid.size == 2**grid.dimension:
+        return 0
+    return int(np.ceil(np.log2(np.max(lattice.sides / grid.spacing))))
+
+
+def measure_of(base: BaseDensity, window: Window) -> Measure:
+    """The base density on a window for compiled loops."""
     values = np.ascontiguousarray(base.values, dtype=float)
     strides = np.zeros(AXES, np.int64)
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
-    is_uniform, none = bool(values.size == 2**values.ndim), np.zeros(0, np.int64)
-    return Measure(values.ravel(), strides, is_uniform, 0, none, none, np.zeros((0, 4)))
+    is_uniform = bool(values.size == 2**values.ndim)
+    return Measure(values.ravel(), strides, is_uniform, *border_of(window, base.grid))
 
 
 def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:
@@ -72,9 +91,13 @@ def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Int
 def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) -> Ground:
     """The cells of trees with some offsets, and their base measure."""
     roots = roots_over(lattice, depth, base.grid)
-    ground = Ground(roots, measure_of(base), _pyramid(roots, base, len(offsets)), offsets)
+    measure = measure_of(base, lattice.window)
+    ground = Ground(roots, measure, _pyramid(roots, base, len(offsets)), offsets)
     for k in range(len(offsets) if len(ground.pyramid.starts) else 0):
-        _fill_lowest(ground, k, base.values)
+        if len(measure.border):
+            fill_lowest(ground, k)
+        else:
+            _fill_lowest(ground, k, base.values)
         fill_pyramid(ground, k)
     return ground
 
@@ -115,13 +138,27 @@ def _hats_in_cells(roots: Roots, offset: int, level: int, axis: int, count: int)
 
 def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:
     """Trees whose smallest cells are those of the statistic."""
-    cells, counts = statistic.lattice.indices(statistic.codes), effective_counts(statistic)
+    cells, counts = with_mass(ground, statistic, effective_counts(statistic))
     trees = len(ground.offsets)
     codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
     for k in range(trees):
         codes[k], order = sorted_codes(ground, k, cells)
         np.cumsum(counts[order], out=sums[k, 1:])
     return Forest(ground, codes, sums, concentrations)
+
+
+def with_mass(ground: Ground, statistic: Statistic, *rows: Floats) -> tuple[Ints, ...]:
+    """The cells (m, d) of a statistic, and what they hold; without those of measure 0.
+
+    A polygon may touch the cell of an event on its border in a point.
+    """
+    cells = statistic.lattice.indices(statistic.codes)
+    if ground.measure.is_uniform:
+        return cells, *rows
+    masses = np.empty(len(cells))
+    smallest_masses(ground, cells, masses)
+    kept = masses > 0.0
+    return cells[kept], *(row[kept] for row in rows)
 
 
 def sorted_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:

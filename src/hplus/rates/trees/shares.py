@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.edges import compiled, cut_edges, edges_area
+from hplus.rates.trees.edges import compiled, cut_edges, edges_area, uncounted
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
 
@@ -35,8 +35,9 @@ class RegionSet(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The open cell on each level of a tree: its code and index, its run of events and its mass, its
-    next child and sums over children. The region's edges in it end at ends[level + 1] of `edges`.
+    """The open cell on each level of a tree: its code and index, its run of events, its mass and its
+    next child. Entries begin[level]:begin[level + 1] are the regions whose border it meets: which
+    region, its entry one level up, sums over children, and its edges in the cell.
     """
 
     codes: Ints
@@ -44,69 +45,74 @@ class Walk(NamedTuple):
     runs: Ints
     mass: Floats
     child: Ints
+    begin: Ints
+    region: Ints
+    above: Ints
     sums: Floats
-    ends: Ints
+    pieces: Ints
     edges: Floats
 
 
 @compiled
-def new_walk(levels, edges):
-    """Room for the cells on the levels of a tree and for regions with some number of edges."""
-    return Walk(
+def new_walk(levels, regions):
+    """Room for the open cells and for the regions that they meet; all meet the root."""
+    r, m = len(regions.plane), len(regions.edges)
+    walk = Walk(
         np.zeros(levels, np.uint64),
         np.zeros((levels, 3), np.int64),
         np.zeros((levels, 2), np.int64),
         np.zeros(levels),
         np.zeros(levels, np.int64),
-        np.zeros((levels, 3)),
         np.zeros(levels + 1, np.int64),
-        np.empty((edges * (2 * levels + 3), 4)),
+        np.empty(levels * r, np.int64),
+        np.empty(levels * r, np.int64),
+        np.empty((levels * r, 3)),
+        np.empty((levels * r, 2), np.int64),
+        np.empty(((2 * levels + 1) * m, 4)),
     )
+    walk.begin[1] = r
+    for i in range(r):
+        walk.region[i] = i
+        walk.pieces[i, 0], walk.pieces[i, 1] = regions.starts[i], regions.starts[i + 1]
+    walk.edges[:m] = regions.edges
+    return walk
 
 
 @compiled
 def region_moments(forest, regions, first, second):
     """E[share] and E[share²] of each region under each tree, written to (trees, r)."""
-    most = 0
-    for r in range(len(regions.plane)):
-        most = max(most, regions.starts[r + 1] - regions.starts[r])
-    walk = new_walk(forest.ground.roots.bits + 1, most)
-    for r in range(len(regions.plane)):
-        begin, end = regions.starts[r], regions.starts[r + 1]
-        walk.edges[: end - begin] = regions.edges[begin:end]
-        walk.ends[0] = end - begin
-        for k in range(len(forest.codes)):
-            first[k, r], second[k, r] = share_moments(forest, k, regions, r, walk)
+    walk, low, high = new_walk(forest.ground.roots.bits + 1, regions), np.zeros(3), np.ones(3)
+    for k in range(len(forest.codes)):
+        share_moments(forest, k, regions, walk, low, high, first[k], second[k])
 
 
-@compiled
-def share_moments(forest, k, regions, r, walk):
-    """E[share] and E[share²] of region r under tree k."""
-    low, high = np.zeros(3), np.ones(3)
-    walk.codes[0], walk.index[0, :] = 0, 0
-    level = 0
-    m1, m2 = cell_moments(forest, k, regions, r, walk, level, low, high)
-    while m1 < 0.0 or level > 0:
-        if m1 < 0.0:
-            walk.child[level], walk.sums[level, :] = 0, 0.0
-        else:
-            if m1 > 0.0:
-                add_child(forest, k, walk, level, m1, m2)
-            level -= 1
-        if walk.child[level] == 1 << forest.ground.roots.dimension:
-            m1, m2 = joined_moments(forest, k, walk, level)
-        else:
-            level += 1
-            m1, m2 = 0.0, 0.0
-            if next_child(forest.ground.roots, walk, level):
-                m1, m2 = cell_moments(forest, k, regions, r, walk, level, low, high)
-    return m1, m2
+@uncounted
+def share_moments(forest, k, regions, walk, low, high, first, second):
+    """E[share] and E[share²] of each region under tree k, written to (r,)."""
+    ground = forest.ground
+    walk.runs[0, 0], walk.runs[0, 1] = 0, len(forest.codes[k])
+    walk.mass[0] = cell_mass(ground, k, 0, walk.index[0], low, high)
+    walk.child[0], level = 0, 0
+    walk.sums[: len(first)] = 0.0
+    while level >= 0:
+        if walk.child[level] < 1 << ground.roots.dimension:
+            if next_child(ground, k, walk, level + 1, low, high):
+                if open_cell(forest, k, regions, walk, level + 1, low, high):
+                    level += 1
+            continue
+        for e in range(walk.begin[level], walk.begin[level + 1]):
+            m1, m2 = joined_moments(forest, k, walk, level, e)
+            if level > 0:
+                add_child(forest, k, walk, level, walk.above[e], m1, m2)
+            else:
+                first[e], second[e] = m1, m2
+        level -= 1
 
 
-@compiled
-def next_child(roots, walk, level):
+@uncounted
+def next_child(ground, k, walk, level, low, high):
     """Go to the next child, on some level, of the open cell above; False if it is no cell."""
-    child = walk.child[level - 1]
+    roots, child = ground.roots, walk.child[level - 1]
     walk.child[level - 1] += 1
     walk.codes[level] = (walk.codes[level - 1] << np.uint64(roots.dimension)) | np.uint64(child)
     for j in range(roots.dimension):
@@ -115,50 +121,60 @@ def next_child(roots, walk, level):
         # the first halving of a cycle changes nothing
         if half and level == 1 and roots.cyclic[j]:
             return False
-    return True
+    return cell_bounds(roots, ground.offsets[k], level, walk.index[level], low, high)
 
 
-@compiled
-def cell_moments(forest, k, regions, r, walk, level, low, high):
-    """The moments of the share of a cell in a region; negative if its children must be asked."""
-    ground, index = forest.ground, walk.index[level]
+@uncounted
+def open_cell(forest, k, regions, walk, level, low, high):
+    """Add a cell's moments for the regions that it lies in; is it on the border of others?"""
+    ground = forest.ground
+    size, known, last_leaf = walk.begin[level], False, False
+    mass = 0.0
+    for e in range(walk.begin[level - 1], walk.begin[level]):
+        r = walk.region[e]
+        share = volume_share(ground.roots, regions, r, walk, e, size, low, high)
+        if share <= ROUNDING:
+            continue
+        if not known:
+            known, last_leaf = True, find_cell(forest, k, walk, level, low, high)
+            mass = walk.mass[level]
+        if not mass > 0.0:
+            break
+        if share >= 1.0 - ROUNDING:
+            add_child(forest, k, walk, level, e, 1.0, 1.0)
+        elif last_leaf:
+            share = base_share(ground, regions, r, share, mass, low, high)
+            add_child(forest, k, walk, level, e, share, share * share)
+        else:
+            walk.region[size], walk.above[size], walk.sums[size, :] = r, e, 0.0
+            size += 1
+    walk.begin[level + 1], walk.child[level] = size, 0
+    return size > walk.begin[level]
+
+
+@uncounted
+def find_cell(forest, k, walk, level, low, high):
+    """Find the events of a cell among those of the open cell above it, and its mass.
+
+    Is it a leaf? Where a cell is empty the base measure holds, and cells no larger than those of
+    its grid need no children.
+    """
+    ground, codes = forest.ground, forest.codes[k]
     roots = ground.roots
-    if not cell_bounds(roots, ground.offsets[k], level, index, low, high):
-        return 0.0, 0.0
-    share = volume_share(roots, regions, r, walk, level, low, high)
-    if share <= ROUNDING:
-        return 0.0, 0.0
-    find_run(forest, k, walk, level)
-    mass = cell_mass(ground, k, level, index, low, high)
-    walk.mass[level] = mass
-    if not mass > 0.0:
-        return 0.0, 0.0
-    if share >= 1.0 - ROUNDING:
-        return 1.0, 1.0
-    empty = walk.runs[level, 0] == walk.runs[level, 1]
-    if level < roots.bits and not (empty and level >= len(ground.pyramid.starts) - 1):
-        return -1.0, -1.0
-    share = base_share(ground, regions, r, share, mass, low, high)
-    return share, share * share
-
-
-@compiled
-def find_run(forest, k, walk, level):
-    """Find the events of a cell among those of the open cell above it."""
-    roots, codes = forest.ground.roots, forest.codes[k]
     shift = np.uint64(roots.dimension * (roots.bits - level))
-    first, last = 0, len(codes)
-    if level > 0:
-        first, last = walk.runs[level - 1]
+    first, last = walk.runs[level - 1, 0], walk.runs[level - 1, 1]
     first = first_at_least(codes, first, last, walk.codes[level] << shift)
-    walk.runs[level, 0] = first
-    end = (walk.codes[level] + np.uint64(1)) << shift
-    walk.runs[level, 1] = first_at_least(codes, first, last, end)
+    last = first_at_least(codes, first, last, (walk.codes[level] + np.uint64(1)) << shift)
+    walk.runs[level, 0], walk.runs[level, 1] = first, last
+    walk.mass[level] = cell_mass(ground, k, level, walk.index[level], low, high)
+    return level == roots.bits or (first == last and level >= len(ground.pyramid.starts) - 1)
 
 
-@compiled
-def volume_share(roots, regions, r, walk, level, low, high):
-    """The share of the volume of a cell that lies in a region."""
+@uncounted
+def volume_share(roots, regions, r, walk, e, size, low, high):
+    """The share of the volume of a cell in region r, whose edges in the cell above are those of
+    entry e; those in the cell are written to entry `size`.
+    """
     share, plane = 1.0, regions.plane[r]
     for j in range(roots.dimension):
         a, b = regions.low[r, j], regions.high[r, j]
@@ -170,17 +186,24 @@ def volume_share(roots, regions, r, walk, level, low, high):
             return 0.0
         if plane < 0 or not plane <= j <= plane + 1:
             share *= length / (high[j] - low[j])
+    walk.pieces[size, 0] = walk.pieces[size, 1] = walk.pieces[size - 1, 1]
     if plane >= 0:
-        begin, end = walk.ends[level - 1] if level > 0 else 0, walk.ends[level]
-        corner, end_corner = (low[plane], low[plane + 1]), (high[plane], high[plane + 1])
-        size = cut_edges(walk.edges, begin, end, corner, end_corner, walk.edges, end)
-        walk.ends[level + 1] = size
-        area = edges_area(walk.edges, end, size, low[plane])
-        share *= area / ((high[plane] - low[plane]) * (high[plane + 1] - low[plane + 1]))
+        share *= area_share(walk, e, size, low[plane:], high[plane:])
     return share
 
 
-@compiled
+@uncounted
+def area_share(walk, e, size, low, high):
+    """The share of the area of a cell inside the edges of entry e, which are cut to it."""
+    corner, end_corner = (low[0], low[1]), (high[0], high[1])
+    begin, end, top = walk.pieces[e, 0], walk.pieces[e, 1], walk.pieces[size, 0]
+    until = cut_edges(walk.edges, begin, end, corner, end_corner, walk.edges, top)
+    walk.pieces[size, 1] = until
+    area = edges_area(walk.edges, top, until, low[0])
+    return area / ((high[0] - low[0]) * (high[1] - low[1]))
+
+
+@uncounted
 def base_share(ground, regions, r, share, mass, low, high):
     """The share of the base measure of a cell in a region, given that of its volume.
 
@@ -198,43 +221,48 @@ def base_share(ground, regions, r, share, mass, low, high):
     return min(box_share(roots, measure, regions, r, low, high) / mass, 1.0)
 
 
-@compiled
+@uncounted
 def box_share(roots, measure, regions, r, low, high):
-    """The base measure of what lies in a cell and a box, which may be met from both ends of a cycle."""
-    total, a, b = 0.0, np.zeros(3), np.ones(3)
-    for images in range(1 << roots.dimension):
-        meets = True
-        for j in range(roots.dimension):
-            turn = 0
-            if (images >> j) & 1:
-                turn = roots.cells[j]
-                meets = meets and roots.cyclic[j]
-            a[j] = max(low[j], regions.low[r, j] - turn)
-            b[j] = min(high[j], regions.high[r, j] - turn)
-            meets = meets and a[j] < b[j]
-        if meets:
-            total += box_mass(roots, measure, a, b)
+    """The base measure of a cell in a box, which it may meet from both ends of a cycle."""
+    total = 0.0
+    for image in range(1 << roots.dimension):
+        a0, b0 = side_of(roots, regions, r, 0, image, low, high)
+        a1, b1 = side_of(roots, regions, r, 1, image, low, high)
+        a2, b2 = side_of(roots, regions, r, 2, image, low, high)
+        if a0 < b0 and a1 < b1 and a2 < b2:
+            total += box_mass(roots, measure, (a0, a1, a2), (b0, b1, b2))
     return total
 
 
-@compiled
-def add_child(forest, k, walk, level, m1, m2):
-    """Add the moments of a cell to the sums of the cell above it."""
-    A, counts, sums = forest.concentrations[level], forest.counts[k], walk.sums[level - 1]
+@uncounted
+def side_of(roots, regions, r, j, image, low, high):
+    """The part of the side of a cell in a box or, if the image says so, one turn before it."""
+    a, b = regions.low[r, j], regions.high[r, j]
+    if (image >> j) & 1:
+        if not roots.cyclic[j]:
+            return 0.0, 0.0
+        a, b = a - roots.cells[j], b - roots.cells[j]
+    return max(low[j], a), min(high[j], b)
+
+
+@uncounted
+def add_child(forest, k, walk, level, e, m1, m2):
+    """Add the moments of a cell to the sums of entry e of the cell above it."""
+    A, counts = forest.concentrations[level], forest.counts[k]
     f = walk.mass[level] / walk.mass[level - 1]
     a, more = f, 0.0
     if A < np.inf:
         a, more = counts[walk.runs[level, 1]] - counts[walk.runs[level, 0]] + A * f, 1.0
-    sums[0] += a * m1
-    sums[1] += a * (a + more) * m2
-    sums[2] += a * a * m1 * m1
+    walk.sums[e, 0] += a * m1
+    walk.sums[e, 1] += a * (a + more) * m2
+    walk.sums[e, 2] += a * a * m1 * m1
 
 
-@compiled
-def joined_moments(forest, k, walk, level):
-    """The moments of a cell from the sums over its children: their shares are Dirichlet."""
+@uncounted
+def joined_moments(forest, k, walk, level, e):
+    """The moments of a cell from the sums of entry e over its children: Dirichlet shares."""
     A, counts = forest.concentrations[level + 1], forest.counts[k]
-    first, second, squares = walk.sums[level]
+    first, second, squares = walk.sums[e, 0], walk.sums[e, 1], walk.sums[e, 2]
     if A == np.inf:
         return first, first * first + second - squares
     a = counts[walk.runs[level, 1]] - counts[walk.runs[level, 0]] + A

@@ -11,10 +11,11 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
+from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.borders import at_centers
 from hplus.rates.trees.concentrations import Clustering
-from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.trees.gamma import gamma_draws
 from hplus.rates.trees.paths import Forest, cell_mass, path_moments
 from hplus.rates.trees.planting import (
@@ -122,7 +123,11 @@ class TreeRate:
 
     def _level(self, X: Floats) -> Floats:
         """The rate at each point if the base were right, (n,)."""
-        values = np.ones(len(X)) if self.base is None else self.base.function(X)
+        values = np.ones(len(X))
+        if self.base is not None:
+            values = self.base.function(
+                at_centers(self.forest.ground.measure, self.density.grid, X)
+            )
         return values * (self.statistic.total / self._base_mass)
 
     @cached_property
@@ -151,7 +156,7 @@ class TreeRate:
         levels = finite[1 : len(self.forest.ground.pyramid.starts)]
         left = 1.0 - float(np.mean(levels)) if len(levels) else 0.0
         of_total = 1.0 / self.statistic.effective_events
-        relative = second / mean**2 * (1.0 + np.maximum(left * base, of_total)) - 1.0
+        relative = second / mean / mean * (1.0 + np.maximum(left * base, of_total)) - 1.0
         return gamma_draws(mean, 1.0 / np.maximum(relative, MIN_VARIANCE), k)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:

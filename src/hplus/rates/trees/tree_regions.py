@@ -1,4 +1,4 @@
-"""Expected counts of regions under trees, and how uncertain they are."""
+"""Regions as compiled loops over trees know them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Floats
 from hplus.grids import TensorGrid
-from hplus.grids.regions import Part, common_parts
-from hplus.rates.trees.gamma import TABLE_QUANTILES, gamma_factors
+from hplus.grids.regions import common_parts
+from hplus.rates.trees.edges import edges_of
 from hplus.rates.trees.paths import Forest
+from hplus.rates.trees.planting import AXES
 from hplus.rates.trees.shares import RegionSet, region_moments
 from hplus.windows import Window
-from hplus.windows.geometry import oriented
 
-AXES = 3
+REGIONS_AT_ONCE = 1024
+"""Regions whose edges in all open cells are held in memory at the same time."""
 
 
 def share_moments_of(
@@ -23,7 +24,10 @@ def share_moments_of(
 ) -> tuple[Floats, Floats]:
     """E[share] and E[share²] of the mass in each region under each tree, (trees, r) each."""
     first, second = np.empty((2, len(forest.codes), len(regions)))
-    region_moments(forest, region_set(grid, regions, window), first, second)
+    for i in range(0, len(regions), REGIONS_AT_ONCE):
+        part = slice(i, i + REGIONS_AT_ONCE)
+        found = region_set(grid, regions[part], window)
+        region_moments(forest, found, first[:, part], second[:, part])
     return first, second
 
 
@@ -51,13 +55,14 @@ def _place(
         low[:d], high[:d] = (np.clip((end - corner) / step, 0.0, last) for end in box)
         return -1, np.empty((0, 4))
     axis, plane, edges = 0, -1, np.empty((0, 4))
-    for part in common_parts(region, window):
+    (parts,) = common_parts([region], window)
+    for part in parts:
         if isinstance(part, tuple):
             low[axis], high[axis] = (np.array(part) - corner[axis]) / step[axis]
             axis += 1
             continue
         at, plane = slice(axis, axis + 2), axis
-        edges = _edges(part, corner[at], step[at])
+        edges = edges_of(part, corner[at], step[at])
         for j in set(window.closed_axes()) & {axis, axis + 1}:
             # the root of a cycle may begin before it
             turn = np.tile(np.eye(2)[j - axis], 2) * (grid.shape[j] - 1)
@@ -69,27 +74,3 @@ def _place(
             high[at] = 0.0
         axis += 2
     return plane, edges
-
-
-def _edges(part: Part, corner: Floats, step: Floats) -> Floats:
-    """The edges of a part of the plane in cells of a grid, the part on their left, (n, 4)."""
-    rings = [(oriented(ring, role) - corner) / step for ring, role in part]
-    pairs = [np.hstack([ring, np.roll(ring, -1, axis=0)]) for ring in rings]
-    return np.concatenate([np.empty((0, 4)), *pairs])
-
-
-def count_quantiles(first: Floats, second: Floats, events: float, draws: int) -> Floats:
-    """Equally likely values of an expected count relative to the total's mean, (r, draws).
-
-    Under each tree a share with moments (trees, r), times a total that is Gamma(events), is a
-    Gamma with the moments of the product; all trees together take quantiles evenly.
-    """
-    trees = len(first)
-    each = max(draws // trees, 1)
-    k, j = np.arange(trees)[:, None], np.arange(each)
-    which = np.floor(TABLE_QUANTILES * (j + (k + 0.5) / trees) / each).astype(int)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shapes = 1.0 / (second * (1.0 + 1.0 / events) / first**2 - 1.0)
-    shapes = np.where(first > 0.0, shapes, 1.0)
-    out = first[..., None] * gamma_factors(shapes[..., None], which[:, None])
-    return out.transpose(1, 0, 2).reshape(first.shape[1], trees * each)
