@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from hplus._checks import Bools, Floats, Seed, as_points, check_count, check_random_state, shown
 from hplus._values import value
@@ -33,7 +32,7 @@ class Planar(Window):
         """The rings around W, shape (n, 2), with W on the left of their edges."""
         return [geometry.oriented(ring, role) for ring, role in self.rings()]
 
-    def rings_near(self, low: ArrayLike, high: ArrayLike) -> list[Floats]:
+    def rings_near(self, low: tuple[float, float], high: tuple[float, float]) -> list[Floats]:
         """Those of `turned_rings` whose own bounds meet a box."""
         first, last = self._ring_bounds
         near = np.flatnonzero(np.all((first < high) & (last > low), axis=1))
