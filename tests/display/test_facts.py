@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -123,7 +125,7 @@ def test_the_band_of_a_sum_over_places_is_that_of_its_draws(studied):
     rate = studied("solid")[0].model_.rate_
     shifted = np.log(norm.ppf((np.arange(99) + 0.5) / 99) * 0.2 + 1.0)
     draws = np.broadcast_to(shifted[:, None, None, None], (99, *rate.coarse.shape))
-    course = marginal_curve(type(rate)(**{**vars(rate), "draws": draws}))
+    course = marginal_curve(replace(rate, draws=draws))
     # all places move together: the band is that of one normal variable
     assert course.high / course.rate == pytest.approx(1.0 + 1.645 * 0.2, abs=0.01)
     assert course.low / course.rate == pytest.approx(1.0 - 1.645 * 0.2, abs=0.01)
@@ -252,5 +254,5 @@ def model_with(model, function):
     """The same model with another rate."""
     other = type(model)(model.window)
     vars(other).update(vars(model))
-    other.rate_ = type(model.rate_)(**{**vars(model.rate_), "function": function})
+    other.rate_ = replace(model.rate_, function=function)
     return other

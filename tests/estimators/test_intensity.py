@@ -1,5 +1,6 @@
 """Intensity: laws that hold for every model and window, and answers that are known."""
 
+import itertools
 import re
 import warnings
 from functools import cache
@@ -77,6 +78,59 @@ def test_the_parts_of_a_partition_add_up_to_the_whole(name, model):
     parts = [Box(low, [cut[0], *high[1:]]), Box([cut[0], *low[1:]], high)]
     whole = rate.expected_count(rate.window)
     assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-8)
+
+
+@each
+def test_several_regions_at_once_are_those_one_by_one(name, model, rng):
+    rate, _ = fitted(name, model)
+    low, high = rate.window.bounds()
+    ends = np.sort(rng.uniform(low - 0.1, high + 0.1, (2, 5, len(low))), axis=0)
+    parts = [rate.window, *(Box(a, b) for a, b in np.swapaxes(ends, 0, 1))]
+    counts, bounds = rate.expected_count(parts), rate.count_interval(parts)
+    assert counts.tolist() == [rate.expected_count(part) for part in parts]
+    assert np.transpose(bounds).tolist() == [list(rate.count_interval(part)) for part in parts]
+    draws = [rate.rate_.count_draws([part])[0] for part in parts]
+    np.testing.assert_array_equal(rate.rate_.count_draws(parts), draws)
+
+
+def parted(low, high, cuts):
+    """The boxes between cuts of each axis, in percent of its length."""
+    ends = [
+        np.unique([a, b, *(a + np.array(c) / 100.0 * (b - a))])
+        for a, b, c in zip(low, high, cuts, strict=True)
+    ]
+    pairs = [list(itertools.pairwise(axis)) for axis in ends]
+    return [Box(*zip(*sides, strict=True)) for sides in itertools.product(*pairs)]
+
+
+percents = st.lists(st.integers(1, 99), min_size=3, max_size=3)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@given(cuts=st.lists(percents, min_size=3, max_size=3))
+@settings(max_examples=20)
+def test_the_boxes_of_a_random_partition_add_up(name, cuts):
+    rate, _ = fitted(name, "exp")
+    low, high = rate.window.bounds()
+    parts = parted(low, high, cuts[: len(low)])
+    whole = rate.expected_count(rate.window)
+    assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-8)
+    draws, total = rate.rate_.count_draws(parts), rate.rate_.count_draws([rate.window])[0]
+    np.testing.assert_allclose(draws.sum(axis=0), total, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["box", "polygon"])
+@given(middle=st.tuples(*[st.integers(1, 99)] * 2), turn=st.integers(0, 90))
+@settings(max_examples=20)
+def test_the_polygons_around_a_random_point_add_up(name, middle, turn):
+    rate, _ = fitted(name, "exp")
+    low, high = rate.window.bounds()
+    center = low + np.array(middle) / 100.0 * (high - low)
+    angle = np.radians(turn + 40.0 * np.arange(10))
+    rim = center + 9.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    parts = [Polygon([center, a, b]) for a, b in itertools.pairwise(rim)]
+    whole = rate.expected_count(rate.window)
+    assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-6)
 
 
 @each

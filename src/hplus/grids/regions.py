@@ -48,7 +48,8 @@ def _overlap(left: list[Span | Planar], right: list[Span | Planar]) -> list[Part
             [tuple() as a, tuple() as b, *rest],
             [Planar() as p, *other],
         ):
-            part = clipped(p.turned_rings, (a[0], b[0]), (a[1], b[1]))
+            low, high = (a[0], b[0]), (a[1], b[1])
+            part = clipped(p.rings_near(low, high), low, high)
         case _:
             raise ValueError(
                 f"region and window must have their polygons on the same axes, got "

@@ -78,7 +78,7 @@ class GridFunction(Value):
         if region is not None:
             return float(self.integrals([region])[0])
         with np.errstate(over="ignore"):
-            return float(_finite(np.sum(self._hats * self.values)))
+            return float(_finite(np.array([np.sum(self._hats * self.values)]))[0])
 
     def integrals(self, regions: Sequence[Window]) -> Floats:
         """∫f over the part of each region in the window, shape (r,)."""

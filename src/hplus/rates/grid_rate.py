@@ -115,11 +115,11 @@ class GridRate:
                 slice(s.start // r, (s.stop - 1) // r + 1)
                 for s, r in zip(where, ratios, strict=True)
             )
-            found[i] = mass.ravel() @ self._factors[near].reshape(-1, len(self.draws))
+            found[i] = mass.ravel() @ self.draw_factors[near].reshape(-1, len(self.draws))
         return found
 
     @cached_property
-    def _factors(self) -> Floats:
+    def draw_factors(self) -> Floats:
         """Draws of true rate / rate at each node of the coarser grid, (*grid, k)."""
         draws = np.moveaxis(self.draws, 0, -1).astype(float)
         return np.exp(np.clip(draws, -MAX_LOG_FACTOR, MAX_LOG_FACTOR))

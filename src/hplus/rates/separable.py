@@ -91,15 +91,19 @@ class SeparableRate:
 
     def factors(self, regions: Sequence[Window]) -> tuple[list[Window], list[Window]]:
         """Regions as places and times; each must be a product of the two."""
-        whole, d = self.window, self.window.left.dimension
-        products = [whole if region == whole else region for region in regions]
-        for region in products:
-            if not isinstance(region, Product) or region.left.dimension != d:
-                raise ValueError(
-                    "a region must be a product of a place and a time, such as city * "
-                    f"Interval(0, 24), got {shown(region)}."
-                )
-        return [region.left for region in products], [region.right for region in products]
+        pairs = [self._place_and_time(region) for region in regions]
+        return [where for where, _ in pairs], [when for _, when in pairs]
+
+    def _place_and_time(self, region: Window) -> tuple[Window, Window]:
+        if region == self.window:
+            return self.window.left, self.window.right
+        d = self.window.left.dimension
+        if not isinstance(region, Product) or region.left.dimension != d:
+            raise ValueError(
+                "a region must be a product of a place and a time, such as city * Interval(0, 24), "
+                f"got {shown(region)}."
+            )
+        return region.left, region.right
 
 
 def _pairs(left: int, right: int) -> tuple[Ints, Ints]:

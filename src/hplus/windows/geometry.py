@@ -202,11 +202,12 @@ def common_rings(shapes: list[Shape], tree: Shape) -> Rings:
     mine, others = np.take(shapes, i), tree.geometries[j]
     met = shapely.intersects(others, mine)
     mine, others = mine[met], others[met]
-    inside = shapely.covers(others, mine)
-    cut = shapely.get_parts(shapely.intersection(mine[~inside], others[~inside]))
+    inside, around = shapely.covers(others, mine), shapely.covers(mine, others)
+    cross = ~(inside | around)
+    cut = shapely.get_parts(shapely.intersection(mine[cross], others[cross]))
     # borders that touch have only lines and points in common
     areas = [part for part in cut if part.geom_type == "Polygon" and not part.is_empty]
-    found = [*mine[inside], *areas]
+    found = [*mine[inside], *others[around & ~inside], *areas]
     rings = [(polygon.exterior, 1) for polygon in found]
     rings += [(hole, -1) for polygon in found for hole in polygon.interiors]
     return [(shapely.get_coordinates(ring)[:-1], role) for ring, role in rings]

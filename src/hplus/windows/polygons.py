@@ -32,10 +32,17 @@ class Planar(Window):
         """The rings around W, shape (n, 2), with W on the left of their edges."""
         return [geometry.oriented(ring, role) for ring, role in self.rings()]
 
+    def rings_near(self, low: tuple[float, float], high: tuple[float, float]) -> list[Floats]:
+        """Those of `turned_rings` whose own bounds meet a box."""
+        first, last = self._ring_bounds
+        near = np.flatnonzero(np.all((first < high) & (last > low), axis=1))
+        return [self.turned_rings[i] for i in near]
+
     def rings_within(self, window: Planar) -> list[Floats]:
         """The rings around the part of W in a window, with it on the left of their edges."""
-        if self == window:
-            return self.turned_rings
+        rings, others = self.turned_rings, window.turned_rings
+        if len(rings) == len(others) and all(map(np.array_equal, rings, others)):
+            return rings
         mine = [part._shape for part in self.polygons()]
         return [geometry.oriented(*ring) for ring in geometry.common_rings(mine, window._tree)]
 
@@ -67,6 +74,13 @@ class Planar(Window):
     @cached_property
     def _shape(self) -> geometry.Shape:
         return geometry.build_shape([(part.outer, part.holes) for part in self.polygons()])
+
+    @cached_property
+    def _ring_bounds(self) -> Bounds:
+        """The lowest and the highest corner of each of `turned_rings`, shape (n, 2) each."""
+        pairs = [(ring.min(axis=0), ring.max(axis=0)) for ring in self.turned_rings]
+        low, high = np.swapaxes(pairs, 0, 1)
+        return low, high
 
     @cached_property
     def _tree(self) -> geometry.Shape:

@@ -15,7 +15,6 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
-from hplus.rates.bands import MAX_LOG_FACTOR
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.separable import SeparableRate
 from hplus.windows import Interval
@@ -129,8 +128,7 @@ def marginal_curve(rate: GridRate) -> CurveData:
     mass = rate.function.values * grid.integrals(rate.function.window)
     while grid.shape != rate.coarse.shape:
         grid, mass = grid.coarser(), grid.restrict(mass)
-    draws = np.exp(np.clip(np.asarray(rate.draws, dtype=float), -MAX_LOG_FACTOR, MAX_LOG_FACTOR))
-    sums = np.einsum("sijk,ijk->sk", draws, mass)
+    sums = np.einsum("ijks,ijk->sk", rate.draw_factors, mass)
     tails = (0.5 * (1.0 - BAND_LEVEL), 0.5 * (1.0 + BAND_LEVEL))
     ratios = np.quantile(sums, tails, axis=0) / mass.sum(axis=(0, 1))
     x = np.linspace(grid.low[2], grid.high[2], CURVE_POINTS)
