@@ -32,6 +32,9 @@ FINAL_DECREMENT, FINAL_ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
 """The Newton decrement per event to which the leading mode is solved, and how exactly its systems
 are solved, one attempt after the other."""
 
+LINE_CARE = 0.02
+"""How much more exactly modes are solved for on a line, where double precision costs little."""
+
 HELD_OUT_SLACK = 4.0
 """How much less exactly modes without a fold are solved for: they only predict it."""
 
@@ -214,12 +217,12 @@ def _modes_without(level: Level, parts: int, known: list[Weighted]) -> list[Weig
 
 def _solved(level: Level, prior: Prior, counts: Floats, start: Reals, tolerance: float) -> Optimum:
     """The modes of a batch of counts (k, *grid) on one level."""
-    dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    K, nu = prior.covariance(level.grid), level.exposure[None].astype(dtype)
-    K = K if dtype is np.float64 else K.single()
-    s = counts.astype(dtype)
-    z = np.broadcast_to(start, s.shape).astype(dtype)
-    return newton(K, s, nu, z, tolerance=tolerance)
+    K, nu = prior.covariance(level.grid), level.exposure[None]
+    z = np.broadcast_to(start, counts.shape)
+    if level.grid.dimension == 1:
+        return newton(K, counts, nu, z.astype(float), tolerance=LINE_CARE * tolerance)
+    s, nu, z = (x.astype(np.float32) for x in (counts, nu, z))
+    return newton(K.single(), s, nu, z, tolerance=tolerance)
 
 
 def mean_rates(parts: list[Weighted], level: Level, counts: Floats) -> Floats:
