@@ -159,7 +159,7 @@ KERNELS = [
     (Linear(), ((0.0,), (1.0,)), (33,), Matrix),
     (Polynomial(2), ((0.0, 1.0), (1.0, 2.0)), (5, 6), Matrix),
     (Gaussian(5.0), ((0.0,), (1.0,)), (33,), Matrix),
-    (Laplace(0.1, columns=[0]) * Periodic(7.0, columns=[1]), ((0, 0), (1, 7)), (9, 8), Circulant),
+    (Laplace(0.08, columns=[0]) * Periodic(7.0, columns=[1]), ((0, 0), (1, 7)), (9, 8), Circulant),
     (
         Gaussian(0.1, columns=[0, 1]) * Periodic(24.0, columns=[2]),
         ((0, 0, 0), (1, 1, 24)),
