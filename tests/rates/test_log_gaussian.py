@@ -8,7 +8,7 @@ from hplus.grids import TensorGrid
 from hplus.rates.binned import BinnedStatistic
 from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
 from hplus.rates.levels import Level
-from hplus.rates.log_gaussian import _prolonged, learn_rate
+from hplus.rates.log_gaussian import _prolonged, begin, learn_rate
 from hplus.rates.modes import newton
 from hplus.rates.prior import Field, KernelPrior, LogRates, SumOfFields
 from hplus.rates.search import SMOOTHNESS, finalists, moves, search, two_fields, weighted
@@ -268,3 +268,66 @@ def test_priors_behind_the_leader_are_corrected_by_what_a_finer_grid_gave_it(rng
     (_, leader), (_, other) = _prolonged(alike, fine)
     assert np.abs(leader.z - fine.grid.prolong(mode.z[0])).max() > 1e-3
     np.testing.assert_allclose(other.z, leader.z, rtol=1e-12)
+
+
+# Rates without a fold
+
+
+def without(level, fold):
+    """The level of the events outside one fold."""
+    folds = level.folds.copy()
+    folds[fold] = 0.0
+    return Level(level.window, level.grid, folds, level.exposure)
+
+
+@pytest.mark.parametrize("window", [LINE, Box((0, 0), (2, 1))], ids=["line", "box"])
+def test_a_rate_without_a_fold_is_the_rate_of_the_other_events_under_the_same_priors(window, rng):
+    X = rng.beta(2, 4, (300, window.dimension)) * window.bounds()[1]
+    level = level_of(window, X, exposure=2.0)
+    prior = SumOfFields((Field(1.5, (0.3,) * window.dimension, 1.0),))
+    fit = begin(level, ((1.0, prior),), 0).finer()
+    held_out = fit.held_out()
+    assert [fold for fold, _ in held_out] == [0, 1, 2, 3, 4]
+    for fold, rate in held_out[:2]:
+        alone = begin(without(level, fold), ((1.0, prior),), 0).finer()
+        expected = alone.values()
+        np.testing.assert_allclose(rate.values, expected, rtol=0.04)
+        np.testing.assert_allclose(rate.integral(), alone.level.total / 2.0)
+        # and unlike the rate of all events
+        assert np.abs(rate.values / fit.values() / 0.8 - 1.0).max() > 0.05
+
+
+@pytest.mark.parametrize("wanted", [AUTO, LearnPrior("thinning")], ids=["auto", "thinning"])
+def test_averaged_rates_without_a_fold_predict_it_like_a_fit_of_the_others(wanted, rng):
+    level = level_of(LINE, rng.beta(2, 6, (400, 1)))
+    fit = begin(level, wanted, 0).refined()
+    counts = fit.level.folds
+    for fold, rate in fit.held_out(3):
+        alone = learn_rate(without(level, fold), wanted, 0).function
+        n = counts[fold].sum()
+        log_rate, expected = (
+            np.sum(counts[fold] * np.log(f(fit.level.grid.nodes()) / f.integral())) / n
+            for f in (rate, alone)
+        )
+        np.testing.assert_allclose(log_rate, expected, atol=0.02)
+
+
+def test_folds_without_events_are_passed_over_and_one_alone_is_never_held_out(rng):
+    level = level_of(LINE, rng.random((60, 1)))
+    some, one = level.folds.copy(), level.folds.copy()
+    some[[0, 3]], one[1:] = 0.0, 0.0
+    some, one = (Level(LINE, level.grid, folds, level.exposure) for folds in (some, one))
+    assert [fold for fold, _ in begin(some, AUTO, 0).held_out()] == [1, 2, 4]
+    assert begin(one, AUTO, 0).held_out() == []
+
+
+def test_a_fit_that_stops_on_a_coarse_grid_is_certified_and_whole_there(rng):
+    fit = begin(level_of(LINE, rng.beta(2, 6, (400, 1))), given(Gaussian(0.1)), 0)
+    assert not fit.settled
+    rate = fit.rate()
+    assert rate.function.grid == fit.levels[-1].grid
+    np.testing.assert_allclose(rate.function.integral(), 400.0, rtol=1e-10)
+    assert rate.result.relative_gap < 1e-6
+    finer = fit.refined()
+    assert finer.settled
+    assert finer.place < fit.place

@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dposv, dtrtrs
+from scipy.special import log_softmax
 
 from hplus._checks import Floats, Ints
 from hplus._progress import step
@@ -43,7 +44,7 @@ MAX_ROUGH_WEIGHT = 0.5
 MAX_DENSE_NODES = 200
 """Nodes of the coarsest grid of a line on which priors are averaged with dense matrices."""
 
-MIN_HELD_OUT_WEIGHT = 0.05
+MIN_HELD_OUT_WEIGHT = 0.03
 """Weight of a prior, as a share of the largest, below which folds are predicted without it."""
 
 DENSE_DRAWS = 128
@@ -87,18 +88,20 @@ def average_on_line(level: Level, seed: int) -> Averaged | None:
 
 
 def modes_on_line(level: Level, known: list[Weighted], counts: Floats) -> list[Weighted]:
-    """The modes of other counts (k, G) under the known priors, less those of little weight."""
+    """The modes of other counts (k, G) under the known priors, less those of little weight.
+
+    Their evidence gives each of the counts its own weights, of which the logs are added to z.
+    """
     least = MIN_HELD_OUT_WEIGHT * max(weight for weight, _ in known)
     kept = [(weight, found) for weight, found in known if weight >= least]
+    z, evidence = np.empty((len(kept), *counts.shape)), np.empty((len(kept), len(counts)))
     with one_thread_if_small(level.grid.size):
-        matrices = _matrices([found.prior for _, found in kept], level)
-        return [
-            (
-                weight,
-                LogRates(prior, np.stack([_mode(K, s, level.exposure, z[0])[0] for s in counts])),
-            )
-            for (weight, (prior, z, _)), K in zip(kept, matrices, strict=True)
-        ]
+        for i, K in enumerate(_matrices([found.prior for _, found in kept], level)):
+            for k, s in enumerate(counts):
+                z[i, k], evidence[i, k] = _mode(K, s, level.exposure, kept[i][1].z[0])
+    for i, log_shares in enumerate(log_softmax(evidence, axis=0)):
+        z[i] += (log_shares - np.log(kept[i][0]))[:, None]
+    return [(w, LogRates(found.prior, x)) for (w, found), x in zip(kept, z, strict=True)]
 
 
 def _crowded(level: Level) -> bool:

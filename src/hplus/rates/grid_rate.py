@@ -17,7 +17,7 @@ from hplus.rates.prior import Mixture, Prior, leading
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window
 
-PROMISED_GAP, LARGE_GRID, LARGE_GRID_GAP = 1e-6, 70_000, 1e-4
+PROMISED_GAP, LARGE_GRID, LARGE_GRID_GAP = 1e-6, 50_000, 1e-4
 """The relative gap that is promised; nodes of a large grid, and the gap that is promised there."""
 
 

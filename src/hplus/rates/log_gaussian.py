@@ -6,8 +6,9 @@ the grid is refined until the answer does not change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from hplus.rates.grid_rate import GridRate, promised_gap
 from hplus.rates.judging import held_out_parts, log_evidence
 from hplus.rates.levels import Level, descend
 from hplus.rates.modes import Optimum, certify, newton, normalised
-from hplus.rates.posterior import Averaged, average
+from hplus.rates.posterior import Averaged, average, modes_under
 from hplus.rates.prior import LogRates, Prior, Weighted, leading
 from hplus.rates.selection import LearnPrior, Wanted, effort_for, select_priors, working_levels
 from hplus.solvers.result import SolverResult
@@ -32,11 +33,14 @@ FINAL_DECREMENT, FINAL_ACCURACIES = 5e-7, (1e-2, 1e-2, 1e-3, 1e-4)
 """The Newton decrement per event to which the leading mode is solved, and how exactly its systems
 are solved, one attempt after the other."""
 
+LINE_CARE = 0.02
+"""How much more exactly modes are solved for on a line, where double precision costs little."""
+
 HELD_OUT_SLACK = 4.0
 """How much less exactly modes without a fold are solved for: they only predict it."""
 
 
-class HeldOut(NamedTuple):
+class WithoutFold(NamedTuple):
     """A fold of the events, and the rate learned without it."""
 
     fold: int
@@ -49,22 +53,23 @@ def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
 
 
 def begin(finest: Level, wanted: Wanted, seed: int) -> SmoothFit:
-    """A fit on the coarsest grid: priors, modes and draws."""
-    levels, known = _averaged(finest, wanted, seed)
-    return SmoothFit(levels, known, len(levels) - 1, known.parts, np.nan)
+    """A fit on the coarsest grid: the priors, and the modes under them."""
+    levels, parts, averaged = _averaged(finest, wanted, seed)
+    return SmoothFit(levels, parts, averaged, len(levels) - 1, parts, np.nan)
 
 
 @dataclass(frozen=True)
 class SmoothFit:
     """A rate on one of ever finer grids, which can be asked there or refined.
 
-    `levels` begins with the finest. The priors and the uncertainty are `known` on the last; `parts`
-    are the modes on level number `place`, and `change` is the share of the events by which the rate
-    moved when that was reached.
+    `levels` begins with the finest. The modes under all priors are `known` on the last, where
+    `averaged` computes the uncertainty once it is needed; `parts` are the modes on level number
+    `place`, and `change` is the share of the events by which the rate moved when it was reached.
     """
 
     levels: list[Level]
-    known: Averaged
+    known: list[Weighted]
+    averaged: Callable[[], Averaged]
     place: int
     parts: list[Weighted]
     change: float
@@ -90,11 +95,11 @@ class SmoothFit:
 
     def finer(self) -> SmoothFit:
         """The fit on the next finer grid."""
-        level = self.levels[self.place - 1]
+        level = self.levels[: self.place][-1]
         parts = _prolonged(self.parts, level)
         old, new = level.grid.prolong(self.values()), mean_rates(parts, level, level.counts)[0]
         change = float(np.sum(level.exposure * np.abs(new - old))) / level.total
-        return SmoothFit(self.levels, self.known, self.place - 1, parts, change)
+        return replace(self, place=self.place - 1, parts=parts, change=change)
 
     def values(self) -> Floats:
         """The rate at the nodes."""
@@ -102,24 +107,24 @@ class SmoothFit:
 
     def rate(self) -> GridRate:
         """The rate with its uncertainty, certified."""
-        level, coarse, known = self.level, self.levels[-1], self.known
+        level, coarse, found = self.level, self.levels[-1], self.averaged()
         step("certifying the answer", 0, 1)
         result = _certified(level, leading(self.parts))
         step("certifying the answer", 1, 1)
-        log_rate = np.log(mean_rates(known.parts, coarse, coarse.counts)[0])
+        log_rate = np.log(mean_rates(self.known, coarse, coarse.counts)[0])
         return GridRate(
             GridFunction(level.window, level.grid, self.values()),
             coarse.grid,
-            known.center - log_rate,
-            known.spread,
-            (known.draws - log_rate).astype(np.float32),
-            tuple((weight, found.prior) for weight, found in self.parts),
+            found.center - log_rate,
+            found.spread,
+            (found.draws - log_rate).astype(np.float32),
+            tuple((weight, mode.prior) for weight, mode in self.parts),
             result,
-            _leading_evidence(coarse, known.parts),
+            _leading_evidence(coarse, self.known),
             self.change,
         )
 
-    def held_out(self, parts: int | None = None) -> list[HeldOut]:
+    def held_out(self, parts: int | None = None) -> list[WithoutFold]:
         """The rates learned without each of the first folds, under the priors of all events.
 
         As many folds as priors are compared by, unless said. Folds without events are passed over;
@@ -130,12 +135,12 @@ class SmoothFit:
         if len(filled) < 2:
             return []
         parts = held_out_parts(level.total) if parts is None else parts
-        modes = _modes_without(coarse, parts, self.known.parts)
+        modes = _modes_without(coarse, parts, self.known)
         if level is not coarse:
             modes = self._finer_without(parts, modes)
         rates = mean_rates(modes, level, level.without_parts(parts))
         return [
-            HeldOut(fold, GridFunction(level.window, level.grid, values))
+            WithoutFold(fold, GridFunction(level.window, level.grid, values))
             for fold, values in zip(filled, rates, strict=False)
         ]
 
@@ -145,7 +150,7 @@ class SmoothFit:
         It starts from the mode of all events, less what the folds gave it on the coarsest grid.
         """
         level, lead = self.level, leading(modes)
-        start = leading(self.parts).z + self._prolong(lead.z - leading(self.known.parts).z)
+        start = leading(self.parts).z + self._prolong(lead.z - leading(self.known).z)
         kept = level.without_parts(parts)
         z = _solved(level, lead.prior, kept, start, HELD_OUT_SLACK * level.tolerance).z
         return [
@@ -160,17 +165,20 @@ class SmoothFit:
         return z
 
 
-def _averaged(finest: Level, wanted: Wanted, seed: int) -> tuple[list[Level], Averaged]:
-    """The levels to refine on, and log rates averaged over priors on the last one."""
+def _averaged(
+    finest: Level, wanted: Wanted, seed: int
+) -> tuple[list[Level], list[Weighted], Callable[[], Averaged]]:
+    """The levels to refine on, the modes under all priors on the last one, and their average."""
     levels = descend(finest)
     if finest.grid.dimension == 1 and wanted in (LearnPrior("auto"), LearnPrior("evidence")):
-        averaged = average_on_line(levels[-1], seed)
-        if averaged is not None:
-            return levels, averaged
+        on_line = average_on_line(levels[-1], seed)
+        if on_line is not None:
+            return levels, on_line.parts, lambda: on_line
     effort = effort_for(finest)
     levels = working_levels(levels, wanted, effort)
     priors = select_priors(levels, wanted, effort)
-    return levels, average(levels[-1], priors, effort.draws, seed)
+    parts = modes_under(levels[-1], priors)
+    return levels, parts, partial(average, levels[-1], parts, effort.draws, seed)
 
 
 def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
@@ -214,12 +222,12 @@ def _modes_without(level: Level, parts: int, known: list[Weighted]) -> list[Weig
 
 def _solved(level: Level, prior: Prior, counts: Floats, start: Reals, tolerance: float) -> Optimum:
     """The modes of a batch of counts (k, *grid) on one level."""
-    dtype = np.float64 if level.grid.dimension == 1 else np.float32
-    K, nu = prior.covariance(level.grid), level.exposure[None].astype(dtype)
-    K = K if dtype is np.float64 else K.single()
-    s = counts.astype(dtype)
-    z = np.broadcast_to(start, s.shape).astype(dtype)
-    return newton(K, s, nu, z, tolerance=tolerance)
+    K, nu = prior.covariance(level.grid), level.exposure[None]
+    z = np.broadcast_to(start, counts.shape)
+    if level.grid.dimension == 1:
+        return newton(K, counts, nu, z.astype(float), tolerance=LINE_CARE * tolerance)
+    s, nu, z = (x.astype(np.float32) for x in (counts, nu, z))
+    return newton(K.single(), s, nu, z, tolerance=tolerance)
 
 
 def mean_rates(parts: list[Weighted], level: Level, counts: Floats) -> Floats:

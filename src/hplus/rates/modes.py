@@ -83,8 +83,9 @@ def newton(
             value = objective(s, nu, z, a)
         system = System(covariance, nu * np.exp(z))
         rhs = system.project(system.R * z + system.inverse * (s - system.W))
-        # at the optimum R x = a: what is left to solve shrinks from step to step
-        start = system.project(system.inverse * a)
+        # at the optimum R x = a = s - W: what is left to solve shrinks from step to step
+        guess = s - system.W if np.isinf(value).any() else a
+        start = system.project(system.inverse * guess)
         x = system.solve(rhs, start, accuracy, 0.1 * tolerance)
         charges = system.R * system.project(x)
         step, drift = charges - a, covariance.apply(charges) - z
@@ -218,10 +219,12 @@ def conjugate_gradients(
 ) -> Reals:
     """Solve k systems B x = b at once, until each residual r is a share `accuracy` of the first.
 
-    It also stops where |r|² <= `enough`: in a Newton step |r|² is the error in nats.
-    `precondition` multiplies by an approximation of B⁻¹.
+    It also stops where |r|² <= `enough`: in a Newton step |r|² is the error in nats. A start that
+    is worse than 0 is dropped. `precondition` multiplies by an approximation of B⁻¹.
     """
     r = b - apply(x)
+    useless = broadcast(sums(r * r) > sums(b * b), b)
+    x, r = np.where(useless, 0.0, x), np.where(useless, b, r)
     y = precondition(r)
     p, rr, ry = y.copy(), sums(r * r), sums(r * y)
     goal = np.maximum(accuracy**2 * rr, enough)

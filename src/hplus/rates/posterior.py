@@ -18,8 +18,9 @@ from hplus.rates.torus import Covariance
 
 LANCZOS_PROBES, LANCZOS_STEPS = 8, 30
 
-DRAW_ACCURACY, MEAN_ACCURACY = 0.05, 1e-2
-"""Relative accuracy of the linear systems for draws and for means."""
+DRAW_ACCURACY, MEAN_ACCURACY = 1e-2, 1e-2
+"""Relative accuracy of the linear systems for draws and for means. Counts of large regions need it:
+with 0.05, their draws were off by more than they vary."""
 
 MAX_SHIFT_DEVIATIONS = 2.0
 """Standard deviations that the mean of a log rate may lie from its mode."""
@@ -48,16 +49,25 @@ class Averaged:
         return cls(parts, center, spread, draws)
 
 
-def average(level: Level, priors: list[Weighted], draws: int, seed: int) -> Averaged:
-    """The modes under weighted priors on one level, from log rates to start from, and draws."""
+def modes_under(level: Level, priors: list[Weighted]) -> list[Weighted]:
+    """The modes under weighted priors on one level, from log rates to start from."""
     s, nu = level.arrays(np.float32)
-    rng = np.random.RandomState(seed)
-    parts, covariances, clouds = [], [], []
+    parts = []
     for weight, (prior, start, _) in each("averaging priors", priors):
         K = prior.covariance(level.grid).single()
         mode = newton(K, s, nu, start.mean(axis=0, keepdims=True), tolerance=level.tolerance)
         parts.append((weight, LogRates(prior, mode.z, mode.a)))
-        clouds.append(deviations(K, nu * np.exp(mode.z), max(round(draws * weight), 1), rng))
+    return parts
+
+
+def average(level: Level, parts: list[Weighted], draws: int, seed: int) -> Averaged:
+    """Means, deviations and draws around the modes under weighted priors on one level."""
+    _, nu = level.arrays(np.float32)
+    rng = np.random.RandomState(seed)
+    covariances, clouds = [], []
+    for weight, found in each("drawing rates", parts):
+        K = found.prior.covariance(level.grid).single()
+        clouds.append(deviations(K, nu * np.exp(found.z), max(round(draws * weight), 1), rng))
         covariances.append(K)
     # few draws of each: they share one variance
     variance = np.mean(np.concatenate(clouds) ** 2, axis=0, keepdims=True)
