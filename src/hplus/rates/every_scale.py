@@ -12,7 +12,7 @@ from hplus._progress import each
 from hplus.positivity.exp import GridFunction
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.exposure import on_grid
-from hplus.rates.log_gaussian import HeldOut, SmoothFit
+from hplus.rates.log_gaussian import WithoutFold, SmoothFit
 from hplus.rates.positions import Positions
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import stacking_weights
@@ -142,7 +142,7 @@ def _tree_density(observed: Observed, fold: Fold, smooth: GridFunction | None) -
     return observed.trees(fold.kept, base).function(fold.places) / fold.kept.total
 
 
-def _smooth_density(observed: Observed, held_out: list[HeldOut], folds: list[Fold]) -> Floats:
+def _smooth_density(observed: Observed, held_out: list[WithoutFold], folds: list[Fold]) -> Floats:
     """The densities of smooth rates at the places of the folds that they were learned without."""
     return np.concatenate(
         [
