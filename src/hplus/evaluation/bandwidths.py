@@ -27,10 +27,7 @@ LOW_QUANTILE, TYPICAL, NOTABLE_REPEATS = 0.01, 0.5, 0.1
 """The narrowest bandwidth is this quantile of the distances between neighbours at different places;
 the median, where this share of the events or more repeat the position of another."""
 
-PILOT_WIDTH = 1.0
-"""The bandwidth of the pilot, in units of the best fixed bandwidth."""
-
-FACTORS = 1.0 / 8.0, 4.0
+FACTORS = 0.25, 2.0
 """The range of adaptive bandwidths to try, in units of the best fixed one."""
 
 RUNG = 1.25
@@ -139,7 +136,10 @@ class Trial:
 
 
 def best_share(ratios: Floats, weights: Floats) -> tuple[float, float]:
-    """The mean of log((1 - ε) ratios + ε), and the share ε that maximises Σ_i w_i log((1 - ε) ratios[i] + ε) + UNIFORM_EVENTS log ε."""
+    """The mean of log((1 - ε) ratios + ε), weighted, and the uniform share ε.
+
+    ε maximises Σ_i w_i log((1 - ε) ratios[i] + ε) + UNIFORM_EVENTS log ε.
+    """
     weights = weights * (len(weights) / weights.sum())
     low, high = np.log(LEAST_SHARE), np.log(MAX_SHARE)
     for _ in range(SHARE_STEPS):
@@ -207,7 +207,8 @@ class LocalBandwidths:
 
     def best_factor(self, h: Floats) -> float:
         """The multiple of h that predicts best."""
-        return best_factor(lambda factor: self.predicted(h, factor).score, *FACTORS)
+        low, high = FACTORS[0], min(FACTORS[1], float((self._trial.limits.widest / h).min()))
+        return best_factor(lambda factor: self.predicted(h, factor).score, low, high)
 
     def predicted(self, h: Floats, factor: float) -> Predicted:
         """Held-out events under local bandwidths with the geometric mean factor · h."""
@@ -221,14 +222,12 @@ class LocalBandwidths:
         return self._rounded(X, weights, h, factor * self._abramson(X, weights))
 
     def _abramson(self, X: Floats, weights: Floats) -> Floats:
-        """(pilot/its geometric mean)^(-1/2) at each event, shape (n,), for the pilot's bandwidth."""
-        kernels = Layer(X, weights, PILOT_WIDTH * self._pilot.layers[0].h)
+        """(pilot/its geometric mean)^(-1/2) at each event, shape (n,)."""
+        kernels = Layer(X, weights, self._pilot.layers[0].h)
         pilot = np.log(self._pilot._replace(layers=(kernels,)).rates(X))
         return np.exp(-0.5 * (pilot - weights @ pilot / weights.sum()))
 
-    def _rounded(
-        self, X: Floats, weights: Floats, h: Floats, factors: Floats
-    ) -> tuple[Layer, ...]:
+    def _rounded(self, X: Floats, weights: Floats, h: Floats, factors: Floats) -> tuple[Layer, ...]:
         """Kernels with the bandwidths factors[i] h, rounded to rungs of a ladder."""
         bounds = self._trial.limits
         ends = np.log([(bounds.narrowest / h).min(), (bounds.widest / h).max()])

@@ -44,11 +44,8 @@ class Edges:
         unbounded = [axis + j for axis, _ in self._polygons for j in (0, 1)]
         self.walls = self.low.copy(), self.high.copy()
         self.walls[0][unbounded], self.walls[1][unbounded] = -np.inf, np.inf
-
-    @property
-    def sides(self) -> Floats:
-        """The distance between the walls or the length of the cycle, (d,); inf for polygons."""
-        return self.walls[1] - self.walls[0]
+        # infinite for polygons
+        self.sides = self.walls[1] - self.walls[0]
 
     def capped(self, h: Floats) -> Floats:
         """The bandwidth, (d,), or one that cannot be told from it on a short side."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, check_scales, shown
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
@@ -19,6 +20,7 @@ from hplus.evaluation.bandwidths import (
 from hplus.evaluation.smoothing import COUNT_NODES, KernelMixture, Layer
 from hplus.windows import Window, check_window
 
+
 class KernelEstimator(Estimator):
     """What both estimates share: a mixture of kernels and of a uniform rate."""
 
@@ -26,10 +28,10 @@ class KernelEstimator(Estimator):
     mixture_: KernelMixture
 
     @abstractmethod
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from events X (n, d) in the window; y is ignored."""
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: ArrayLike) -> Floats:
         """λ(X[i]) > 0, in events per unit of volume, shape (n,)."""
         check_fitted(self, "mixture_")
         X = self.window.require("X", check_points(self, X, reset=False))
@@ -47,11 +49,11 @@ class KernelEstimator(Estimator):
             return float(self.mixture_.counts([regions], self.window)[0])
         return self.mixture_.counts(regions, self.window)
 
-    def score(self, X: Any, y: None = None) -> float:
+    def score(self, X: ArrayLike, y: None = None) -> float:
         """The mean of log(λ(X[i])/∫λ)."""
         return float(np.mean(np.log(self.predict(X))) - np.log(self.mixture_.total))
 
-    def _events(self, X: Any, sample_weight: Any) -> tuple[Floats, Floats]:
+    def _events(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
         """Events in the window that have a weight, and their weights."""
         check_window("window", self.window, *COUNT_NODES)
         X = self.window.require("X", check_points(self, X, reset=True))
@@ -93,7 +95,7 @@ class EdgeCorrectedKDE(KernelEstimator):
         self.window = window
         self.bandwidth = bandwidth
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from events X (n, d) in the window; y is ignored."""
         X, weights = self._events(X, sample_weight)
         trial = Trial(self.window, X, weights)
@@ -111,7 +113,7 @@ class AdaptiveKDE(KernelEstimator):
     """A rate by kernels that are narrow where events are dense, corrected for the window's edges.
 
     Like `EdgeCorrectedKDE`, with the bandwidth h (p(x_i)/g)^(-1/2) for the kernel at event i, where
-    p is that estimate, the pilot, and g its geometric mean over the events [Abramson 1982].
+    p is that estimate, the pilot, and g its geometric mean over the events [abramson1982].
 
     Parameters
     ----------
@@ -138,7 +140,7 @@ class AdaptiveKDE(KernelEstimator):
         self.window = window
         self.bandwidth = bandwidth
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from events X (n, d) in the window; y is ignored."""
         X, weights = self._events(X, sample_weight)
         given = _given(self.bandwidth, self.window)
@@ -154,7 +156,7 @@ class AdaptiveKDE(KernelEstimator):
         return self
 
 
-def best_kde(window: Window, X: Any, sample_weight: Any = None) -> EdgeCorrectedKDE | AdaptiveKDE:
+def best_kde(window: Window, X: ArrayLike, sample_weight: ArrayLike | None = None) -> EdgeCorrectedKDE | AdaptiveKDE:
     """The one of both estimates that predicts held-out events better in cross-validation, fitted.
 
     This is what tables and reports call a KDE.
@@ -163,14 +165,12 @@ def best_kde(window: Window, X: Any, sample_weight: Any = None) -> EdgeCorrected
     return adaptive if adaptive.cv_score_ > adaptive.pilot_.cv_score_ else adaptive.pilot_
 
 
-def _given(bandwidth: Any, window: Window) -> Floats | None:
+def _given(bandwidth: float | Sequence[float] | str, window: Window) -> Floats | None:
     """The given bandwidth on each axis, shape (d,); None for "auto"."""
     if isinstance(bandwidth, str):
         if bandwidth == "auto":
             return None
-        raise ValueError(
-            f'bandwidth must be "auto" or a positive number, got {shown(bandwidth)}.'
-        )
+        raise ValueError(f'bandwidth must be "auto" or a positive number, got {shown(bandwidth)}.')
     h = check_scales("bandwidth", bandwidth)
     if not isinstance(h, tuple) and len(set(window.axis_units)) > 1:
         raise ValueError(

@@ -86,15 +86,20 @@ def kernel_rates(edges: Edges, layer: Layer, Z: Floats) -> Floats:
 
 def _cells(edges: Edges, events: Layer, Z: Floats) -> CellList | None:
     """Events and their images by cell, for sums over pairs; None if a grid is cheaper."""
-    h, (low, high) = events.h, _reached(edges, events)
-    nodes = np.prod(CELLS_PER_WIDTH * (high - low) / h + 2.0)
-    cost = NODE_COST * len(h) * nodes if nodes <= MAX_NODES else np.inf
-    few = len(Z) * len(events.X) * edges.most_images(h) <= FEW_PAIRS
-    if cost <= FEW_PAIRS and not few:
+    h, few = events.h, len(Z) * len(events.X) * edges.most_images(events.h) <= FEW_PAIRS
+    cost = np.inf if few else _grid_cost(edges, events)
+    if cost <= FEW_PAIRS:
         return None
     X, weights = edges.images(events.X, events.weights, h)
     cells = cell_list(X / h, weights)
-    return cells if few or cost == np.inf or pairs_near(cells, Z / h) <= cost else None
+    return cells if cost == np.inf or pairs_near(cells, Z / h) <= cost else None
+
+
+def _grid_cost(edges: Edges, events: Layer) -> float:
+    """The cost of a grid in pairs; infinite if it would have too many nodes."""
+    low, high = _reached(edges, events)
+    nodes = float(np.prod(CELLS_PER_WIDTH * (high - low) / events.h + 2.0))
+    return NODE_COST * len(low) * nodes if nodes <= MAX_NODES else np.inf
 
 
 def _reached(edges: Edges, events: Layer) -> tuple[Floats, Floats]:
