@@ -20,7 +20,7 @@ WIDEST = 0.5
 MOST_STEPS = 40
 """Bandwidths in the first round of a search, at most; they double from one to the next."""
 
-FOLDS, ENOUGH_SCORED = 10, 3_000
+KDE_FOLDS, ENOUGH_SCORED = 10, 3_000
 """A tenth of the events is predicted at a time, until these are enough."""
 
 LOW_QUANTILE, TYPICAL, NOTABLE_REPEATS = 0.01, 0.5, 0.1
@@ -95,8 +95,8 @@ class Fold(NamedTuple):
 def split(X: Floats, weights: Floats) -> list[Fold]:
     """As many folds as are needed; always the same for as many events."""
     order = check_random_state(0).permutation(len(X))
-    parts = np.array_split(order, min(FOLDS, len(X))) if len(X) > 1 else []
-    enough = int(np.ceil(ENOUGH_SCORED * FOLDS / len(X)))
+    parts = np.array_split(order, min(KDE_FOLDS, len(X))) if len(X) > 1 else []
+    enough = int(np.ceil(ENOUGH_SCORED * KDE_FOLDS / len(X)))
     return [
         Fold(np.delete(X, part, axis=0), np.delete(weights, part), X[scored], weights[scored])
         for part in parts[:enough]
@@ -104,7 +104,7 @@ def split(X: Floats, weights: Floats) -> list[Fold]:
     ]
 
 
-class Predicted(NamedTuple):
+class Foretold(NamedTuple):
     """The mean log-density of the predicted events, and the uniform share that makes it best."""
 
     score: float
@@ -118,7 +118,7 @@ class Trial:
         self.window, self.edges = window, Edges(window)
         self.folds, self.limits = split(X, weights), limits(window, X)
 
-    def predicted(self, layers: Iterable[tuple[Layer, ...]]) -> Predicted:
+    def predicted(self, layers: Iterable[tuple[Layer, ...]]) -> Foretold:
         """Held-out events under kernels, those of each fold, and a uniform share."""
         volume, scored = self.edges.volume, [fold.scored for fold in self.folds]
         ratios = [
@@ -126,11 +126,11 @@ class Trial:
             for fold, kernels in zip(self.folds, layers, strict=True)
         ]
         if not ratios:
-            return Predicted(np.nan, UNIFORM_EVENTS / (1.0 + UNIFORM_EVENTS))
+            return Foretold(np.nan, UNIFORM_EVENTS / (1.0 + UNIFORM_EVENTS))
         gain, share = best_share(np.concatenate(ratios), np.concatenate(scored))
-        return Predicted(gain - float(np.log(volume)), share)
+        return Foretold(gain - float(np.log(volume)), share)
 
-    def fixed(self, h: Floats) -> Predicted:
+    def fixed(self, h: Floats) -> Foretold:
         """Held-out events under kernels of one bandwidth."""
         return self.predicted((Layer(fold.X, fold.weights, h),) for fold in self.folds)
 
@@ -210,7 +210,7 @@ class LocalBandwidths:
         low, high = FACTORS[0], min(FACTORS[1], float((self._trial.limits.widest / h).min()))
         return best_factor(lambda factor: self.predicted(h, factor).score, low, high)
 
-    def predicted(self, h: Floats, factor: float) -> Predicted:
+    def predicted(self, h: Floats, factor: float) -> Foretold:
         """Held-out events under local bandwidths with the geometric mean factor · h."""
         return self._trial.predicted(
             self._rounded(fold.X, fold.weights, h, factor * factors)

@@ -156,7 +156,9 @@ class AdaptiveKDE(KernelEstimator):
         return self
 
 
-def best_kde(window: Window, X: ArrayLike, sample_weight: ArrayLike | None = None) -> EdgeCorrectedKDE | AdaptiveKDE:
+def best_kde(
+    window: Window, X: ArrayLike, sample_weight: ArrayLike | None = None
+) -> EdgeCorrectedKDE | AdaptiveKDE:
     """The one of both estimates that predicts held-out events better in cross-validation, fitted.
 
     This is what tables and reports call a KDE.

@@ -40,8 +40,8 @@ class Holdout(Value):
     `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
     constant rate.
     `over_kde` is the mean difference, with its standard error, and `kde` says which kernel density
-    estimate that was: the one that predicted best in cross-validation. `check` is the goodness of fit of
-    the rate learned from the others, on the held-out events.
+    estimate that was: the one that predicted best in cross-validation. `check` is the goodness of
+    fit of the rate learned from the others, on the held-out events.
     """
 
     events: int
