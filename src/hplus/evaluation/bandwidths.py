@@ -27,7 +27,7 @@ LOW_QUANTILE, TYPICAL, NOTABLE_REPEATS = 0.01, 0.5, 0.1
 """The narrowest bandwidth is this quantile of the distances between neighbours at different places;
 the median, where this share of the events or more repeat the position of another."""
 
-FACTORS = 0.25, 2.0
+FACTORS = 0.25, 4.0
 """The range of adaptive bandwidths to try, in units of the best fixed one."""
 
 RUNG = 1.25
