@@ -86,7 +86,7 @@ def newton(
         # at the optimum R x = a = s - W: what is left to solve shrinks from step to step
         guess = s - system.W if np.isinf(value).any() else a
         start = system.project(system.inverse * guess)
-        x = system.solve(rhs, start, accuracy, 0.1 * tolerance)
+        x = system.solve(rhs, start, accuracy, 0.005 * tolerance)
         charges = system.R * system.project(x)
         step, drift = charges - a, covariance.apply(charges) - z
         decrement = sums(system.W * (drift - means(system.W, drift)) ** 2)
