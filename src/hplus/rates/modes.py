@@ -223,7 +223,7 @@ def conjugate_gradients(
     is worse than 0 is dropped. `precondition` multiplies by an approximation of B⁻¹.
     """
     r = b - apply(x)
-    useless = broadcast(sums(r * r) > sums(b * b), b)
+    useless = broadcast(sums(r * r) - sums(b * b), b) > 0.0
     x, r = np.where(useless, 0.0, x), np.where(useless, b, r)
     y = precondition(r)
     p, rr, ry = y.copy(), sums(r * r), sums(r * y)
