@@ -124,6 +124,7 @@ def test_every_stage_of_a_search_is_reported_in_order():
         "comparing priors again",
         "averaging priors",
         "refining the grid",
+        "drawing rates",
         "certifying the answer",
     ]
     assert all(done == total for done, total in calls.values())

@@ -226,8 +226,8 @@ def _solved(level: Level, prior: Prior, counts: Floats, start: Reals, tolerance:
     z = np.broadcast_to(start, counts.shape)
     if level.grid.dimension == 1:
         return newton(K, counts, nu, z.astype(float), tolerance=LINE_CARE * tolerance)
-    s, nu, z = (x.astype(np.float32) for x in (counts, nu, z))
-    return newton(K.single(), s, nu, z, tolerance=tolerance)
+    single = (x.astype(np.float32) for x in (counts, nu, z))
+    return newton(K.single(), *single, tolerance=tolerance)
 
 
 def mean_rates(parts: list[Weighted], level: Level, counts: Floats) -> Floats:

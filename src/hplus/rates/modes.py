@@ -86,7 +86,7 @@ def newton(
         # at the optimum R x = a = s - W: what is left to solve shrinks from step to step
         guess = s - system.W if np.isinf(value).any() else a
         start = system.project(system.inverse * guess)
-        x = system.solve(rhs, start, accuracy, 0.1 * tolerance)
+        x = system.solve(rhs, start, accuracy, 0.005 * tolerance)
         charges = system.R * system.project(x)
         step, drift = charges - a, covariance.apply(charges) - z
         decrement = sums(system.W * (drift - means(system.W, drift)) ** 2)
@@ -223,7 +223,7 @@ def conjugate_gradients(
     is worse than 0 is dropped. `precondition` multiplies by an approximation of B⁻¹.
     """
     r = b - apply(x)
-    useless = broadcast(sums(r * r) > sums(b * b), b)
+    useless = broadcast(sums(r * r) - sums(b * b), b) > 0.0
     x, r = np.where(useless, 0.0, x), np.where(useless, b, r)
     y = precondition(r)
     p, rr, ry = y.copy(), sums(r * r), sums(r * y)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hplus._checks import Reals
 from hplus._progress import each
 from hplus.kernels import Kernel
 from hplus.rates.judging import Criterion, Scored, judge_of
@@ -107,7 +108,8 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
 def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:
     """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
     judge = judge_of(level, criterion)
-    again, gained = [], np.float32(0.0)
+    again: list[Scored] = []
+    gained: Reals = np.zeros((), dtype=np.float32)
     for _, found in each("comparing priors again", finalists(tried)):
         # what one prior gains on the finer grid is a good guess for the next
         z = level.prolong(found.z)

@@ -22,7 +22,7 @@ from hplus.windows.geometry import product_points
 
 Index = tuple[slice | EllipsisType | int, ...]
 
-PADDING = {1: 2.0, 2: 1.5, 3: 1.4}
+PADDING = {1: 2.1, 2: 1.5, 3: 1.4}
 """Cells of the torus per cell of the grid along an axis, by dimension."""
 
 MAX_NEGATIVE_VARIANCE = 1e-3
