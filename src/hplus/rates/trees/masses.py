@@ -89,7 +89,7 @@ def box_mass(roots, measure, low, high):
 
 @uncounted
 def piece_mass(roots, measure, at, a, b):
-    """∫ of the base density over a box from a to b, counted from the low corner of its grid cell."""
+    """∫ of the base density over a box, from a to b counted from the low corner of a grid cell."""
     u, v, w = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
     volume = (b[0] - a[0]) * (b[1] - a[1]) * (b[2] - a[2])
     if len(measure.border):
