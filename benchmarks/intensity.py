@@ -34,7 +34,7 @@ from KDEpy import FFTKDE
 
 from hplus import Box, Intensity, Statistic
 from hplus.datasets import curry
-from hplus.evaluation import EdgeCorrectedKDE, gain, paired
+from hplus.evaluation import AdaptiveKDE, EdgeCorrectedKDE, gain, paired
 from hplus.simulate import LAMBDA3
 
 REDRAWN = 5
@@ -146,8 +146,9 @@ def redrawn_gains(X: np.ndarray, Z: np.ndarray, window: Box) -> tuple[float, flo
 def others(pattern: Pattern, splits: list[Split]) -> None:
     """The gains of the other estimators on the fixed splits."""
     window = pattern.window
-    corrected = [gain(EdgeCorrectedKDE(window).fit(X), Z) for X, Z in splits]
-    row(f"{pattern.name}, fixed splits: EdgeCorrectedKDE", float(np.mean(corrected)))
+    for kde in (EdgeCorrectedKDE, AdaptiveKDE):
+        gains = [gain(kde(window).fit(X), Z) for X, Z in splits]
+        row(f"{pattern.name}, fixed splits: {kde.__name__}", float(np.mean(gains)))
     for name, rival in RIVALS.items():
         gains = [rival_gain(rival(X, window), Z, window) for X, Z in splits]
         row(f"{pattern.name}, fixed splits: {name}", float(np.mean(gains)))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hplus import Intensity, Interval
 from hplus.datasets import coal, curry
 from hplus.evaluation import (
+    AdaptiveKDE,
     Check,
     EdgeCorrectedKDE,
     check,
@@ -32,6 +33,7 @@ Floats = NDArray[np.float64]
 
 MODELS: dict[str, Callable[[Any], Any]] = {
     "KDE": EdgeCorrectedKDE,
+    "adaptive KDE": AdaptiveKDE,
     "exp": Intensity,
     "square": lambda window: Intensity(window, model="square"),
     "sos": lambda window: Intensity(window, model="sos"),
@@ -40,7 +42,8 @@ MODELS: dict[str, Callable[[Any], Any]] = {
 """All models of a rate, with their defaults."""
 
 OURS = ("exp", "square", "sos")
-MANY = ("KDE", "exp")
+KDES = ("KDE", "adaptive KDE")
+MANY = (*KDES, "exp")
 """Models fast enough for every data set; the others use the first few."""
 
 LEVEL = 0.9
@@ -157,13 +160,13 @@ class Shots:
     X: Floats
 
 
-def distance_data(splits: int = 10, models: Sequence[str] = (*OURS, "KDE")) -> list[Shots]:
+def distance_data(splits: int = 10, models: Sequence[str] = (*OURS, *KDES)) -> list[Shots]:
     """How far from the hoop, in feet."""
     X = np.hypot(*curry(SEASON).X.T)[:, None]
     return _shots(X, Interval(0, 50, unit="ft"), splits, models, cells=1000)
 
 
-def court_data(splits: int = 3, models: Sequence[str] = (*OURS, "KDE")) -> list[Shots]:
+def court_data(splits: int = 3, models: Sequence[str] = (*OURS, *KDES)) -> list[Shots]:
     """Where on the court."""
     shots = curry(SEASON)
     assert shots.window is not None

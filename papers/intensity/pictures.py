@@ -10,7 +10,14 @@ from experiments import LEVEL, Bands, Goodness, Shots, Simulated
 
 from hplus.display import IntensityCurveDisplay, ResidualDisplay
 
-COLOURS = {"exp": BLUE, "square": ORANGE, "sos": GREEN, "KDE": GREY, "K2IE": RED}
+COLOURS = {
+    "exp": BLUE,
+    "square": ORANGE,
+    "sos": GREEN,
+    "KDE": GREY,
+    "adaptive KDE": "#b0a0c8",
+    "K2IE": RED,
+}
 """One colour for each model, in every figure."""
 
 
@@ -31,7 +38,7 @@ def draw_errors(fits: list[Simulated], figure: Any) -> None:
     for fit in fits:
         if fit.model != "KDE":
             base = kde[title_of(fit)][: len(fit.error)].mean()
-            place = titles.index(title_of(fit)) + 0.17 * (models.index(fit.model) - 1.5)
+            place = titles.index(title_of(fit)) + 0.15 * (models.index(fit.model) - 2.0)
             difference, error = fit.to_kde
             ax.errorbar(1.0 + difference / base, place, xerr=2.0 * error / base, fmt="o",
                         color=COLOURS[fit.model], ms=7, lw=1.6,
@@ -50,7 +57,7 @@ def draw_bands(rates: list[Bands], figure: Any) -> None:
     panels = figure.subplots(rows, columns, squeeze=False)
     for ax, item in zip(panels.ravel(), rates, strict=True):
         _draw_rate(ax, item)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=7)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8)
 
 
 def _draw_rate(ax: Any, item: Bands) -> None:
@@ -59,7 +66,7 @@ def _draw_rate(ax: Any, item: Bands) -> None:
     truth = item.truth.rate(best.x[:, None])
     ax.fill_between(best.x, *best.bounds, color=BLUE, alpha=0.18, lw=0, label="90 % band of exp")
     ax.plot(best.x, truth, "--", color="black", lw=1.4, label="truth")
-    for name in ("KDE", "K2IE", "sos", "square", "exp"):
+    for name in ("KDE", "adaptive KDE", "K2IE", "sos", "square", "exp"):
         curve, main = item.fits[name].first, name == "exp"
         ax.plot(curve.x, curve.rate, color=COLOURS[name], lw=2.2 if main else 1.2, label=name)
     across = ax.get_xaxis_transform()
@@ -78,7 +85,7 @@ def draw_distance(models: list[Shots], figure: Any) -> None:
     distances = models[0].X[:, 0]
     ax.hist(distances, np.arange(0, 51), density=True, color="black", alpha=0.1, label="shots")
     for model in models:
-        style = "--" if model.model == "KDE" else "-"
+        style = "--" if "KDE" in model.model else "-"
         label = f"{model.model}, gain {model.gains.mean():.3f}"
         ax.plot(x, model.density, style, color=COLOURS[model.model], lw=1.8, label=label)
     ax.axvline(23.75, color="black", lw=0.8, ls=":")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hplus import EventStudy, Intensity, SeparableIntensity
-from hplus.evaluation import EdgeCorrectedKDE
+from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
 from hplus.studies.events import SplitEvents, read_events
 from hplus.studies.plans import plan
@@ -67,16 +67,16 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly)
     else:
         rate = SeparableIntensity(window, random_state=0).fit(parts, exposure=often)
     ours = gained(lambda Z: rate.predict(Z) * often(Z), nodes, X)
-    kdes = [
-        EdgeCorrectedKDE(part.window).fit(events.learned_sample.X[:, [i]])
-        for i, part in enumerate(parts)
-    ]
+    kdes = [best_kde(part.window, events.learned_sample.X[:, [i]]) for i, part in enumerate(parts)]
     theirs = gained(
         lambda Z: np.prod([kde.predict(Z[:, [i]]) for i, kde in enumerate(kdes)], axis=0), nodes, X
     )
     found = [held.gain, held.kde_gain, held.over_kde]
     np.testing.assert_allclose(found, [ours, theirs, ours - theirs], rtol=0, atol=1e-3)
     assert min(ours, theirs) > 0.05
+    kinds = ["adaptive" if isinstance(kde, AdaptiveKDE) else "fixed" for kde in kdes]
+    assert all(kind in held.kde for kind in kinds)
+    assert ("for places" in held.kde) == (len(set(kinds)) == 2)
     assert held.events == len(X)
 
 

@@ -115,7 +115,7 @@ def score_bars(held: Holdout) -> Element:
     """Gains of three models over a constant rate, ours with its standard error."""
     gains = {
         "This model": held.gain,
-        "Kernel density estimate": held.kde_gain,
+        f"KDE ({held.kde})" if held.kde else "Kernel density estimate": held.kde_gain,
         "Constant rate": 0.0,
     }
     high = max(0.02, 1.15 * max(held.gain + held.gain_error, held.kde_gain))

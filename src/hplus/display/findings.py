@@ -68,13 +68,14 @@ def prediction(holdout: Holdout) -> Finding:
 
 def against_kde(holdout: Holdout) -> str:
     """A comparison with a kernel density estimate that is only as bold as its error allows."""
+    which = f" ({holdout.kde})" if holdout.kde else ""
     if abs(holdout.over_kde) < SIGNIFICANT_ERRORS * holdout.over_kde_error:
-        return "A kernel density estimate does about as well."
+        return f"A kernel density estimate{which} does about as well."
     ratio = math.exp(min(holdout.over_kde, MOST_LOG_RATIO))
     if ratio >= 2.0:
-        return f"That is {times(ratio)} times as good as a kernel density estimate."
+        return f"That is {times(ratio)} times as good as a kernel density estimate{which}."
     side = "better" if ratio > 1.0 else "worse"
-    return f"That is {percent(abs(ratio - 1.0))} {side} than a kernel density estimate."
+    return f"That is {percent(abs(ratio - 1.0))} {side} than a kernel density estimate{which}."
 
 
 def verdict(fit: Fit) -> str:

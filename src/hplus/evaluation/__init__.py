@@ -1,12 +1,13 @@
-"""Evaluation: scores on held-out events, goodness of fit of a rate, and a baseline."""
+"""Evaluation: scores on held-out events, goodness of fit of a rate, and baselines."""
 
 from hplus.evaluation.goodness import Check, check
-from hplus.evaluation.kde import EdgeCorrectedKDE
+from hplus.evaluation.kde import AdaptiveKDE, EdgeCorrectedKDE, best_kde
 from hplus.evaluation.progressive import Progress, prequential, regret
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
 
 __all__ = [
+    "AdaptiveKDE",
     "Calibration",
     "Check",
     "EdgeCorrectedKDE",
@@ -15,6 +16,7 @@ __all__ = [
     "Rate",
     "Rescaling",
     "Thinned",
+    "best_kde",
     "check",
     "coverage",
     "gain",

@@ -1,41 +1,74 @@
-"""An edge-corrected kernel density estimate: the baseline that a rate should beat."""
+"""Edge-corrected kernel density estimates: the baselines that a rate should beat."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
-from sklearn.utils import check_random_state
+from numpy.typing import ArrayLike
 
-from hplus._checks import Bools, Floats, Ints, check_scales, shown
+from hplus._checks import Floats, check_scales, shown
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
-from hplus.evaluation.smoothing import (
-    LeaveOneOut,
-    best_factor,
-    edge_corrected_rates,
-    leave_one_out,
+from hplus.evaluation.bandwidths import (
+    LocalBandwidths,
+    Trial,
+    fixed_bandwidth,
+    least_bandwidths,
 )
-from hplus.grids import TensorGrid, integrals_within
+from hplus.evaluation.smoothing import COUNT_NODES, KernelMixture, Layer
 from hplus.windows import Window, check_window
 
-GRID_NODES = {1: 1025, 2: 401, 3: 81}
-"""Number of nodes on the longest side, by the number of axes."""
 
-MAX_BANDWIDTH, MIN_BANDWIDTH, N_BANDWIDTHS = 1.0 / 2.0, 1.0 / 300.0, 30
-"""The range of bandwidths to try, relative to the longest side, and their number."""
+class KernelEstimator(Estimator):
+    """What both estimates share: a mixture of kernels and of a uniform rate."""
 
-MAX_SCORED_EVENTS = 20_000
-"""Events left out in turn to choose a bandwidth; a random sample if there are more."""
+    window: Window
+    mixture_: KernelMixture
+
+    @abstractmethod
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from events X (n, d) in the window; y is ignored."""
+
+    def predict(self, X: ArrayLike) -> Floats:
+        """λ(X[i]) > 0, in events per unit of volume, shape (n,)."""
+        check_fitted(self, "mixture_")
+        X = self.window.require("X", check_points(self, X, reset=False))
+        return self.mixture_.rates(X)
+
+    def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
+        """∫λ over each region within the window, shape (r,); a float for a single window.
+
+        Parts add up to the whole. Computed on a grid with 1,025 nodes along the longest side (401
+        in 2-D, 81 in 3-D), so that the error is a part of what lies in the cells at the border of
+        a region.
+        """
+        check_fitted(self, "mixture_")
+        if isinstance(regions, Window):
+            return float(self.mixture_.counts([regions], self.window)[0])
+        return self.mixture_.counts(regions, self.window)
+
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """The mean of log(λ(X[i])/∫λ)."""
+        return float(np.mean(np.log(self.predict(X))) - np.log(self.mixture_.total))
+
+    def _events(self, X: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Floats, Floats]:
+        """Events in the window that have a weight, and their weights."""
+        check_window("window", self.window, *COUNT_NODES)
+        X = self.window.require("X", check_points(self, X, reset=True))
+        weights = check_weights("sample_weight", sample_weight, len(X))
+        return X[weights > 0.0], weights[weights > 0.0]
 
 
 @final
-class EdgeCorrectedKDE(Estimator):
-    """A rate by Gaussian kernel smoothing, divided by the kernel's mass inside the window.
+class EdgeCorrectedKDE(KernelEstimator):
+    """A rate by Gaussian kernel smoothing with one bandwidth, corrected for the window's edges.
 
-    λ(x) ∝ Σ_i w_i k_h(x - x_i) / ∫_W k_h(x - u) du, scaled so that ∫_W λ = Σ_i w_i. Events are
-    binned on a grid and λ is linear between its nodes, so integrals are exact. On a `Cycle` the
-    kernel wraps around.
+    λ(x) = (1 - ε) Σ_i w_i k_h(x, x_i) + ε Σ_i w_i/|W|. Kernels are mirrored at the walls of a box
+    and go around a `Cycle`; in a polygon they are divided by root masses inside it, so that
+    ∫_W k_h = 1. ε, a small uniform share, is learned with the bandwidth: it keeps the likelihood of
+    events far from all others finite.
 
     Parameters
     ----------
@@ -43,125 +76,117 @@ class EdgeCorrectedKDE(Estimator):
         Where events can occur, with 1 to 3 axes.
     bandwidth : float, tuple of float or "auto", default="auto"
         h, the standard deviation of the kernel, one for all axes or one for each. "auto" maximises
-        the leave-one-out likelihood over 30 values from 1/300 (in 3-D: 1/80) to 1/2 of the longest
-        side, refined by a parabola; axes with the same unit share a bandwidth.
+        the likelihood of held-out events (10 folds, until 5,000 events were held out) from the
+        smallest distances between neighbours, or their typical distance if a tenth of the events
+        repeat the position of another, to 1/2 of the longest side; axes with the same unit share a
+        bandwidth.
 
     Attributes
     ----------
     bandwidth_ : array (d,)
         h on each axis.
-    grid_ : TensorGrid
-    rates_ : array of the grid's shape
-        λ at the nodes.
+    uniform_share_ : float
+        ε.
+    cv_score_ : float
+        The mean log-density of events held out in cross-validation; NaN for a single event.
     """
 
     def __init__(self, window: Window, bandwidth: float | Sequence[float] | str = "auto") -> None:
         self.window = window
         self.bandwidth = bandwidth
 
-    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from events X (n, d) in the window; y is ignored."""
-        check_window("window", self.window, *GRID_NODES)
-        sides = self.window.longest_sides()
-        self.grid_ = _grid(self.window, sides)
-        X = self.window.require("X", check_points(self, X, reset=True))
-        weights = check_weights("sample_weight", sample_weight, len(X))
-        X, weights = X[weights > 0.0], weights[weights > 0.0]
-        self.bandwidth_ = self._bandwidth(X, weights, sides)
-        binned, areas = self.grid_.bin(X, weights), self.grid_.integrals(self.window)
-        self.rates_ = edge_corrected_rates(self.grid_, binned, areas, self.bandwidth_)
+        X, weights = self._events(X, sample_weight)
+        trial = Trial(self.window, X, weights)
+        self.bandwidth_ = _given(self.bandwidth, self.window)
+        if self.bandwidth_ is None:
+            self.bandwidth_ = fixed_bandwidth(trial)
+        self.cv_score_, self.uniform_share_ = trial.fixed(self.bandwidth_)
+        layers = (Layer(X, weights, self.bandwidth_),)
+        self.mixture_ = KernelMixture(trial.edges, layers, self.uniform_share_)
         return self
 
-    def predict(self, X: Any) -> Floats:
-        """λ(X[i]) >= 0, in events per unit of volume, shape (n,)."""
-        check_fitted(self, "rates_")
-        X = self.window.require("X", check_points(self, X, reset=False))
-        return self.grid_.interpolate(self.rates_, X)
 
-    def expected_count(self, regions: Window | Sequence[Window]) -> float | Floats:
-        """∫λ over each region within the window, shape (r,); a float for a single window."""
-        check_fitted(self, "rates_")
-        if isinstance(regions, Window):
-            areas = integrals_within(self.grid_, regions, self.window)
-            return float((self.rates_ * areas).sum())
-        return np.array([self.expected_count(region) for region in regions], dtype=np.float64)
+@final
+class AdaptiveKDE(KernelEstimator):
+    """A rate by kernels that are narrow where events are dense, corrected for the window's edges.
 
-    def score(self, X: Any, y: None = None) -> float:
-        """The mean of log(λ(X[i])/∫λ); -inf if an event is too far from those of the fit."""
-        with np.errstate(divide="ignore"):
-            log_rates = np.log(self.predict(X))
-        return float(np.mean(log_rates) - np.log(self.expected_count(self.window)))
+    Like `EdgeCorrectedKDE`, with the bandwidth h (p(x_i)/g)^(-1/2) for the kernel at event i, where
+    p is that estimate, the pilot, and g its geometric mean over the events [abramson1982].
 
-    def _bandwidth(self, X: Floats, weights: Floats, sides: Floats) -> Floats:
-        """h on each axis, shape (d,), given or learned."""
-        if isinstance(self.bandwidth, str) and self.bandwidth == "auto":
-            return _learned(self.grid_, X, weights, self.window, sides)
-        if isinstance(self.bandwidth, str):
-            raise ValueError(
-                f'bandwidth must be "auto" or a positive number, got {shown(self.bandwidth)}.'
-            )
-        return _given(check_scales("bandwidth", self.bandwidth), self.grid_, self.window)
+    Parameters
+    ----------
+    window : Window
+        Where events can occur, with 1 to 3 axes.
+    bandwidth : float, tuple of float or "auto", default="auto"
+        h, one for all axes or one for each. "auto" cross-validates multiples of the bandwidth of
+        the pilot.
+
+    Attributes
+    ----------
+    bandwidth_ : array (d,)
+        h on each axis.
+    pilot_ : EdgeCorrectedKDE
+        With a cross-validated bandwidth of its own.
+    uniform_share_ : float
+        ε.
+    cv_score_ : float
+        The mean log-density of events held out in cross-validation, of the pilot too; NaN for a
+        single event.
+    """
+
+    def __init__(self, window: Window, bandwidth: float | Sequence[float] | str = "auto") -> None:
+        self.window = window
+        self.bandwidth = bandwidth
+
+    def fit(self, X: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from events X (n, d) in the window; y is ignored."""
+        X, weights = self._events(X, sample_weight)
+        given = _given(self.bandwidth, self.window)
+        self.pilot_ = EdgeCorrectedKDE(self.window).fit(X, sample_weight=weights)
+        trial, pilot = Trial(self.window, X, weights), self.pilot_.mixture_
+        local = LocalBandwidths(trial, pilot)
+        h = pilot.layers[0].h if given is None else given
+        factor = local.best_factor(h) if given is None else 1.0
+        self.bandwidth_ = factor * h
+        self.cv_score_, self.uniform_share_ = local.predicted(h, factor)
+        layers = local.layers(X, weights, h, factor)
+        self.mixture_ = KernelMixture(trial.edges, layers, self.uniform_share_)
+        return self
 
 
-def _grid(window: Window, sides: Floats) -> TensorGrid:
-    """Nodes on the bounding box of the window, equally dense on axes with the same unit."""
-    low, high = window.bounds()
-    cells = np.ceil((GRID_NODES[window.dimension] - 1) * (high - low) / sides).astype(int)
-    return TensorGrid(tuple(low), tuple(high), tuple((cells + 1).tolist()), window.closed_axes())
+def best_kde(
+    window: Window, X: ArrayLike, sample_weight: ArrayLike | None = None
+) -> EdgeCorrectedKDE | AdaptiveKDE:
+    """The one of both estimates that predicts held-out events better in cross-validation, fitted.
+
+    This is what tables and reports call a KDE.
+    """
+    adaptive = AdaptiveKDE(window).fit(X, sample_weight=sample_weight)
+    return adaptive if adaptive.cv_score_ > adaptive.pilot_.cv_score_ else adaptive.pilot_
 
 
-def _given(bandwidth: float | tuple[float, ...], grid: TensorGrid, window: Window) -> Floats:
-    """The given bandwidth on each axis, shape (d,); an error if the grid is too coarse for it."""
-    if not isinstance(bandwidth, tuple) and len(set(window.axis_units)) > 1:
+def _given(bandwidth: float | Sequence[float] | str, window: Window) -> Floats | None:
+    """The given bandwidth on each axis, shape (d,); None for "auto"."""
+    if isinstance(bandwidth, str):
+        if bandwidth == "auto":
+            return None
+        raise ValueError(f'bandwidth must be "auto" or a positive number, got {shown(bandwidth)}.')
+    h = check_scales("bandwidth", bandwidth)
+    if not isinstance(h, tuple) and len(set(window.axis_units)) > 1:
         raise ValueError(
             f"bandwidth must be a tuple with one number for each axis, since their units differ, "
-            f"{window.axis_units}, got {shown(bandwidth)}."
+            f"{window.axis_units}, got {shown(h)}."
         )
-    if isinstance(bandwidth, tuple) and len(bandwidth) != window.dimension:
+    if isinstance(h, tuple) and len(h) != window.dimension:
         raise ValueError(
             f"bandwidth must be one number or {window.dimension}, one for each axis, got "
-            f"{shown(bandwidth)}."
+            f"{shown(h)}."
         )
-    h = np.broadcast_to(np.asarray(bandwidth), (window.dimension,))
-    if np.any(h < grid.spacing):
+    least = least_bandwidths(window)
+    if np.any(h < least):
         raise ValueError(
-            f"bandwidth must be at least the spacing of the grid, {shown(grid.spacing.tolist())}, "
-            f"got {shown(bandwidth)}."
+            f"bandwidth must be at least {shown(least.tolist())} in this window, got {shown(h)}."
         )
-    return np.array(h)
-
-
-def _learned(grid: TensorGrid, X: Floats, weights: Floats, window: Window, sides: Floats) -> Floats:
-    """The bandwidth on each axis, shape (d,), with the largest leave-one-out likelihood.
-
-    First one factor for all sides, then one for each unit in turn if there are several. A single
-    event cannot be left out: it gets the widest bandwidth.
-    """
-    narrowest = max(MIN_BANDWIDTH, 1.0 / (GRID_NODES[window.dimension] - 1))
-    factors = np.geomspace(MAX_BANDWIDTH, narrowest, N_BANDWIDTHS)
-    if len(X) == 1:
-        return MAX_BANDWIDTH * sides
-    left_out = leave_one_out(grid, X, weights, window, _scored(len(X)), sides)
-    h = sides * best_factor(lambda factor: left_out.score(factor * sides), factors)
-    groups = np.array(window.axis_groups())
-    for group in np.unique(groups) if len(set(groups)) > 1 else ():
-        h = _one_unit(left_out, h, sides, groups == group, factors[::3])
-    return h
-
-
-def _one_unit(
-    left_out: LeaveOneOut, h: Floats, sides: Floats, chosen: Bools, factors: Floats
-) -> Floats:
-    """h with the best factor on the chosen axes."""
-
-    def changed(factor: float) -> Floats:
-        return np.where(chosen, factor * sides, h)
-
-    return changed(best_factor(lambda factor: left_out.score(changed(factor)), factors))
-
-
-def _scored(n: int) -> Ints:
-    """The rows to leave out in turn: all, or a random sample that is always the same."""
-    if n <= MAX_SCORED_EVENTS:
-        return np.arange(n)
-    return np.sort(check_random_state(0).choice(n, MAX_SCORED_EVENTS, replace=False))
+    return np.broadcast_to(np.asarray(h, dtype=np.float64), (window.dimension,)).copy()

@@ -1,163 +1,159 @@
-"""Gaussian smoothing on a tensor grid with edge correction, on arrays.
-
-Kernels are not normalised, exp(-Σ_j (x_j - z_j)²/2h_j²): the constant cancels in every ratio.
-Products of matrices without negative entries keep rates from becoming negative; an FFT would not,
-because it rounds to either side of zero.
-"""
+"""Kernel rates at points and on grids: sums over pairs, or over a grid where kernels are wide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import final
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import toeplitz
-from scipy.spatial import KDTree
 
-from hplus._checks import Floats, Ints
-from hplus._values import Value, value
-from hplus.grids import TensorGrid
+from hplus._checks import Floats
+from hplus.evaluation.edges import CELLS_PER_WIDTH, Edges, spread
+from hplus.evaluation.pair_sums import REACH, CellList, cell_list, pair_sums, pairs_near
+from hplus.grids import TensorGrid, integrals_within
 from hplus.windows import Window
 
-MAX_KERNEL_REACH = 9.0
-"""Number of widths beyond which a kernel that wraps around a closed axis is negligible."""
+FEW_PAIRS = 300_000
+"""Pairs that are summed without thinking of a grid."""
 
-CANCELLATION = 1e-10
-"""Below this fraction of a sum, the sum minus one term is a rounding error."""
+NODE_COST = 8.0
+"""Cost of a node and axis on a grid, in pairs."""
 
+MAX_NODES = 2**23
+"""Nodes of a grid, at most."""
 
-def smooth(grid: TensorGrid, values: Floats, widths: Floats) -> Floats:
-    """Σ_g' exp(-Σ_j (g_j - g'_j)² / 2 widths[j]²) values[g'] at every node g, widths in cells.
-
-    On a closed axis the kernel wraps around: it is a sum over all ways from g' to g.
-    """
-    out = values
-    for profile in _profiles(grid, widths):
-        # the first axis becomes the last, so in the end all are back in place
-        out = out.reshape(len(profile), -1).T @ toeplitz(profile)
-    return out.reshape(values.shape)
+COUNT_NODES = {1: 1025, 2: 401, 3: 81}
+"""Nodes along the longest side of the grid for expected counts, by the number of axes."""
 
 
-def _profiles(grid: TensorGrid, widths: Floats) -> Iterator[Floats]:
-    """The kernel between the first node of each axis and every node of it."""
-    for axis, (n, width) in enumerate(zip(grid.shape, widths, strict=True)):
-        steps = np.arange(n)
-        if axis in grid.closed:
-            rounds = int(np.ceil(MAX_KERNEL_REACH * width / (n - 1)))
-            steps = steps + (n - 1) * np.arange(-rounds - 1, rounds + 1)[:, None]
-        yield np.exp(-0.5 * (np.atleast_2d(steps) / width) ** 2).sum(axis=0)
+class Layer(NamedTuple):
+    """Events X (n, d) with weights (n,) and kernels of one bandwidth h (d,)."""
 
-
-def widths_in_cells(grid: TensorGrid, bandwidth: Floats) -> Floats:
-    """The width of the kernel between nodes, in cells, (d,), for a `bandwidth` between points.
-
-    Binning and interpolation each spread a point over its cell, with an average variance of 1/6.
-    """
-    return np.sqrt((bandwidth / grid.spacing) ** 2 - 1.0 / 3.0)
-
-
-def corrected(sums: Floats, masses: Floats, areas: Floats) -> Floats:
-    """sums / masses at the nodes whose hat overlaps the window, 0 at the others."""
-    return np.divide(sums, masses, out=np.zeros_like(sums), where=areas > 0.0)
-
-
-def edge_corrected_rates(
-    grid: TensorGrid, binned: Floats, areas: Floats, bandwidth: Floats
-) -> Floats:
-    """λ(g) ∝ Σ_i w_i k(g, x_i) / ∫_W k(g, u) du at every node g, with ∫_W λ = Σ_i w_i.
-
-    `binned` is Σ_i w_i φ_g(x_i) and `areas` ∫_W φ_g, arrays of the grid's shape.
-    """
-    widths = widths_in_cells(grid, bandwidth)
-    rates = corrected(smooth(grid, binned, widths), smooth(grid, areas, widths), areas)
-    return rates * (binned.sum() / (rates * areas).sum())
-
-
-@final
-@value
-class LeaveOneOut(Value):
-    """The leave-one-out score of a bandwidth: log λ(x) of events left out of λ, with ∫λ = 1.
-
-    X (s, d) and weights (s,) are the events that are left out in turn, `binned` and `areas` as in
-    `edge_corrected_rates`, `away` (s, d) the difference to a neighbour and `near` (s,) the weight
-    of that neighbour.
-    """
-
-    grid: TensorGrid
-    binned: Floats
-    areas: Floats
     X: Floats
     weights: Floats
-    away: Floats
-    near: Floats
+    h: Floats
 
-    def score(self, bandwidth: Floats) -> float:
-        """Σ_i w_i log λ₋ᵢ(x_i) / Σ_i w_i, exact for the binned kernel; -inf if not finite.
 
-        λ₋ᵢ(x_i) = (Σ_j w_j k(x_i, x_j) - w_i k(x_i, x_i)) / m(x_i) / (R - w_i r_i), where
-        m(x) = ∫_W k(x, u) du, r_i = ∫_W k(u, x_i)/m(u) du and R = Σ_j w_j r_j.
+class KernelMixture(NamedTuple):
+    """λ(z) = (1 - share) Σ_i w_i k(z, x_i) + share Σ_i w_i/|W|: kernels and a uniform share."""
+
+    edges: Edges
+    layers: tuple[Layer, ...]
+    share: float
+
+    @property
+    def total(self) -> float:
+        """∫λ = Σ_i w_i."""
+        return float(sum(layer.weights.sum() for layer in self.layers))
+
+    def rates(self, Z: Floats) -> Floats:
+        """λ at points, shape (m,)."""
+        return self._mixed(sum_of_kernels(self.edges, self.layers, Z))
+
+    def counts(self, regions: Sequence[Window], window: Window) -> Floats:
+        """∫λ over regions within the window, (r,), of a rate that is linear between nodes.
+
+        Exact for the whole window, and parts add up; a part is wrong by what lies in the cells
+        that its border cuts, at most.
         """
-        widths, at = widths_in_cells(self.grid, bandwidth), self._at_events
-        masses = smooth(self.grid, self.areas, widths)
-        r = smooth(self.grid, corrected(self.areas, masses, self.areas), widths)
-        others = (self.binned * r).sum() - self.weights * at(r)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            log_rates = self._log_sums(bandwidth) - np.log(at(masses)) - np.log(others)
-        score = float(self.weights @ log_rates / self.weights.sum())
-        return score if np.isfinite(score) else -np.inf
+        grid = count_grid(window)
+        areas = grid.integrals(window)
+        layers = [_node_rates(self.edges, layer, grid, areas) for layer in self.layers]
+        rates = self._mixed(np.sum(layers, axis=0))
+        found = [(rates * integrals_within(grid, region, window)).sum() for region in regions]
+        return np.array(found, dtype=np.float64)
 
-    def _log_sums(self, bandwidth: Floats) -> Floats:
-        """log Σ_{j ≠ i} w_j k(x_i, x_j), shape (s,)."""
-        widths = widths_in_cells(self.grid, bandwidth)
-        sums = self._at_events(smooth(self.grid, self.binned, widths))
-        left = sums - self.weights * self._own(widths)
-        # a sum is at least one of its terms, which replaces it where the difference cancels
-        near = np.log(self.near) - 0.5 * ((self.away / bandwidth) ** 2).sum(axis=1)
-        return np.maximum(np.log(np.where(left > CANCELLATION * sums, left, 0.0)), near)
-
-    def _own(self, widths: Floats) -> Floats:
-        """Σ_g Σ_g' φ_g(x_i) k(g, g') φ_g'(x_i), shape (s,)."""
-        u = (self.X - self.grid.low) / self.grid.spacing
-        t = u - np.floor(u)
-        own, next_to = np.transpose([profile[:2] for profile in _profiles(self.grid, widths)])
-        # ((1 - t)² + t²) k(0) + 2t(1 - t) k(cell)
-        return np.prod(own - 2.0 * t * (1.0 - t) * (own - next_to), axis=1)
-
-    def _at_events(self, values: Floats) -> Floats:
-        return self.grid.interpolate(values, self.X)
+    def _mixed(self, rates: Floats) -> Floats:
+        return (1.0 - self.share) * rates + self.share * self.total / self.edges.volume
 
 
-def leave_one_out(
-    grid: TensorGrid, X: Floats, weights: Floats, window: Window, scored: Ints, sides: Floats
-) -> LeaveOneOut:
-    """Prepare the leave-one-out score of events X (n, d), of which those in `scored` are left out.
-
-    Neighbours are found in units of `sides`, shape (d,).
-    """
-    _, neighbours = KDTree(X / sides).query(X[scored] / sides, k=2)
-    # among events at the same place, an event may be its own second neighbour
-    other = np.where(neighbours[:, 0] == scored, neighbours[:, 1], neighbours[:, 0])
-    return LeaveOneOut(
-        grid=grid,
-        binned=grid.bin(X, weights),
-        areas=grid.integrals(window),
-        X=X[scored],
-        weights=weights[scored],
-        away=X[scored] - X[other],
-        near=weights[other],
-    )
+def sum_of_kernels(edges: Edges, layers: Sequence[Layer], Z: Floats) -> Floats:
+    """Σ_i w_i k(z, x_i) at each point z, shape (m,)."""
+    return np.sum([kernel_rates(edges, layer, Z) for layer in layers], axis=0)
 
 
-def best_factor(score: Callable[[float], float], factors: Floats) -> float:
-    """The factor with the largest score in a geometric sequence, refined by a parabola.
+def kernel_rates(edges: Edges, layer: Layer, Z: Floats) -> Floats:
+    """Σ_i w_i k(z, x_i) of one layer at each point z, shape (m,)."""
+    h = edges.capped(layer.h)
+    events = Layer(layer.X, layer.weights / edges.roots(layer.X, h), h)
+    cells = _cells(edges, events, Z)
+    if cells is None:
+        rates = _on_grid(_grid(edges, events), events, Z)
+    else:
+        rates = pair_sums(cells, Z / h) / np.prod(np.sqrt(2.0 * np.pi) * h)
+    return rates / edges.roots(Z, h)
 
-    The first one of equal scores.
-    """
-    scores = np.array([score(factor) for factor in factors])
-    i = int(np.argmax(scores))
-    if i in (0, len(factors) - 1) or not np.isfinite(scores[i - 1 : i + 2]).all():
-        return float(factors[i])
-    before, best, after = scores[i - 1 : i + 2]
-    bend = before - 2.0 * best + after
-    step = 0.5 * (before - after) / bend if bend < 0.0 else 0.0
-    return float(factors[i] * (factors[i + 1] / factors[i]) ** step)
+
+def _cells(edges: Edges, events: Layer, Z: Floats) -> CellList | None:
+    """Events and their images by cell, for sums over pairs; None if a grid is cheaper."""
+    h, few = events.h, len(Z) * len(events.X) * edges.most_images(events.h) <= FEW_PAIRS
+    cost = np.inf if few else _grid_cost(edges, events)
+    if cost <= FEW_PAIRS:
+        return None
+    X, weights = edges.images(events.X, events.weights, h)
+    cells = cell_list(X / h, weights)
+    return cells if cost == np.inf or pairs_near(cells, Z / h) <= cost else None
+
+
+def _grid_cost(edges: Edges, events: Layer) -> float:
+    """The cost of a grid in pairs; infinite if it would have too many nodes."""
+    low, high = _reached(edges, events)
+    nodes = float(np.prod(CELLS_PER_WIDTH * (high - low) / events.h + 2.0))
+    return NODE_COST * len(low) * nodes if nodes <= MAX_NODES else np.inf
+
+
+def _reached(edges: Edges, events: Layer) -> tuple[Floats, Floats]:
+    """The corners of the box that kernels reach, within the walls; cycles as a whole."""
+    h, X = events.h, events.X
+    low, high = X.min(axis=0) - REACH * h, X.max(axis=0) + REACH * h
+    low, high = np.maximum(low, edges.walls[0]), np.minimum(high, edges.walls[1])
+    closed = list(edges.closed)
+    low[closed], high[closed] = edges.low[closed], edges.high[closed]
+    return low, high
+
+
+def _grid(edges: Edges, events: Layer) -> TensorGrid:
+    low, high = _reached(edges, events)
+    shape = np.ceil(CELLS_PER_WIDTH * (high - low) / events.h).astype(int) + 1
+    return TensorGrid(tuple(low), tuple(high), tuple(shape.tolist()), edges.closed)
+
+
+def _on_grid(grid: TensorGrid, layer: Layer, Z: Floats) -> Floats:
+    """Σ_i w_i k(z, x_i) by binning, smoothing and interpolation; 0 beyond the grid."""
+    binned = grid.bin(layer.X, layer.weights)
+    for j in range(grid.dimension):
+        first, last = (np.s_[:,] * j + (end,) for end in (0, -1))
+        if j in grid.closed:
+            # the last node is the first
+            binned[first] += binned[last]
+            binned = np.delete(binned, -1, axis=j)
+        else:
+            # the image of an event has a share in the node at the wall, too
+            binned[first] *= 2.0
+            binned[last] *= 2.0
+    modes = tuple("wrap" if j in grid.closed else "mirror" for j in range(grid.dimension))
+    masses = spread(binned, layer.h / grid.spacing, modes)
+    for j in grid.closed:
+        masses = np.concatenate([masses, np.take(masses, [0], axis=j)], axis=j)
+    within = np.all((grid.low <= Z) & (grid.high >= Z), axis=1)
+    return np.where(within, grid.interpolate(masses / np.prod(grid.spacing), Z), 0.0)
+
+
+def count_grid(window: Window) -> TensorGrid:
+    """Nodes on the bounding box of the window, equally dense on axes with the same unit."""
+    low, high = window.bounds()
+    last = COUNT_NODES[window.dimension] - 1
+    cells = np.ceil(last * (high - low) / window.longest_sides()).astype(int)
+    return TensorGrid(tuple(low), tuple(high), tuple((cells + 1).tolist()), window.closed_axes())
+
+
+def _node_rates(edges: Edges, layer: Layer, grid: TensorGrid, areas: Floats) -> Floats:
+    """A layer's rate at the nodes, scaled so that its integral is Σ_i w_i."""
+    if np.all(layer.h >= 2.0 * grid.spacing):
+        rates = kernel_rates(edges, layer, grid.nodes()).reshape(grid.shape) * (areas > 0.0)
+    else:
+        modes = ("constant",) * grid.dimension
+        binned, inside = grid.bin(layer.X, layer.weights), areas > 0.0
+        sums, masses = (spread(a, layer.h / grid.spacing, modes) for a in (binned, areas))
+        rates = np.divide(sums, masses, out=np.zeros(grid.shape), where=inside)
+    return rates * (layer.weights.sum() / (rates * areas).sum())

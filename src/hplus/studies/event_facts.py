@@ -47,7 +47,10 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
         "scales": _scales(study.model_),
-        "holdout": None if held is None else {name: getattr(held, name) for name in scores},
+        # files of 0.1.0 do not say which KDE it was
+        "holdout": None
+        if held is None
+        else {name: getattr(held, name) for name in scores} | {"kde": getattr(held, "kde", "")},
         "seconds": study.made_with_.get("seconds"),
     }
 

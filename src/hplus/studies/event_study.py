@@ -15,7 +15,7 @@ from hplus._values import Value, value
 from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
-from hplus.evaluation import Check, EdgeCorrectedKDE, check, paired
+from hplus.evaluation import AdaptiveKDE, Check, best_kde, check, paired
 from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
@@ -39,8 +39,9 @@ class Holdout(Value):
 
     `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
     constant rate.
-    `over_kde` is the mean difference, with its standard error. `check` is the goodness of fit of
-    the rate learned from the others, on the held-out events.
+    `over_kde` is the mean difference, with its standard error, and `kde` says which kernel density
+    estimate that was: the one that predicted best in cross-validation. `check` is the goodness of
+    fit of the rate learned from the others, on the held-out events.
     """
 
     events: int
@@ -51,6 +52,7 @@ class Holdout(Value):
     over_kde: float
     over_kde_error: float
     check: Check
+    kde: str = ""
 
 
 @final
@@ -174,7 +176,8 @@ class EventStudy(Estimator):
         X = events.held_sample.X
         # compared with a constant rate, which gives more events where the exposure is larger
         ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
-        theirs = _kde_log_shapes(events, X) - np.log(self._exposures(X))
+        theirs, kde = _kde_log_shapes(events, X)
+        theirs -= np.log(self._exposures(X))
         return Holdout(
             events.held[0].events,
             float(self.holdout),
@@ -182,6 +185,7 @@ class EventStudy(Estimator):
             float(theirs.mean()),
             *paired(ours, theirs),
             check(model, X, exposure=self.exposure_over_window, random_state=self.random_state),
+            kde,
         )
 
     def _exposures(self, X: Floats) -> Any:
@@ -201,17 +205,18 @@ class EventStudy(Estimator):
         return float(seen / self.exposure_.amount)
 
 
-def _kde_log_shapes(events: SplitEvents, X: Floats) -> Floats:
-    """Those of a kernel density estimate, or of the product of two for places and times."""
-    logs = np.zeros(len(X))
-    start = 0
+def _kde_log_shapes(events: SplitEvents, X: Floats) -> tuple[Floats, str]:
+    """Those of a kernel density estimate, or of the product of two for places and times; which."""
+    logs, start, kinds = np.zeros(len(X)), 0, []
     for part in events.learned:
         columns = slice(start, start + part.window.dimension)
-        kde = EdgeCorrectedKDE(part.window).fit(events.learned_sample.X[:, columns])
-        # it may be 0 at an event
-        logs += np.maximum(_log_shapes(kde, X[:, columns]), np.log(np.finfo(float).tiny))
+        kde = best_kde(part.window, events.learned_sample.X[:, columns])
+        logs += _log_shapes(kde, X[:, columns])
+        kinds.append("adaptive bandwidth" if isinstance(kde, AdaptiveKDE) else "fixed bandwidth")
         start = columns.stop
-    return logs
+    if len(set(kinds)) == 1:
+        return logs, kinds[0]
+    return logs, f"{kinds[0]} for places, {kinds[1]} for times"
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
