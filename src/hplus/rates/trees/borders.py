@@ -42,7 +42,7 @@ def at_centers(measure: Measure, grid: TensorGrid, X: Floats) -> Floats:
 
 
 @compiled
-def _sort_cells(edges, columns, rows):
+def _sort_cells(edges: Floats, columns: int, rows: int) -> tuple[Ints, Ints, Floats]:
     """INSIDE, OUTSIDE or its number on the border for each cell; where the edges of those begin.
 
     Blocks of cells that are not inside or outside as a whole are cut into two.

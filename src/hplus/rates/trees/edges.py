@@ -13,7 +13,7 @@ from hplus._checks import Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
-uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
+uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
 """For functions that make no arrays: counting references to their arguments took most of the
 time."""
 

@@ -56,7 +56,11 @@ def cell_bounds(roots, offset, level, index, low, high):
     side = 1 << (roots.bits - level)
     for j in range(roots.dimension):
         if roots.cyclic[j]:
-            side_j = min(side, 1 << (roots.bits - 1))
+            turn = 1 << (roots.bits - 1)
+            # the first halving of a cycle changes nothing
+            if index[j] * side >= turn:
+                return False
+            side_j = min(side, turn)
             start = index[j] * side - offset[j]
             low[j], high[j] = start * roots.scale[j], (start + side_j) * roots.scale[j]
         else:

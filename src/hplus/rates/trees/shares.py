@@ -32,14 +32,14 @@ class RegionSet(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The open cell on each level of a tree: its code, index, run of events, mass and next child.
+    """The open cell on each level of a tree: its code, place, run of events, mass and next child.
 
     Entries begin[level]:begin[level + 1] are the regions whose border it meets: which region, its
     entry one level up, sums over children, and its edges in the cell.
     """
 
     codes: Ints
-    index: Ints
+    place: Ints
     runs: Ints
     mass: Floats
     child: Ints
@@ -89,7 +89,7 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
     """E[share] and E[share²] of each region under tree k, written to (r,)."""
     ground = forest.ground
     walk.runs[0, 0], walk.runs[0, 1] = 0, len(forest.codes[k])
-    walk.mass[0] = cell_mass(ground, k, 0, walk.index[0], low, high)
+    walk.mass[0] = cell_mass(ground, k, 0, walk.place[0], low, high)
     walk.child[0], level = 0, 0
     walk.sums[: len(first)] = 0.0
     while level >= 0:
@@ -114,12 +114,8 @@ def next_child(ground, k, walk, level, low, high):
     walk.child[level - 1] += 1
     walk.codes[level] = (walk.codes[level - 1] << np.uint64(roots.dimension)) | np.uint64(child)
     for j in range(roots.dimension):
-        half = (child >> j) & 1
-        walk.index[level, j] = 2 * walk.index[level - 1, j] + half
-        # the first halving of a cycle changes nothing
-        if half and level == 1 and roots.cyclic[j]:
-            return False
-    return cell_bounds(roots, ground.offsets[k], level, walk.index[level], low, high)
+        walk.place[level, j] = 2 * walk.place[level - 1, j] + ((child >> j) & 1)
+    return cell_bounds(roots, ground.offsets[k], level, walk.place[level], low, high)
 
 
 @uncounted
@@ -162,7 +158,7 @@ def find_cell(forest, k, walk, level, low, high):
     first = first_at_least(codes, first, last, walk.codes[level] << shift)
     last = first_at_least(codes, first, last, (walk.codes[level] + np.uint64(1)) << shift)
     walk.runs[level, 0], walk.runs[level, 1] = first, last
-    walk.mass[level] = cell_mass(ground, k, level, walk.index[level], low, high)
+    walk.mass[level] = cell_mass(ground, k, level, walk.place[level], low, high)
     return level == roots.bits or (first == last and level >= len(ground.pyramid.starts) - 1)
 
 

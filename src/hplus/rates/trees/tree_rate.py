@@ -141,7 +141,7 @@ class TreeRate:
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
         mean, second = self._factors(X)
-        variance = 0.0
+        variance: Floats | float = 0.0
         if self.base is not None and self.base.uncertain is not None:
             variance = np.expm1(self.base.uncertain.deviations(X) ** 2)
         return self._drawn(mean, second, variance, k) * self._level(X)[:, None]
@@ -220,7 +220,7 @@ class TreeRate:
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Equally likely values of the expected count of each region, (r, k)."""
         mean, second = self._shares(regions)
-        variance = 0.0
+        variance: Floats | float = 0.0
         if self.base is not None and self.base.uncertain is not None:
             values = self.base.uncertain.count_draws(regions)
             means = np.maximum(np.mean(values, axis=1), TINY)
