@@ -86,9 +86,6 @@ def test_the_masses_of_children_add_up(name, based):
             parent = mass(ground, k, level, cells[0])
             cells = children(cells[0], d)
             masses = np.array([mass(ground, k, level + 1, cell) for cell in cells])
-            if level == 0 and any(ground.roots.cyclic):
-                first = np.array(cells)[:, ground.roots.cyclic[:3] > 0].max(axis=1) == 0
-                masses = masses * first
             assert masses.sum() == pytest.approx(parent, rel=1e-9, abs=1e-18)
             assert np.all(masses >= 0.0)
             cells = [cells[rng.choice(len(cells), p=masses / masses.sum())]]

@@ -1,4 +1,4 @@
-"""Which cells of a grid lie inside a polygon, and the edges of the polygon in those on its border."""
+"""Which cells of a grid lie inside a polygon, and the polygon's edges in those on its border."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
-from hplus.rates.trees.edges import compiled, cut_edges, edges_area, edges_of
+from hplus.rates.trees.edges import MIN_SHARE, compiled, cut_edges, edges_area, edges_of
 from hplus.rates.trees.masses import INSIDE, OUTSIDE, Measure
 from hplus.windows import Window
-
-ROUNDING = 1e-12
-"""Parts of a block of cells below this fraction of it are nothing."""
 
 Border = tuple[int, Ints, Ints, Floats]
 """The first axis of a polygon, then `border`, `starts` and `edges` of a `Measure`."""
@@ -20,18 +17,18 @@ Border = tuple[int, Ints, Ints, Floats]
 
 def border_of(window: Window, grid: TensorGrid) -> Border:
     """The polygon that a window has on two of its axes, in cells of a grid; empty for a box."""
-    axis, ((*parts,),) = 0, common_parts([window], window)
-    for part in parts:
+    (parts,) = common_parts([window], window)
+    # all other parts are intervals
+    for axis, part in enumerate(parts):
         if isinstance(part, list):
             plane = slice(axis, axis + 2)
             edges = edges_of(part, np.array(grid.low)[plane], grid.spacing[plane])
             return axis, *_sort_cells(edges, *np.subtract(grid.shape, 1)[plane].tolist())
-        axis += 1
     return 0, np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros((0, 4))
 
 
 def at_centers(measure: Measure, grid: TensorGrid, X: Floats) -> Floats:
-    """Points (n, d), those in cells on the border of a polygon moved to where the density is taken."""
+    """Points (n, d); in cells on the border of a polygon, where the density is taken."""
     if not len(measure.border):
         return X
     plane = slice(measure.plane, measure.plane + 2)
@@ -45,7 +42,7 @@ def at_centers(measure: Measure, grid: TensorGrid, X: Floats) -> Floats:
 
 
 @compiled
-def _sort_cells(edges, columns, rows):
+def _sort_cells(edges: Floats, columns: int, rows: int) -> tuple[Ints, Ints, Floats]:
     """INSIDE, OUTSIDE or its number on the border for each cell; where the edges of those begin.
 
     Blocks of cells that are not inside or outside as a whole are cut into two.
@@ -62,7 +59,7 @@ def _sort_cells(edges, columns, rows):
         low, high = (float(i), float(j)), (float(i_end), float(j_end))
         until = cut_edges(buffer, begin, end, low, high, buffer, end)
         share = edges_area(buffer, end, until, low[0]) / ((i_end - i) * (j_end - j))
-        if share <= ROUNDING or share >= 1.0 - ROUNDING:
+        if share <= MIN_SHARE or share >= 1.0 - MIN_SHARE:
             for x in range(i, i_end):
                 border[x * rows + j : x * rows + j_end] = INSIDE if share > 0.5 else OUTSIDE
         elif i_end - i > 1 or j_end - j > 1:

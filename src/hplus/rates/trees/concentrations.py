@@ -19,9 +19,9 @@ from hplus.rates.trees.planting import (
     BaseDensity,
     draw_offsets,
     effective_counts,
+    have_mass,
     prepare,
     sorted_codes,
-    with_mass,
 )
 
 MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
@@ -91,7 +91,9 @@ def _families(
 ) -> dict[int, list[Families]]:
     """The families of each level in each tree."""
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
-    cells, counts, events = with_mass(ground, statistic, counts, events)
+    cells = statistic.lattice.indices(statistic.codes)
+    kept = have_mass(ground, cells)
+    cells, counts, events = cells[kept], counts[kept], events[kept]
     out: dict[int, list[Families]] = {}
     for k in range(len(offsets)):
         codes, order = sorted_codes(ground, k, cells)

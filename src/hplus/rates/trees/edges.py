@@ -13,8 +13,12 @@ from hplus._checks import Floats
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
-uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)
-"""For functions that make no arrays: counting references to their arguments took most of the time."""
+uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
+"""For functions that make no arrays: counting references to their arguments took most of the
+time."""
+
+MIN_SHARE = 1e-12
+"""Shares of a box this close to 0 or 1 are 0 or 1."""
 
 
 def edges_of(rings: list[Floats], corner: Floats, step: Floats) -> Floats:
@@ -25,13 +29,13 @@ def edges_of(rings: list[Floats], corner: Floats, step: Floats) -> Floats:
 
 
 @uncounted
-def cut_edge(edge, low, high):
+def cut_edge(edges, e, low, high):
     """The part (x_a, y_a, x_b, y_b) of an edge in a box, then the first and the last y of it.
 
     It comes from beyond the high x if the first y is not y_a, and leaves there if the last is not
     y_b. What lies beyond the low x is dropped. All are 0 if nothing is left.
     """
-    xa, ya, xb, yb = edge[0], edge[1], edge[2], edge[3]
+    xa, ya, xb, yb = edges[e, 0], edges[e, 1], edges[e, 2], edges[e, 3]
     first, last = min(max(ya, low[1]), high[1]), min(max(yb, low[1]), high[1])
     if first == last or max(xa, xb) <= low[0]:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -65,7 +69,7 @@ def cut_area(edges, begin, end, low, high):
     """The area inside edges[begin:end] and a box."""
     total, width = 0.0, high[0] - low[0]
     for e in range(begin, end):
-        a, y, b, z, first, last = cut_edge(edges[e], low, high)
+        a, y, b, z, first, last = cut_edge(edges, e, low, high)
         total += (0.5 * (a + b) - low[0]) * (z - y) + width * ((y - first) + (last - z))
     return total
 
@@ -79,7 +83,12 @@ def cut_edges(edges, begin, end, low, high, out, size):
     """
     start = size
     for e in range(begin, end):
-        a, y, b, z, first, last = cut_edge(edges[e], low, high)
+        ya, yb = edges[e, 1], edges[e, 3]
+        if max(ya, yb) <= low[1] or min(ya, yb) >= high[1]:
+            continue
+        if max(edges[e, 0], edges[e, 2]) <= low[0]:
+            continue
+        a, y, b, z, first, last = cut_edge(edges, e, low, high)
         size = _add_edge(out, start, size, high[0], first, high[0], y, high[0])
         size = _add_edge(out, start, size, a, y, b, z, high[0])
         size = _add_edge(out, start, size, high[0], z, high[0], last, high[0])

@@ -56,7 +56,11 @@ def cell_bounds(roots, offset, level, index, low, high):
     side = 1 << (roots.bits - level)
     for j in range(roots.dimension):
         if roots.cyclic[j]:
-            side_j = min(side, 1 << (roots.bits - 1))
+            turn = 1 << (roots.bits - 1)
+            # the first halving of a cycle changes nothing
+            if index[j] * side >= turn:
+                return False
+            side_j = min(side, turn)
             start = index[j] * side - offset[j]
             low[j], high[j] = start * roots.scale[j], (start + side_j) * roots.scale[j]
         else:
@@ -89,7 +93,7 @@ def box_mass(roots, measure, low, high):
 
 @uncounted
 def piece_mass(roots, measure, at, a, b):
-    """∫ of the base density over a box from a to b, counted from the low corner of its grid cell."""
+    """∫ of the base density over a box, from a to b counted from the low corner of a grid cell."""
     u, v, w = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
     volume = (b[0] - a[0]) * (b[1] - a[1]) * (b[2] - a[2])
     if len(measure.border):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus.rates.lattice import Codes
 from hplus.rates.trees.edges import compiled, uncounted
 from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds
 
@@ -42,7 +43,7 @@ class Forest(NamedTuple):
     """
 
     ground: Ground
-    codes: Ints
+    codes: Codes
     counts: Floats
     concentrations: Floats
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Bools, Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.rates.binned import finest_grid
 from hplus.rates.lattice import CellLattice, Codes
@@ -138,7 +138,9 @@ def _hats_in_cells(roots: Roots, offset: int, level: int, axis: int, count: int)
 
 def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:
     """Trees whose smallest cells are those of the statistic."""
-    cells, counts = with_mass(ground, statistic, effective_counts(statistic))
+    cells, counts = statistic.lattice.indices(statistic.codes), effective_counts(statistic)
+    kept = have_mass(ground, cells)
+    cells, counts = cells[kept], counts[kept]
     trees = len(ground.offsets)
     codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
     for k in range(trees):
@@ -147,18 +149,15 @@ def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Fores
     return Forest(ground, codes, sums, concentrations)
 
 
-def with_mass(ground: Ground, statistic: Statistic, *rows: Floats) -> tuple[Ints, ...]:
-    """The cells (m, d) of a statistic, and what they hold; without those of measure 0.
+def have_mass(ground: Ground, cells: Ints) -> Bools:
+    """Do cells (m, d) of the lattice have a measure above 0? Shape (m,).
 
-    A polygon may touch the cell of an event on its border in a point.
+    A polygon may touch the cell of an event on its border only in a point.
     """
-    cells = statistic.lattice.indices(statistic.codes)
-    if ground.measure.is_uniform:
-        return cells, *rows
-    masses = np.empty(len(cells))
-    smallest_masses(ground, cells, masses)
-    kept = masses > 0.0
-    return cells[kept], *(row[kept] for row in rows)
+    masses = np.ones(len(cells))
+    if not ground.measure.is_uniform:
+        smallest_masses(ground, cells, masses)
+    return masses > 0.0
 
 
 def sorted_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:

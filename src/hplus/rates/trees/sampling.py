@@ -42,7 +42,9 @@ def draw_cells(forest, trees, uniforms, lows, highs):
                 f = masses[c] / total
                 share = f
                 if n > 0.0 and A[level] < np.inf:
-                    share = (counts[runs[c, 1]] - counts[runs[c, 0]] + A[level] * f) / (n + A[level])
+                    share = (counts[runs[c, 1]] - counts[runs[c, 0]] + A[level] * f) / (
+                        n + A[level]
+                    )
                 if masses[c] > 0.0:
                     chosen = c
                     left -= share

@@ -12,12 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.edges import compiled, cut_edges, edges_area, uncounted
+from hplus.rates.trees.edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
-
-ROUNDING = 1e-12
-"""Fractions of a cell this close to 0 or 1 are 0 or 1."""
 
 
 class RegionSet(NamedTuple):
@@ -35,13 +32,14 @@ class RegionSet(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The open cell on each level of a tree: its code and index, its run of events, its mass and its
-    next child. Entries begin[level]:begin[level + 1] are the regions whose border it meets: which
-    region, its entry one level up, sums over children, and its edges in the cell.
+    """The open cell on each level of a tree: its code, place, run of events, mass and next child.
+
+    Entries begin[level]:begin[level + 1] are the regions whose border it meets: which region, its
+    entry one level up, sums over children, and its edges in the cell.
     """
 
     codes: Ints
-    index: Ints
+    place: Ints
     runs: Ints
     mass: Floats
     child: Ints
@@ -91,14 +89,14 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
     """E[share] and E[share²] of each region under tree k, written to (r,)."""
     ground = forest.ground
     walk.runs[0, 0], walk.runs[0, 1] = 0, len(forest.codes[k])
-    walk.mass[0] = cell_mass(ground, k, 0, walk.index[0], low, high)
+    walk.mass[0] = cell_mass(ground, k, 0, walk.place[0], low, high)
     walk.child[0], level = 0, 0
     walk.sums[: len(first)] = 0.0
     while level >= 0:
         if walk.child[level] < 1 << ground.roots.dimension:
-            if next_child(ground, k, walk, level + 1, low, high):
-                if open_cell(forest, k, regions, walk, level + 1, low, high):
-                    level += 1
+            is_cell = next_child(ground, k, walk, level + 1, low, high)
+            if is_cell and open_cell(forest, k, regions, walk, level + 1, low, high):
+                level += 1
             continue
         for e in range(walk.begin[level], walk.begin[level + 1]):
             m1, m2 = joined_moments(forest, k, walk, level, e)
@@ -116,34 +114,28 @@ def next_child(ground, k, walk, level, low, high):
     walk.child[level - 1] += 1
     walk.codes[level] = (walk.codes[level - 1] << np.uint64(roots.dimension)) | np.uint64(child)
     for j in range(roots.dimension):
-        half = (child >> j) & 1
-        walk.index[level, j] = 2 * walk.index[level - 1, j] + half
-        # the first halving of a cycle changes nothing
-        if half and level == 1 and roots.cyclic[j]:
-            return False
-    return cell_bounds(roots, ground.offsets[k], level, walk.index[level], low, high)
+        walk.place[level, j] = 2 * walk.place[level - 1, j] + ((child >> j) & 1)
+    return cell_bounds(roots, ground.offsets[k], level, walk.place[level], low, high)
 
 
 @uncounted
 def open_cell(forest, k, regions, walk, level, low, high):
     """Add a cell's moments for the regions that it lies in; is it on the border of others?"""
     ground = forest.ground
-    size, known, last_leaf = walk.begin[level], False, False
-    mass = 0.0
+    size, known, is_leaf = walk.begin[level], False, False
     for e in range(walk.begin[level - 1], walk.begin[level]):
         r = walk.region[e]
         share = volume_share(ground.roots, regions, r, walk, e, size, low, high)
-        if share <= ROUNDING:
+        if share <= MIN_SHARE:
             continue
         if not known:
-            known, last_leaf = True, find_cell(forest, k, walk, level, low, high)
-            mass = walk.mass[level]
-        if not mass > 0.0:
+            known, is_leaf = True, find_cell(forest, k, walk, level, low, high)
+        if not walk.mass[level] > 0.0:
             break
-        if share >= 1.0 - ROUNDING:
+        if share >= 1.0 - MIN_SHARE:
             add_child(forest, k, walk, level, e, 1.0, 1.0)
-        elif last_leaf:
-            share = base_share(ground, regions, r, share, mass, low, high)
+        elif is_leaf:
+            share = base_share(ground, regions, r, share, walk.mass[level], low, high)
             add_child(forest, k, walk, level, e, share, share * share)
         else:
             walk.region[size], walk.above[size], walk.sums[size, :] = r, e, 0.0
@@ -166,7 +158,7 @@ def find_cell(forest, k, walk, level, low, high):
     first = first_at_least(codes, first, last, walk.codes[level] << shift)
     last = first_at_least(codes, first, last, (walk.codes[level] + np.uint64(1)) << shift)
     walk.runs[level, 0], walk.runs[level, 1] = first, last
-    walk.mass[level] = cell_mass(ground, k, level, walk.index[level], low, high)
+    walk.mass[level] = cell_mass(ground, k, level, walk.place[level], low, high)
     return level == roots.bits or (first == last and level >= len(ground.pyramid.starts) - 1)
 
 

@@ -141,7 +141,7 @@ class TreeRate:
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
         mean, second = self._factors(X)
-        variance = 0.0
+        variance: Floats | float = 0.0
         if self.base is not None and self.base.uncertain is not None:
             variance = np.expm1(self.base.uncertain.deviations(X) ** 2)
         return self._drawn(mean, second, variance, k) * self._level(X)[:, None]
@@ -220,16 +220,28 @@ class TreeRate:
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Equally likely values of the expected count of each region, (r, k)."""
         mean, second = self._shares(regions)
-        variance = 0.0
+        variance: Floats | float = 0.0
         if self.base is not None and self.base.uncertain is not None:
             values = self.base.uncertain.count_draws(regions)
-            variance = np.var(values, axis=1) / np.maximum(np.mean(values, axis=1), TINY) ** 2
+            means = np.maximum(np.mean(values, axis=1), TINY)
+            variance = np.var(values, axis=1) / means / means
         drawn = self._drawn(np.maximum(mean, TINY), second, variance, RATE_DRAWS)
         return drawn * (self.statistic.total / float(self.exposure))
 
     def _shares(self, regions: Sequence[Window]) -> tuple[Floats, Floats]:
         """Mean and second moment of the share of each region under each tree, (trees, r) each."""
-        return share_moments_of(self.forest, self.density.grid, regions, self.statistic.window)
+        asked = tuple(regions)
+        if asked not in self._asked:
+            self._asked.clear()
+            self._asked[asked] = share_moments_of(
+                self.forest, self.density.grid, asked, self.statistic.window
+            )
+        return self._asked[asked]
+
+    @cached_property
+    def _asked(self) -> dict[tuple[Window, ...], tuple[Floats, Floats]]:
+        """The shares of the regions asked for last: a count and its interval need the same."""
+        return {}
 
     def _factors(self, X: Floats) -> tuple[Floats, Floats]:
         """Mean and second moment of rate / base under each tree, (trees, n) each."""

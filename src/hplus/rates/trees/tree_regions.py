@@ -23,11 +23,12 @@ def share_moments_of(
     forest: Forest, grid: TensorGrid, regions: Sequence[Window], window: Window
 ) -> tuple[Floats, Floats]:
     """E[share] and E[share²] of the mass in each region under each tree, (trees, r) each."""
-    first, second = np.empty((2, len(forest.codes), len(regions)))
+    trees, found = len(forest.codes), [np.empty((2, len(forest.codes), 0))]
     for i in range(0, len(regions), REGIONS_AT_ONCE):
-        part = slice(i, i + REGIONS_AT_ONCE)
-        found = region_set(grid, regions[part], window)
-        region_moments(forest, found, first[:, part], second[:, part])
+        placed = region_set(grid, regions[i : i + REGIONS_AT_ONCE], window)
+        found.append(np.empty((2, trees, len(placed.plane))))
+        region_moments(forest, placed, *found[-1])
+    first, second = np.concatenate(found, axis=2)
     return first, second
 
 
