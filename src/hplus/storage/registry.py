@@ -42,9 +42,13 @@ MODULES = {
     "hplus.rates.binned": ("BinnedStatistic",),
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
+    "hplus.rates.positions": ("Positions",),
     "hplus.rates.separable": ("SeparableRate",),
     "hplus.rates.squares_rate": ("FactorPosterior", "SquaresRate"),
+    "hplus.rates.stacked_rate": ("StackedRate",),
     "hplus.rates.statistic": ("Statistic",),
+    "hplus.rates.trees.concentrations": ("Clustering",),
+    "hplus.rates.trees.tree_rate": ("TreeBase", "TreeRate"),
     "hplus.solvers.result": ("SolverResult", "Status"),
     "hplus.space": ("Function",),
     "hplus.streaming.budgets": (

@@ -7,7 +7,7 @@ infinite, and the base measure right at that level, unless that gains enough.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -37,7 +37,8 @@ EVIDENCE_TREES, MANY_EVENTS = (16, 4), 10_000
 """Trees from which concentrations are learned, for fewer events than this and for more."""
 
 
-class Clustering(NamedTuple):
+@dataclass(frozen=True)
+class Clustering:
     """The concentration of each level of trees and what it gains over the base, (levels,) each."""
 
     concentrations: Floats
