@@ -48,6 +48,7 @@ class Limits(NamedTuple):
     widest: Floats
 
     def clip(self, h: Floats) -> Floats:
+        """The nearest bandwidth within the limits, (d,)."""
         return np.clip(h, self.narrowest, self.widest)
 
 

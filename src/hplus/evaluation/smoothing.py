@@ -105,7 +105,7 @@ def merged(layer: Layer) -> Layer:
     found, place = np.unique(codes, return_inverse=True)
     if len(found) == len(codes):
         return layer
-    weights = np.bincount(place, layer.weights)
+    weights: Floats = np.bincount(place, layer.weights).astype(np.float64)
     means = [np.bincount(place, layer.weights * x) / weights for x in layer.X.T]
     return Layer(np.column_stack(means), weights, layer.h)
 
