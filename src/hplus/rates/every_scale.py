@@ -49,12 +49,11 @@ class Observed(NamedTuple):
 
     def trees(self, cells: Statistic, smooth: TreeBase | None) -> TreeRate:
         """The rate by trees, relative to a smooth rate or to what was observed."""
-        base, exposure = smooth, self.exposure
+        base = smooth
         if self.plain is not None:
-            base = base or TreeBase(self.plain)
-            exposure = on_grid(self.plain.grid, exposure, base.function.grid)
+            base = TreeBase(self.plain) if smooth is None else smooth.on_grid(self.plain.grid)
         distinct = not self.positions.step.any()
-        return learn_tree_rate(cells, base, exposure, self.seed, distinct)
+        return learn_tree_rate(cells, base, self.exposure, self.seed, distinct)
 
     def times_plain(self, function: GridFunction) -> GridFunction:
         """A rate relative to the plain one, as a rate."""
