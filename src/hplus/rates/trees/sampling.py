@@ -1,4 +1,4 @@
-"""Cells drawn from trees: down a path by mean shares or, if the exposure varies, among all leaves."""
+"""Cells drawn from trees: down a path by mean shares, or from all leaves if exposure varies."""
 
 from __future__ import annotations
 

@@ -33,9 +33,6 @@ from hplus.rates.trees.tree_regions import share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
 
-MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
-"""Trees that are averaged: as many as the events allow."""
-
 MAX_TRIES = 100
 """Tries to find a point of a cell that lies in the window."""
 
@@ -46,12 +43,6 @@ TINY = np.finfo(float).tiny
 
 MIN_VARIANCE = 1e-12
 """The least relative variance of a rate under one tree."""
-
-
-def trees_for(events: float, smooth: bool) -> int:
-    """How many trees to average: more for fewer events, and few on a smooth base."""
-    most = MIN_TREES if smooth else MAX_TREES
-    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, most))
 
 
 @dataclass(frozen=True)
@@ -210,8 +201,10 @@ class TreeRate:
         tree = rng.choice(self.trees, size=n, p=masses / masses.sum())
         for k in np.unique(tree).tolist():
             chosen = np.flatnonzero(tree == k)
-            places = np.sort(rng.random_sample(len(chosen)) * masses[k])
-            lows[chosen], highs[chosen] = draw_leaves(forest, k, places)
+            places = rng.random_sample(len(chosen)) * masses[k]
+            order = np.argsort(places)
+            at = chosen[order]
+            lows[at], highs[at] = draw_leaves(forest, k, places[order])
         return lows, highs
 
     def peak(self) -> tuple[Floats, float]:
