@@ -7,8 +7,8 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
-from hplus.rates.trees.edges import MIN_SHARE, compiled, cut_edges, edges_area, edges_of
 from hplus.rates.trees.masses import INSIDE, OUTSIDE, Measure
+from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, edges_of
 from hplus.windows import Window
 
 Border = tuple[int, Ints, Ints, Floats]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from hplus.rates.cell_counts import mixed
-from hplus.rates.trees.edges import compiled
 from hplus.rates.trees.paths import cell_mass, indices_of
+from hplus.rates.trees.polygon_edges import compiled
 
 SMALL_COUNT = 6.0
 

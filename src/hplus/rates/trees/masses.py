@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.edges import cut_area, uncounted
+from hplus.rates.trees.polygon_edges import cut_area, uncounted
 
 
 class Roots(NamedTuple):
@@ -35,12 +35,14 @@ class Measure(NamedTuple):
     If the window is a polygon on the axes `plane` and `plane` + 1, `border` says of each grid cell
     there whether it is INSIDE, OUTSIDE, or which cell b on the border it is: then it has
     edges[starts[b]:starts[b + 1]], counted from the cell's low corner, and the density at its
-    center. `border` is empty if the window is a box.
+    center. `border` is empty if the window is a box. `constant` is the density if it is the same
+    everywhere, NaN otherwise; it `is_uniform` if it is 1 on a box.
     """
 
     values: Floats
     strides: Ints
     is_uniform: bool
+    constant: float
     plane: int
     border: Ints
     starts: Ints

@@ -12,8 +12,8 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import Codes
-from hplus.rates.trees.edges import compiled, uncounted
 from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds
+from hplus.rates.trees.polygon_edges import compiled, uncounted
 
 
 class Pyramid(NamedTuple):

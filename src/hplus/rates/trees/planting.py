@@ -77,7 +77,8 @@ def measure_of(base: BaseDensity, window: Window) -> Measure:
     strides = np.zeros(AXES, np.int64)
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
     is_uniform = bool(values.size == 2**values.ndim)
-    return Measure(values.ravel(), strides, is_uniform, *border_of(window, base.grid))
+    constant = float(values.flat[0]) if base.is_constant else np.nan
+    return Measure(values.ravel(), strides, is_uniform, constant, *border_of(window, base.grid))
 
 
 def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hplus.rates.trees.edges import compiled
 from hplus.rates.trees.masses import cell_bounds
 from hplus.rates.trees.paths import cell_mass, run_of, spread_bits
+from hplus.rates.trees.polygon_edges import compiled
 
 
 @compiled

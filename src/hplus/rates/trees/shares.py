@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
+from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
 
 
 class RegionSet(NamedTuple):
@@ -35,9 +35,11 @@ class Walk(NamedTuple):
     """The open cell on each level of a tree: its code, place, run of events, mass and next child.
 
     Entries begin[level]:begin[level + 1] are the regions whose border it meets: which region, its
-    entry one level up, sums over children, and its edges in the cell.
+    entry one level up, sums over children, and its edges in the cell. Below the `deepest` level
+    the base measure is right.
     """
 
+    deepest: int
     codes: Ints
     place: Ints
     runs: Ints
@@ -52,10 +54,14 @@ class Walk(NamedTuple):
 
 
 @compiled
-def new_walk(levels, regions):
+def new_walk(concentrations, regions):
     """Room for the open cells and for the regions that they meet; all meet the root."""
-    r, m = len(regions.plane), len(regions.edges)
+    levels, r, m = len(concentrations), len(regions.plane), len(regions.edges)
+    deepest = levels - 1
+    while deepest > 0 and concentrations[deepest] == np.inf:
+        deepest -= 1
     walk = Walk(
+        deepest,
         np.zeros(levels, np.uint64),
         np.zeros((levels, 3), np.int64),
         np.zeros((levels, 2), np.int64),
@@ -79,7 +85,7 @@ def new_walk(levels, regions):
 @compiled
 def region_moments(forest, regions, first, second):
     """E[share] and E[share²] of each region under each tree, written to (trees, r)."""
-    walk, low, high = new_walk(forest.ground.roots.bits + 1, regions), np.zeros(3), np.ones(3)
+    walk, low, high = new_walk(forest.concentrations, regions), np.zeros(3), np.ones(3)
     for k in range(len(forest.codes)):
         share_moments(forest, k, regions, walk, low, high, first[k], second[k])
 
@@ -148,8 +154,8 @@ def open_cell(forest, k, regions, walk, level, low, high):
 def find_cell(forest, k, walk, level, low, high):
     """Find the events of a cell among those of the open cell above it, and its mass.
 
-    Is it a leaf? Where a cell is empty the base measure holds, and cells no larger than those of
-    its grid need no children.
+    Is it a leaf? If the base measure is right in it, as in empty cells, it needs no children where
+    it is no larger than cells of the measure's grid, or inside and the density constant.
     """
     ground, codes = forest.ground, forest.codes[k]
     roots = ground.roots
@@ -159,7 +165,18 @@ def find_cell(forest, k, walk, level, low, high):
     last = first_at_least(codes, first, last, (walk.codes[level] + np.uint64(1)) << shift)
     walk.runs[level, 0], walk.runs[level, 1] = first, last
     walk.mass[level] = cell_mass(ground, k, level, walk.place[level], low, high)
-    return level == roots.bits or (first == last and level >= len(ground.pyramid.starts) - 1)
+    if level == roots.bits or (first < last and level < walk.deepest):
+        return level == roots.bits
+    return level >= len(ground.pyramid.starts) - 1 or is_even(ground, walk.mass[level], low, high)
+
+
+@uncounted
+def is_even(ground, mass, low, high):
+    """Is the density constant in a cell, all of it inside the window?"""
+    for j in range(ground.roots.dimension):
+        mass /= high[j] - low[j]
+    # false if there is no constant, NaN
+    return mass >= (1.0 - MIN_SHARE) * ground.measure.constant
 
 
 @uncounted
@@ -203,7 +220,7 @@ def base_share(ground, regions, r, share, mass, low, high):
     not constant, this would be the smooth rate's mass in the region over the base measure's.
     """
     roots, measure, plane = ground.roots, ground.measure, regions.plane[r]
-    if measure.is_uniform:
+    if measure.is_uniform or is_even(ground, mass, low, high):
         return share
     if plane >= 0:
         if len(measure.border) == 0:

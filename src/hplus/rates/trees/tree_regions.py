@@ -9,9 +9,9 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
-from hplus.rates.trees.edges import edges_of
 from hplus.rates.trees.paths import Forest
 from hplus.rates.trees.planting import AXES
+from hplus.rates.trees.polygon_edges import edges_of
 from hplus.rates.trees.shares import RegionSet, region_moments
 from hplus.windows import Window
 
