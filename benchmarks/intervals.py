@@ -1,6 +1,6 @@
 """How often 90 % intervals contain the counts of a random half that was not learned from.
 
-    python benchmarks/coverage.py --data FOLDER [--quick] [--model MODEL] [--halves N] [--set NAME]
+    python benchmarks/intervals.py --data FOLDER [--quick] [--model MODEL] [--halves N] [--set NAME]
 
 FOLDER contains places_world_geonames.csv.gz, earthquakes_japan_1990_2020.csv.gz,
 nyc_vehicle_thefts_2014_2017.csv.gz and curry_shots_2009_2025.csv.gz, which are not bundled with
@@ -51,11 +51,23 @@ MANY, FEW = 200.0, 3.0
 
 
 class Events(NamedTuple):
-    """Events (n, 2) in a box, and the step of their positions."""
+    """Events (n, 2) in a box, the step of their positions, and what they are rounded to.
+
+    No cell is smaller than the step.
+    """
 
     X: np.ndarray
     window: Box
-    step: float
+    step: float = 0.0
+    rounding: float = 0.0
+
+    def spread(self, rng: np.random.Generator) -> np.ndarray:
+        """Events anywhere in the boxes that were rounded to their positions.
+
+        Edges of cells would otherwise run through positions with many events.
+        """
+        X = self.X + self.rounding * rng.uniform(-0.5, 0.5, self.X.shape)
+        return np.clip(X, *self.window.bounds())
 
 
 def read(path: Path, *columns: str) -> np.ndarray:
@@ -68,12 +80,12 @@ def read(path: Path, *columns: str) -> np.ndarray:
 def places(folder: Path) -> Events:
     lon, lat = read(folder / "places_world_geonames.csv.gz", "lon", "lat").T
     X = np.column_stack([111.195 * lon, 6371.0 * np.sin(np.radians(lat))])
-    return Events(X, Box([-20015.1, -6371.0], [20015.1, 6371.0], unit="km"), 0.0)
+    return Events(X, Box([-20015.1, -6371.0], [20015.1, 6371.0], unit="km"))
 
 
 def japan(folder: Path) -> Events:
     X = read(folder / "earthquakes_japan_1990_2020.csv.gz", "x_km", "y_km")
-    return Events(X, Box(X.min(axis=0) - 0.1, X.max(axis=0) + 0.1, unit="km"), 0.0)
+    return Events(X, Box(X.min(axis=0) - 0.1, X.max(axis=0) + 0.1, unit="km"))
 
 
 def thefts(folder: Path) -> Events:
@@ -85,7 +97,7 @@ def thefts(folder: Path) -> Events:
 def shots(folder: Path) -> Events:
     X = read(folder / "curry_shots_2009_2025.csv.gz", "x", "y") / 10.0
     court = Box((-25.0, -5.25), (25.0, 41.75), unit="ft")
-    return Events(X[court.contains(X)], court, 0.1)
+    return Events(X[court.contains(X)], court, 0.1, 0.1)
 
 
 SETS: dict[str, Callable[[Path], Events]] = {
@@ -165,12 +177,13 @@ def one_half(events: Events, model: str, seed: int) -> dict[str, Entry]:
     rng = np.random.default_rng(seed)
     learned = rng.random(len(events.X)) < 0.5
     fit = Intensity(events.window, model=model, random_state=seed).fit(events.X[learned])
+    others = events.spread(rng)[~learned]
     kinds: dict[str, Sequence[Window]] = {f"1/{2**k}": cells(events, k, rng) for k in HALVINGS}
     kinds["polygons"] = polygons(events, rng)
     found = {}
     for kind, regions in kinds.items():
         if len(regions):
-            means, N = fit.rate_.count_draws(regions), counts_in(events.X[~learned], regions)
+            means, N = fit.rate_.count_draws(regions), counts_in(others, regions)
             low, high = fit.count_interval(regions, LEVEL)
             inside = covered(means, N)
             assert np.all(inside[(N < low) | (N > high)] < 1e-6)
