@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from hplus import Box, Density, Gaussian, Interval, load, save
-from hplus.estimators.intensity import MODELS
+from hplus.estimators.prior_parameters import MODELS
 
 RNG = np.random.RandomState(0)
 TWO = np.where(RNG.random_sample(80) < 0.5, -1.0, 1.0)[:, None] + 0.3 * RNG.standard_normal((80, 1))
@@ -50,6 +50,10 @@ def test_both_modes_are_found_and_the_valley_between_them(model):
 
 
 def test_gradients_are_slopes(model):
+    if model.model == "tree":
+        with pytest.raises(ValueError, match="gradient needs a rate without trees"):
+            model.gradient([[0.0]])
+        return
     x = np.array([[-1.3], [-0.4], [0.3], [2.0]])
     slope = (model.predict(x + 1e-6) - model.predict(x - 1e-6)) / 2e-6
     assert np.allclose(model.gradient(x)[:, 0], slope, rtol=1e-2, atol=1e-3)
@@ -92,9 +96,19 @@ def test_an_exponential_family_does_as_well_as_in_print_on_draws_like_the_one_in
     assert np.mean([expected_log_density(seed) for seed in ALIKE]) > -0.94
 
 
-def test_a_window_bounds_the_density():
+def test_without_a_window_the_default_is_smooth(model):
+    if model.model == "auto":
+        assert model.intensity_.weights_ == {"exp": 1.0}
+
+
+@pytest.mark.parametrize("kind", ["auto", "tree"])
+def test_a_window_bounds_the_density(kind):
     X = np.abs(TWO)
-    model = Density(Interval(0, 3)).fit(X)
+    model = Density(Interval(0, 3), model=kind).fit(X)
+    parts = model.probability([Interval(0, 0.9), Interval(0.9, 3)])
+    assert parts.sum() == pytest.approx(1.0, rel=1e-9)
+    assert 0.25 < parts[0] < 0.55
+    assert model.sample(50, random_state=0).shape == (50, 1)
     assert model.probability(Interval(0, 3)) == pytest.approx(1.0, rel=1e-9)
     with pytest.raises(ValueError, match="outside"):
         model.predict([[-0.1]])

@@ -26,7 +26,7 @@ from hplus import (
     load,
     save,
 )
-from hplus.estimators.intensity import MODELS
+from hplus.estimators.prior_parameters import MODELS
 from hplus.simulate import poisson
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
@@ -39,6 +39,8 @@ WINDOWS = {
     "cylinder": SQUARE * Interval(0, 24, unit="h"),
 }
 FIXED = {"kernel": Gaussian(1.5), "penalty": 1.0}
+WITHOUT_PRIOR = ("auto", "tree")
+"""Models that are tested as they are: given a kernel, "auto" would be "exp"."""
 
 
 def events(window, n=60):
@@ -52,14 +54,15 @@ def events(window, n=60):
 def fitted(name, model):
     window = WINDOWS[name]
     X = events(window)
-    return Intensity(window, model=model, **FIXED).fit(X, exposure=2.0), X
+    prior = {} if model in WITHOUT_PRIOR else FIXED
+    return Intensity(window, model=model, **prior).fit(X, exposure=2.0), X
 
 
 CASES = [
     (name, model)
     for name in WINDOWS
     for model in MODELS
-    if model == "exp" or name in ("interval", "box")
+    if name in ("interval", "box") or model in ("exp", "tree")
 ]
 each = pytest.mark.parametrize(("name", "model"), CASES)
 
@@ -107,23 +110,27 @@ percents = st.lists(st.integers(1, 99), min_size=3, max_size=3)
 
 
 @pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("model", ["exp", "tree"])
 @given(cuts=st.lists(percents, min_size=3, max_size=3))
 @settings(max_examples=20)
-def test_the_boxes_of_a_random_partition_add_up(name, cuts):
-    rate, _ = fitted(name, "exp")
+def test_the_boxes_of_a_random_partition_add_up(name, model, cuts):
+    rate, _ = fitted(name, model)
     low, high = rate.window.bounds()
     parts = parted(low, high, cuts[: len(low)])
     whole = rate.expected_count(rate.window)
     assert rate.expected_count(parts).sum() == pytest.approx(whole, rel=1e-8)
+    if model != "exp":
+        return  # draws of trees are by region
     draws, total = rate.rate_.count_draws(parts), rate.rate_.count_draws([rate.window])[0]
     np.testing.assert_allclose(draws.sum(axis=0), total, rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", ["box", "polygon"])
+@pytest.mark.parametrize("model", ["exp", "tree"])
 @given(middle=st.tuples(*[st.integers(1, 99)] * 2), turn=st.integers(0, 90))
 @settings(max_examples=20)
-def test_the_polygons_around_a_random_point_add_up(name, middle, turn):
-    rate, _ = fitted(name, "exp")
+def test_the_polygons_around_a_random_point_add_up(name, model, middle, turn):
+    rate, _ = fitted(name, model)
     low, high = rate.window.bounds()
     center = low + np.array(middle) / 100.0 * (high - low)
     angle = np.radians(turn + 40.0 * np.arange(10))
@@ -234,7 +241,8 @@ def test_more_events_are_expected_where_there_were_more(name, model):
 @each
 def test_the_fit_is_certified(name, model):
     rate, _ = fitted(name, model)
-    assert rate.solution_.relative_gap <= rate.rate_.promised_gap == 1e-6
+    assert rate.solution_.relative_gap <= rate.rate_.promised_gap
+    assert rate.rate_.promised_gap == (0.0 if model == "tree" else 1e-6)
 
 
 @each
@@ -246,8 +254,12 @@ def test_score_is_free_of_exposure_and_the_likelihood_is_not(name, model):
 
 
 @each
-def test_gradients_are_those_of_the_rate(name, model):
+def test_gradients_are_those_of_the_rate_and_trees_have_none(name, model):
     rate, _ = fitted(name, model)
+    if "tree" in "".join(getattr(rate, "weights_", {})):
+        with pytest.raises(ValueError, match="gradient needs a rate without trees"):
+            rate.gradient(rate.window.sample(3, random_state=0))
+        return
     Z = rate.window.sample(40, random_state=4)
     low, high = rate.window.bounds()
     Z = low + 0.02 * (high - low) + 0.96 * (Z - low)
@@ -317,7 +329,8 @@ def test_any_events_on_any_line_give_a_finite_rate_with_their_total(places, low,
 @given(places=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20), scale=st.floats(0.05, 3.0))
 def test_no_rate_is_negative_or_infinite_whatever_the_model(model, places, scale):
     X = np.array(places)[:, None]
-    rate = Intensity(Interval(0, 1), Gaussian(scale), 1.0, model).fit(X)
+    prior = () if model == "tree" else (Gaussian(scale), 1.0)
+    rate = Intensity(Interval(0, 1), *prior, model=model).fit(X)
     f = rate.predict(np.linspace(0, 1, 301)[:, None])
     assert np.all(np.isfinite(f) & (f >= 0.0))
 
@@ -392,11 +405,98 @@ def test_a_statistic_of_parts_gives_the_same_rate():
 
 
 def test_a_weight_of_two_is_an_event_that_happened_twice():
+    """For a smooth rate: to trees, repeated positions say how finely positions are known."""
     window = WINDOWS["interval"]
     X = events(window)
-    weighted = Intensity(window).fit(X, sample_weight=np.full(len(X), 2.0))
-    twice = Intensity(window).fit(np.vstack([X, X]))
+    weighted = Intensity(window, model="exp").fit(X, sample_weight=np.full(len(X), 2.0))
+    twice = Intensity(window, model="exp").fit(np.vstack([X, X]))
     assert np.allclose(weighted.predict(X), twice.predict(X), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("factor", [1.0, 0.25, 1024.0])
+def test_a_constant_weight_scales_the_rate_of_trees_and_leaves_its_shape_and_evidence(name, factor):
+    window = WINDOWS[name]
+    X = clustered(window)
+    plain = Intensity(window, model="tree").fit(X)
+    weighted = Intensity(window, model="tree").fit(X, sample_weight=np.full(len(X), factor))
+    np.testing.assert_allclose(weighted.predict(X), factor * plain.predict(X), rtol=1e-12)
+    assert weighted.log_evidence_ == pytest.approx(plain.log_evidence_, rel=1e-12)
+    assert weighted.resolution_ == pytest.approx(plain.resolution_)
+    assert plain.log_evidence_ > 10.0
+
+
+def test_weights_count_as_many_events_as_tell_as_much():
+    """Few heavy events say less of a rate by trees than many light ones of the same sum."""
+    window = WINDOWS["box"]
+    X = clustered(window)
+    heavy = np.where(np.arange(len(X)) % 10 == 0, 100.0, 0.01)
+    sure = Intensity(window, model="tree").fit(X)
+    unsure = Intensity(window, model="tree").fit(X, sample_weight=heavy)
+    assert 0.0 <= unsure.log_evidence_ < 0.5 * sure.log_evidence_
+    assert unsure.expected_count(window) == pytest.approx(heavy.sum(), rel=1e-6)
+
+
+def clustered(window, n=300):
+    """Events of which two thirds lie in 1 % of the window's sides around a place of it."""
+    X = window.sample(n, random_state=0)
+    low, high = window.bounds()
+    near = X[0] + 0.01 * (high - low) * np.random.RandomState(1).uniform(-1, 1, (n, len(low)))
+    near = np.where(window.contains(np.clip(near, low, high))[:, None], near, X[:1])
+    return np.clip(np.where(np.arange(n)[:, None] % 3 > 0, near, X), low, high)
+
+
+@each
+def test_the_weights_of_parts_add_up_and_say_what_the_rate_is_made_of(name, model):
+    rate, _ = fitted(name, model)
+    if model in ("sos", "square"):
+        assert not hasattr(rate, "weights_")
+        return
+    assert set(rate.weights_) <= {"exp", "tree", "tree on exp"}
+    assert sum(rate.weights_.values()) == pytest.approx(1.0)
+    if model != "auto":
+        assert rate.weights_ == {model: 1.0}
+    assert hasattr(rate, "mixture_") == (model != "tree")
+
+
+def test_given_a_prior_the_default_is_the_smooth_rate():
+    X = events(LINE)
+    learned = Intensity(LINE, model="exp").fit(X)
+    for given in ({"kernel": Gaussian(1.5)}, {"penalty": "evidence"}, {"kernel": learned.mixture_}):
+        rate, smooth = (Intensity(LINE, model=m, **given).fit(X) for m in ("auto", "exp"))
+        assert rate.weights_ == {"exp": 1.0}
+        np.testing.assert_array_equal(rate.predict(X), smooth.predict(X))
+
+
+@pytest.mark.parametrize("model", ["exp", "tree", "auto"])
+def test_no_cell_is_finer_than_the_step_of_rounded_positions(model):
+    X = np.round(clustered(Interval(0, 100), 3000), 1)
+    rate = Intensity(Interval(0, 100), model=model).fit(X)
+    assert rate.positions_.step == pytest.approx(0.1)
+    assert 0.1 <= rate.resolution_ <= 100.0
+    assert rate.scale_spectrum().sizes.min() >= 0.1
+
+
+def test_the_resolution_has_one_number_for_each_unit():
+    for name, shape in {"interval": (), "box": (), "polygon": (), "cylinder": (3,)}.items():
+        assert np.shape(fitted(name, "tree")[0].resolution_) == shape
+    rate = fitted("box", "exp")[0]
+    assert rate.resolution_ == pytest.approx(rate.rate_.function.grid.spacing.max())
+    fine = Intensity(Interval(0, 1), model="tree").fit(clustered(Interval(0, 1)))
+    assert (
+        fine.resolution_ < 0.02 < Intensity(Interval(0, 1), model="tree").fit([[0.5]]).resolution_
+    )
+
+
+def test_a_file_of_trees_is_about_as_large_as_its_distinct_cells(tmp_path):
+    sizes = []
+    for n in (20_000, 40_000):
+        rate = Intensity(UNIT_SQUARE, model="tree").fit(clustered(UNIT_SQUARE, n))
+        save(rate, tmp_path / "trees.hplus")
+        sizes.append(((tmp_path / "trees.hplus").stat().st_size, len(rate.rate_.statistic.codes)))
+    (small, few), (large, many) = sizes
+    assert (large - small) / (many - few) == pytest.approx(16.0, rel=0.01)
+    assert small < 16 * few + 16_384
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), Linear() + Gaussian(2.0)])
@@ -450,6 +550,7 @@ def test_units_are_carried_into_the_rate():
 
 
 LINE = Interval(0, 10)
+UNIT_SQUARE = Box((0, 0), (1, 1))
 GOOD = np.array([[1.0], [2.0], [5.0]])
 BAD = {
     "outside": (lambda: Intensity(LINE).fit([[1.0], [11.0], [12.0]]), "2 of 3 points outside"),
@@ -488,6 +589,22 @@ BAD = {
     "model": (lambda: Intensity(LINE, model="log").fit(GOOD), "model must be one of"),
     "penalty": (lambda: Intensity(LINE, penalty=-1.0).fit(GOOD), "penalty must be a positive"),
     "penalty without a kernel": (lambda: Intensity(LINE, penalty=1.0).fit(GOOD), "give a kernel"),
+    "kernel of trees": (
+        lambda: Intensity(LINE, Gaussian(1.0), model="tree").fit(GOOD),
+        'kernel and penalty must be "auto" with model="tree"',
+    ),
+    "penalty of trees": (
+        lambda: Intensity(LINE, penalty="evidence", model="tree").fit(GOOD),
+        'kernel and penalty must be "auto" with model="tree"',
+    ),
+    "mixture of trees": (
+        lambda: Intensity(LINE, fitted("interval", "exp")[0].mixture_, model="tree").fit(GOOD),
+        "kernel may be the mixture_ of another fit only",
+    ),
+    "spectrum of squares": (
+        lambda: Intensity(LINE, model="square").fit(GOOD).scale_spectrum(),
+        'scale_spectrum needs events themselves or a Statistic and model="auto"',
+    ),
     "kernel": (lambda: Intensity(LINE, kernel="rbf").fit(GOOD), "kernel must be"),
     "constant covariate": (
         lambda: Intensity(LINE, covariates=lambda x: 0 * x[:, 0]).fit(GOOD),

@@ -11,7 +11,7 @@ SQUARE = UNIT * UNIT
 X = np.random.RandomState(0).beta(2, 3, size=(150, 2))
 
 RATES = {
-    "grid": lambda: (UNIT, Intensity(UNIT).fit(X[:, :1]).rate_),
+    "grid": lambda: (UNIT, Intensity(UNIT, model="exp").fit(X[:, :1]).rate_),
     "square": lambda: (UNIT, Intensity(UNIT, model="square").fit(X[:, :1]).rate_),
     "sos": lambda: (UNIT, Intensity(UNIT, model="sos").fit(X[:60, :1]).rate_),
     "separable": lambda: (SQUARE, SeparableIntensity(SQUARE).fit(X).rate_),

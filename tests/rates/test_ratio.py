@@ -7,14 +7,19 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hplus import Gaussian, Intensity, Interval, Polygon, StreamingIntensity
-from hplus.estimators.intensity import MODELS
+from hplus.estimators.prior_parameters import MODELS
 from hplus.simulate import poisson
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
 
 LINE = Interval(0, 10, unit="h")
 WINDOWS = {"line": LINE, "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}
-CASES = [(name, model) for name in WINDOWS for model in MODELS if model == "exp" or name == "line"]
+CASES = [
+    (name, model)
+    for name in WINDOWS
+    for model in MODELS
+    if model in ("exp", "tree") or name == "line"
+]
 each = pytest.mark.parametrize(("name", "model"), CASES)
 
 
@@ -22,7 +27,8 @@ each = pytest.mark.parametrize(("name", "model"), CASES)
 def pair(name, model):
     """Rates of two patterns, the first observed four times as long as the second."""
     window = WINDOWS[name]
-    a, b = (Intensity(window, Gaussian(1.0), 1.0, model) for _ in range(2))
+    prior = () if model in ("auto", "tree") else (Gaussian(1.0), 1.0)
+    a, b = (Intensity(window, *prior, model=model) for _ in range(2))
     a.fit(window.sample(80, random_state=1), exposure=4.0)
     return a, b.fit(window.sample(40, random_state=2), exposure=1.0)
 

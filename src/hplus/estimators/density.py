@@ -43,14 +43,15 @@ class Density(Estimator):
     window : Window, optional
         Where values can lie, of 1 to 3 dimensions; None for all of space.
     kernel, penalty, model, random_state
-        As in `Intensity`; a kernel other than "auto" needs a window.
+        As in `Intensity`; a kernel other than "auto" needs a window. Without a window, the model
+        "auto" is "exp".
 
     Attributes
     ----------
-    solution_ : SolverResult
-    log_evidence_ : float
+    solution_, log_evidence_
+        Those of `intensity_`.
     intensity_ : Intensity
-        The rate in the window, or on the unit cube.
+        The rate in the window, or on the unit cube, with its `weights_` and `resolution_`.
     """
 
     def __init__(

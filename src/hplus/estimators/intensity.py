@@ -12,35 +12,36 @@ from hplus._checks import (
     Floats,
     Seed,
     as_floats,
-    check_choice,
     check_positive,
     check_random_state,
     shown,
 )
 from hplus._progress import whole_or_not
-from hplus.estimators.base import check_fitted, check_kernel, warn_if_loose
+from hplus.estimators.base import check_fitted, warn_if_loose
+from hplus.estimators.prior_parameters import (
+    STATISTIC_MODELS,
+    check_prior,
+    criterion_of,
+    model_meant,
+    wanted_prior,
+)
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
-from hplus.rates.judging import CRITERIA, Criterion
 from hplus.rates.learning import learn
-from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
+from hplus.rates.prior import KernelPrior, Mixture
 from hplus.rates.ratio import RateRatio
-from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
+from hplus.rates.selection import learn_mixture
 from hplus.rates.sos_rate import learn_sos_rate
 from hplus.rates.square_rate import learn_square_rate
 from hplus.rates.squares_rate import SquaresRate
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.spectrum import ScaleSpectrum
 from hplus.rates.window_features import as_events
 from hplus.windows import check_window
-
-STATISTIC_MODELS = ("auto", "exp", "tree")
-"""Models that are learned from a statistic of the events."""
-
-MODELS = (*STATISTIC_MODELS, "sos", "square")
 
 UNSETTLED_CHANGE = 0.3
 """Share of the events by which the rate may move at the last refinement without a warning."""
@@ -49,8 +50,8 @@ UNSETTLED_CHANGE = 0.3
 class Intensity(RateEstimator):
     """How many events to expect per unit of length, area or volume, everywhere in a window.
 
-    The rate λ(x) >= 0 of a Poisson process, by the most probable log rate under a Gaussian field
-    (`model="exp"`), a sum of squares (`"sos"`) or a square (`"square"`).
+    The rate λ(x) >= 0 of a Poisson process, by a smooth field and random dyadic trees, which find
+    structure of every size, weighted by how well they predict events held out (`model="auto"`).
 
     >>> import numpy as np
     >>> from hplus import Intensity, Interval
@@ -74,28 +75,42 @@ class Intensity(RateEstimator):
         learned, together with the kernel if that is "auto": by the evidence, or by how well events
         held out by random thinning are predicted. "auto" takes the evidence for fewer than 50
         events and, where the kernel is learned too, for smooth rates on a line; thinning elsewhere.
-    model : "exp", "sos" or "square"
+    model : "auto", "exp", "tree", "sos" or "square"
+        "exp" is the most probable log rate under a Gaussian field; "tree" the mean of random
+        dyadic trees, in closed form; "auto" learns "exp", "tree" and trees on the rate of "exp",
+        and weighs the three. Given a kernel, a `mixture_` or a penalty, "auto" is "exp". "sos" is
+        a sum of squares, "square" a square.
     covariates : function, array, or dict of them by name, optional
-        What log rates depend on linearly (model "exp"). A function takes points (n, d); an array
-        holds values on a regular grid over the window's bounding box, edges included.
+        What log rates depend on linearly (not for "sos" and "square"). A function takes
+        points (n, d); an array holds values on a regular grid over the window's bounding box,
+        edges included.
     random_state : int, RandomState or None
         Seed of the held-out parts and of posterior draws; None is 0, so that fits are repeatable.
 
     Attributes
     ----------
+    weights_ : dict
+        The weights above 0 of "exp", "tree" and "tree on exp" in the rate; they add up to 1.
+    resolution_ : float or array, shape (d,)
+        The side of the smallest cell that the rate tells apart, on each axis if units differ: for
+        trees, the smallest in which events cluster; for "exp", the spacing of its grid. Never
+        below the step of `positions_`. The rate may still be as smooth as the events ask for.
+    positions_ : Positions
+        Whether positions are rounded or repeated, and the step below which they say nothing.
     solution_ : SolverResult
-        Status, iterations, objective and its certified gap, for the leading prior if several are
-        averaged.
+        Status, iterations, objective and its certified gap: those of "exp", for the leading prior
+        if several are averaged. "tree" is a closed form with gap 0.
     log_evidence_ : float
-        The log evidence of the leading prior; NaN for "sos".
+        The log evidence of the leading prior of "exp"; for "tree", relative to a constant rate;
+        NaN for "sos".
     kernel_, penalty_
-        The leading prior: the kernel or, for "auto" with "exp", the fields that were learned; and
-        the penalty that it is divided by.
+        The leading prior of "exp": the kernel or, for "auto", the fields that were learned; and
+        the penalty that it is divided by. Like the next two, absent for "tree".
     mixture_ : tuple of (weight, prior)
         The priors over which "exp" averages.
     quadrature_error_ : float
-        How much the rate moved when the grid was last refined, as a share of all events; NaN if
-        it was not refined, as for kernels that are not stationary.
+        How much the rate of "exp" moved when its grid was last refined, as a share of all events;
+        NaN if it was not refined, as for kernels that are not stationary.
     coefficients_, coefficient_errors_ : dict
         The coefficients of the covariates by name, and their standard errors.
     """
@@ -152,7 +167,7 @@ class Intensity(RateEstimator):
         statistic, _, _ = self._events(X, sample_weight)
         binned = BinnedStatistic.of(statistic, self._drawn_seed())
         level = exposed(binned, exposure, self.covariates).level
-        return learn_mixture(level, self._criterion)
+        return learn_mixture(level, criterion_of(self.penalty))
 
     def __truediv__(self, other: Any) -> RateRatio:
         """The ratio of this rate to another one of the same window: a `RateRatio`."""
@@ -177,27 +192,22 @@ class Intensity(RateEstimator):
             )
         return self.rate_.function.gradient(X)
 
+    def scale_spectrum(self) -> ScaleSpectrum:
+        """At which sizes events cluster, down to the step of their positions: a `ScaleSpectrum`.
+
+        Relative to the exposure and to what covariates explain; `ScaleSpectrumDisplay` draws it.
+        """
+        check_fitted(self)
+        if (spectrum := getattr(self, "spectrum_", None)) is None:
+            raise ValueError(
+                'scale_spectrum needs events themselves or a Statistic and model="auto", "exp" or '
+                f'"tree", got model={self.model!r}: fit again.'
+            )
+        return spectrum
+
     def _check_parameters(self) -> None:
         check_window("window", self.window)
-        check_choice("model", self.model, MODELS)
-        if is_mixture(self.kernel):
-            self._check_mixture()
-        else:
-            check_kernel(self.kernel)
-        if isinstance(self.penalty, str):
-            check_choice("penalty", self.penalty, CRITERIA if self._model == "exp" else ("auto",))
-        else:
-            check_positive("penalty", self.penalty)
-            if self._model == "exp" and not isinstance(self.kernel, Kernel):
-                raise ValueError(
-                    f'penalty must be "auto", "evidence" or "thinning" with kernel="auto", got '
-                    f"{self.penalty}: give a kernel too."
-                )
-        if self.model == "tree" and not (self.kernel == "auto" and self.penalty == "auto"):
-            raise ValueError(
-                'kernel and penalty must be "auto" with model="tree", which has no prior, got '
-                f"{shown(self.kernel)} and {shown(self.penalty)}."
-            )
+        check_prior(self.model, self.kernel, self.penalty, self.window.dimension)
         if self.covariates is not None and self.model not in STATISTIC_MODELS:
             raise ValueError(
                 f'covariates need model="auto", "exp" or "tree", got model={self.model!r}.'
@@ -216,29 +226,17 @@ class Intensity(RateEstimator):
                 stacklevel=3,
             )
 
-    def _check_mixture(self) -> None:
-        """A mixture leaves nothing to learn, and belongs to a model and a number of axes."""
-        if self._model != "exp" or not (isinstance(self.penalty, str) and self.penalty == "auto"):
-            raise ValueError(
-                'kernel may be the mixture_ of another fit only with model="exp" and '
-                f'penalty="auto", got model={self.model!r} and penalty={self.penalty!r}.'
-            )
-        d = self.window.dimension
-        for _, prior in self.kernel:
-            if isinstance(prior, SumOfFields) and prior.dimension != d:
-                raise ValueError(
-                    f"kernel must be the mixture_ of a fit with {d} axes, got one with "
-                    f"{prior.dimension}."
-                )
-
     def _events(self, X: Any, sample_weight: Any) -> tuple[AnyStatistic, Floats, Floats]:
         """The statistic of the events, and the events and weights themselves if they were given."""
         if isinstance(X, AnyStatistic):
-            usable = self._model == "exp" if isinstance(X, BinnedStatistic) else self._model in STATISTIC_MODELS
+            former = isinstance(X, BinnedStatistic)
+            usable = self._model in (("exp",) if former else STATISTIC_MODELS)
             if not usable or sample_weight is not None or X.window != self.window:
+                models = 'model="exp"' if former else 'model="auto", "exp" or "tree"'
                 raise ValueError(
-                    'a Statistic must have the same window and needs model="exp" and no '
-                    f"sample_weight, got one on {shown(X.window)}: fit the events themselves."
+                    f"a Statistic{' of an earlier version' * former} must have the same window and "
+                    f"needs {models} and no sample_weight, got one on {shown(X.window)} and "
+                    f"model={self.model!r}: fit the events themselves."
                 )
             statistic: AnyStatistic = X
             points, weights = np.zeros((0, self.window.dimension)), np.zeros(0)
@@ -256,11 +254,13 @@ class Intensity(RateEstimator):
         return statistic, points, weights
 
     def _fit_statistic(self, statistic: AnyStatistic, exposure: Any) -> None:
-        learned = learn(
-            statistic, self._model, exposure, self.covariates, self._wanted(), self._drawn_seed()
-        )
+        wanted, seed = wanted_prior(self.kernel, self.penalty), self._drawn_seed()
+        learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
         self.rate_: Any = learned.rate
-        self.weights_, self.positions_ = learned.weights, learned.positions
+        self.weights_, self.resolution_ = learned.weights, learned.resolution
+        if learned.observed is not None:
+            self.positions_ = learned.observed.positions
+            self.spectrum_ = learned.observed.spectrum
         if learned.exposed.effects is not None:
             self.coefficients_ = learned.exposed.effects.coefficients
             self.coefficient_errors_ = learned.errors
@@ -273,19 +273,7 @@ class Intensity(RateEstimator):
 
     @property
     def _model(self) -> str:
-        """The model, where "auto" stands for "exp" if anything about its prior is given."""
-        given = is_mixture(self.kernel) or isinstance(self.kernel, Kernel) or self.penalty != "auto"
-        return "exp" if self.model == "auto" and given else self.model
-
-    def _wanted(self) -> Wanted:
-        """The priors that are given, or what is to be learned of them."""
-        if is_mixture(self.kernel):
-            return self.kernel
-        if not isinstance(self.kernel, Kernel):
-            return LearnPrior(self._criterion)
-        if isinstance(self.penalty, str):
-            return LearnPrior(self._criterion, self.kernel)
-        return ((1.0, KernelPrior(self.kernel, float(self.penalty))),)
+        return model_meant(self.model, self.kernel, self.penalty)
 
     def _fit_squares(self, points: Floats, weights: Floats, exposure: Any) -> None:
         if np.ndim(exposure) > 0 or callable(exposure):
@@ -301,11 +289,6 @@ class Intensity(RateEstimator):
         else:
             rate = learn_sos_rate(events, kernel, penalty, self._seed)
         self.rate_, self.kernel_, self.penalty_ = rate, rate.kernel, rate.penalty
-
-    @property
-    def _criterion(self) -> Criterion:
-        """How the parts of the prior that are not given are learned."""
-        return next((name for name in CRITERIA if name == self.penalty), "auto")
 
     @property
     def _seed(self) -> Seed:

@@ -1,8 +1,10 @@
-"""The default rate: a smooth field, trees, and trees on the smooth field, weighted by prediction."""
+"""The default rate: a smooth field, trees, and trees on the smooth field, by prediction."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +12,16 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._progress import each
 from hplus.positivity.exp import GridFunction
-from hplus.rates.grid_rate import GridRate
 from hplus.rates.exposure import on_grid
-from hplus.rates.log_gaussian import WithoutFold, SmoothFit
+from hplus.rates.grid_rate import GridRate
+from hplus.rates.log_gaussian import SmoothFit, WithoutFold
 from hplus.rates.positions import Positions
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import stacking_weights
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.growing import learn_tree_rate, working_cells
-from hplus.rates.trees.tree_rate import TreeBase, TreeRate
+from hplus.rates.trees.growing import learn_tree_rate, tree_rate, working_cells
+from hplus.rates.trees.spectrum import ScaleSpectrum, learn_spectrum
+from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
 
 PARTS = ("exp", "tree", "tree on exp")
 """The rates that are weighted."""
@@ -30,7 +33,8 @@ TREES_TAKE_OVER = 0.1
 """Nats per event by which trees must predict better for the smooth field not to be refined."""
 
 
-class Observed(NamedTuple):
+@dataclass(frozen=True)
+class Observed:
     """Events, the step of their positions, and what was observed of the window.
 
     `plain` is the rate that trees are relative to where no smooth one is given, None if it is a
@@ -43,18 +47,42 @@ class Observed(NamedTuple):
     exposure: Floats
     seed: int
 
+    @cached_property
+    def all_cells(self) -> Statistic:
+        """All events in cells that are no smaller than the step."""
+        return self.cells(self.statistic)
+
+    @cached_property
+    def spectrum(self) -> ScaleSpectrum:
+        """At which sizes the events cluster, relative to what was observed."""
+        density = density_of(self.all_cells, self.plain_base, self.exposure)
+        return learn_spectrum(self.all_cells, density, self.distinct, self.seed)
+
+    @property
+    def plain_base(self) -> TreeBase | None:
+        """What trees are relative to where no smooth rate is given."""
+        return None if self.plain is None else TreeBase(self.plain)
+
+    @property
+    def distinct(self) -> bool:
+        """Is too little known of the positions to tell repeats from structure?"""
+        return not self.positions.step.any()
+
     def cells(self, statistic: Statistic) -> Statistic:
         """Some of the events in cells that are no smaller than the step."""
         return working_cells(statistic, self.positions, self.seed)
 
+    def plain_trees(self) -> TreeRate:
+        """The rate of all events by trees, relative to what was observed."""
+        clustering = self.spectrum.clustering(self.all_cells.depth)
+        return tree_rate(self.all_cells, clustering, self.plain_base, self.exposure, self.seed)
+
     def trees(self, cells: Statistic, smooth: TreeBase | None) -> TreeRate:
         """The rate by trees, relative to a smooth rate or to what was observed."""
-        base, exposure = smooth, self.exposure
-        if self.plain is not None:
-            base = base or TreeBase(self.plain)
+        base, exposure = smooth or self.plain_base, self.exposure
+        if self.plain is not None and base is not None:
             exposure = on_grid(self.plain.grid, exposure, base.function.grid)
-        distinct = not self.positions.step.any()
-        return learn_tree_rate(cells, base, exposure, self.seed, distinct)
+        return learn_tree_rate(cells, base, exposure, self.seed, self.distinct)
 
     def times_plain(self, function: GridFunction) -> GridFunction:
         """A rate relative to the plain one, as a rate."""
@@ -76,11 +104,6 @@ class Fold(NamedTuple):
     tree: Floats
 
 
-def learn_tree(observed: Observed) -> TreeRate:
-    """The rate of events by trees alone."""
-    return observed.trees(observed.cells(observed.statistic), None)
-
-
 def learn_every_scale(
     observed: Observed, fit: SmoothFit
 ) -> tuple[GridRate, StackedRate | None, list[float]]:
@@ -93,13 +116,14 @@ def learn_every_scale(
     if not np.any(weights[1:] > 0.0):
         return relative, None, weights.tolist()
     smooth = replace(relative, function=observed.times_plain(relative.function))
-    cells = observed.cells(observed.statistic)
-    parts: list[tuple[float, GridRate | TreeRate]] = []
-    for name, weight in zip(PARTS, weights.tolist(), strict=True):
-        if weight > 0.0:
-            base = TreeBase(smooth.function, smooth) if name == "tree on exp" else None
-            parts.append((weight, smooth if name == "exp" else observed.trees(cells, base)))
-    return relative, StackedRate(smooth, tuple(parts)), weights.tolist()
+    learned: list[Callable[[], GridRate | TreeRate]] = [
+        lambda: smooth,
+        observed.plain_trees,
+        lambda: observed.trees(observed.all_cells, TreeBase(smooth.function, smooth)),
+    ]
+    weighted = zip(weights.tolist(), learned, strict=True)
+    parts = tuple((weight, rate()) for weight, rate in weighted if weight > 0.0)
+    return relative, StackedRate(smooth, parts), weights.tolist()
 
 
 def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:

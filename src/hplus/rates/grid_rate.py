@@ -59,6 +59,11 @@ class GridRate:
         return promised_gap(self.function.grid.size)
 
     @property
+    def finest_sides(self) -> Floats:
+        """The sides of the smallest cells that the rate tells apart, (d,): those of the grid."""
+        return self.function.grid.spacing
+
+    @property
     def leader(self) -> Prior:
         """The prior of the largest weight."""
         return leading(self.mixture)

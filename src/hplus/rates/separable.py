@@ -9,8 +9,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints, shown
 from hplus.rates.bands import LogBand
-from hplus.rates.grid_rate import GridRate
-from hplus.rates.squares_rate import SquaresRate
+from hplus.rates.fitted import FittedRate
 from hplus.solvers.result import SolverResult
 from hplus.windows import Product, Window
 
@@ -26,8 +25,8 @@ class SeparableRate:
     """
 
     window: Product
-    place: GridRate | SquaresRate
-    time: GridRate | SquaresRate
+    place: FittedRate
+    time: FittedRate
     events: float
 
     def function(self, X: Floats) -> Floats:

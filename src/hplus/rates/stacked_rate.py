@@ -50,6 +50,11 @@ class StackedRate:
         """The function that is sampled and has the highest point: the rate itself."""
         return self
 
+    @property
+    def finest_sides(self) -> Floats:
+        """The sides of the smallest cells that the rate tells apart, (d,)."""
+        return np.min([rate.finest_sides for _, rate in self.parts], axis=0)
+
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
         return sum((w * rate.function(X) for w, rate in self.parts), np.zeros(len(X)))

@@ -17,7 +17,7 @@ MIN_GAIN_ERRORS = 1.0
 
 
 def stacking_weights(densities: Floats, counts: Floats) -> Floats:
-    """Weights (m,) of the mixture that predicts best: the largest Σ counts·log(weights @ densities).
+    """Weights (m,) of the mixture that predicts best: largest Σ counts·log(weights @ densities).
 
     `densities` (m, n) are those of m models at n places, `counts` (n,) the events there. A mixture
     must predict better than the first model by a standard error, or that gets all the weight.

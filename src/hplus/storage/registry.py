@@ -48,6 +48,7 @@ MODULES = {
     "hplus.rates.stacked_rate": ("StackedRate",),
     "hplus.rates.statistic": ("Statistic",),
     "hplus.rates.trees.concentrations": ("Clustering",),
+    "hplus.rates.trees.spectrum": ("ScaleSpectrum",),
     "hplus.rates.trees.tree_rate": ("TreeBase", "TreeRate"),
     "hplus.solvers.result": ("SolverResult", "Status"),
     "hplus.space": ("Function",),

@@ -81,8 +81,9 @@ class Interval(Cuboid):
 class Cycle(Cuboid):
     """The points 0 <= x <= length of a circle, like the hours of a week: the end is the beginning.
 
-    `Intensity` and `Density` with model "exp" and kernel density estimates treat both ends as
-    neighbours; everything else treats it as an interval. A part across the end is two intervals.
+    `Intensity` and `Density`, except with model "sos" or "square", and kernel density estimates
+    treat both ends as neighbours; everything else treats it as an interval. A part across the end
+    is two intervals.
 
     >>> (Box((0, 0), (3, 2), unit="km") * Cycle(168, unit="h")).volume_unit
     'km² h'

@@ -8,9 +8,10 @@ infinite, and the base measure right at that level, unless that gains enough.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq, minimize_scalar
 
 from hplus._checks import Floats, Ints
 from hplus.rates.statistic import Statistic
@@ -32,6 +33,9 @@ LOG_CONCENTRATIONS = np.arange(-6.0, 25.0, 3.0)
 
 MAX_FAMILIES = 8192
 """Cells with children, in each tree and level, from which a concentration is learned."""
+
+LIKELY_LOSS = 1.92
+"""Nats that the ends of a 95 % likelihood interval lose to the best value: a half of χ²."""
 
 EVIDENCE_TREES, MANY_EVENTS = (16, 4), 10_000
 """Trees from which concentrations are learned, for fewer events than this and for more."""
@@ -55,6 +59,66 @@ class Clustering:
         return Clustering(self.concentrations[: depth + 2], self.gains[: depth + 2])
 
 
+@dataclass(frozen=True)
+class Best:
+    """The log of the concentration with the largest gain, and that gain in nats."""
+
+    log_concentration: float
+    gain: float
+
+    @property
+    def concentration(self) -> float:
+        """The concentration itself."""
+        return float(np.exp(self.log_concentration))
+
+
+Families = tuple[Ints, Floats, Floats, Floats]
+"""Cells of one level with their children, as in `families_of`."""
+
+
+@dataclass(frozen=True)
+class LevelEvidence:
+    """What the children of cells say about the concentration of one level.
+
+    By `every`, one in how many families was taken: the families of all trees.
+    """
+
+    families: dict[int, Families]
+    trees: int
+
+    def loss(self, log_concentration: float) -> float:
+        """Nats that a concentration loses to the base, averaged over trees."""
+        A = float(np.exp(log_concentration))
+        gains = (every * mean_gain(A, *found) for every, found in self.families.items())
+        return -sum(gains) / self.trees
+
+    @cached_property
+    def tried(self) -> Floats:
+        """The losses of LOG_CONCENTRATIONS."""
+        return np.array([self.loss(x) for x in LOG_CONCENTRATIONS])
+
+    def best(self) -> Best:
+        """The concentration with the largest gain."""
+        center = LOG_CONCENTRATIONS[int(np.argmin(self.tried))]
+        step = LOG_CONCENTRATIONS[1] - LOG_CONCENTRATIONS[0]
+        around = center - step, center + step
+        best = minimize_scalar(self.loss, bounds=around, method="bounded", options={"xatol": 0.05})
+        return Best(float(best.x), -float(best.fun))
+
+    def bounds(self, best: Best) -> tuple[float, float]:
+        """The least and the greatest concentration that gain nearly as much; 0 or inf if all do."""
+
+        def above(x: float) -> float:
+            return self.loss(x) + best.gain - LIKELY_LOSS
+
+        x, far = best.log_concentration, LOG_CONCENTRATIONS[self.tried + best.gain > LIKELY_LOSS]
+        low, high = far[far < x], far[far > x]
+        return (
+            float(np.exp(brentq(above, low[-1], x, xtol=0.05))) if len(low) else 0.0,
+            float(np.exp(brentq(above, x, high[0], xtol=0.05))) if len(high) else np.inf,
+        )
+
+
 def learn_clustering(
     statistic: Statistic, base: BaseDensity, distinct: bool, seed: int
 ) -> Clustering:
@@ -63,61 +127,58 @@ def learn_clustering(
     `distinct` counts events at the same position once: too few to say how finely positions are
     known, they would look like the finest structure.
     """
-    events = effective_counts(statistic) / np.where(distinct, statistic.counts, 1)
-    numbers = np.where(distinct, 1, statistic.counts)
-    trees = EVIDENCE_TREES[statistic.events >= MANY_EVENTS]
-    offsets = draw_offsets(statistic.lattice, statistic.depth, trees, seed)
     gains = np.zeros(statistic.depth + 2)
     concentrations = np.full(statistic.depth + 2, np.inf)
-    families = _families(statistic, base, offsets, events, numbers)
-    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
-    least = max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
-    for level, found in families.items():
-        A, gains[level] = best_concentration(found, trees)
-        if gains[level] >= least:
-            concentrations[level] = A
+    least = least_gain(statistic, base)
+    for level, evidence in evidence_of(statistic, base, distinct, seed).items():
+        best = evidence.best()
+        gains[level] = best.gain
+        if best.gain >= least:
+            concentrations[level] = best.concentration
     return Clustering(concentrations, gains)
 
 
-Families = tuple[int, tuple[Ints, Floats, Floats, Floats]]
-"""One in how many families was taken, and the families as in `families_of`."""
+def least_gain(statistic: Statistic, base: BaseDensity) -> float:
+    """Nats that the concentration of a level must gain to be used."""
+    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
+    return max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
 
 
-def _families(
-    statistic: Statistic,
-    base: BaseDensity,
-    offsets: Ints,
-    counts: Floats,
-    events: Ints,
-) -> dict[int, list[Families]]:
-    """The families of each level in each tree."""
+def evidence_of(
+    statistic: Statistic, base: BaseDensity, distinct: bool, seed: int
+) -> dict[int, LevelEvidence]:
+    """The evidence of each level that has any, from several trees."""
+    counts = effective_counts(statistic) / np.where(distinct, statistic.counts, 1)
+    events = np.where(distinct, 1, statistic.counts)
+    trees = EVIDENCE_TREES[statistic.events >= MANY_EVENTS]
+    offsets = draw_offsets(statistic.lattice, statistic.depth, trees, seed)
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
     cells = statistic.lattice.indices(statistic.codes)
     kept = have_mass(ground, cells)
     cells, counts, events = cells[kept], counts[kept], events[kept]
-    out: dict[int, list[Families]] = {}
-    for k in range(len(offsets)):
+    found: dict[tuple[int, int], list[Families]] = {}
+    for k in range(trees):
         codes, order = sorted_codes(ground, k, cells)
         at = codes, counts[order], events[order]
         for level in range(statistic.depth + 1, 0, -1):
             every = max(1, len(at[0]) // MAX_FAMILIES)
-            found = families_of(ground, k, level, *at, every)
-            if len(found[1]):
-                out.setdefault(level, []).append((every, found))
+            families = families_of(ground, k, level, *at, every)
+            if len(families[1]):
+                found.setdefault((level, every), []).append(families)
             at = merged(*at, statistic.window.dimension)
-    return out
+    levels: dict[int, dict[int, Families]] = {}
+    for (level, every), parts in found.items():
+        levels.setdefault(level, {})[every] = _joined(parts)
+    return {level: LevelEvidence(families, trees) for level, families in levels.items()}
 
 
-def best_concentration(families: list[Families], trees: int) -> tuple[float, float]:
-    """The concentration with the largest gain, averaged over trees, and that gain in nats."""
-
-    def loss(log_concentration: float) -> float:
-        A = float(np.exp(log_concentration))
-        return -sum(every * mean_gain(A, *found) for every, found in families) / trees
-
-    losses = [loss(x) for x in LOG_CONCENTRATIONS]
-    i = int(np.argmin(losses))
-    step = LOG_CONCENTRATIONS[1] - LOG_CONCENTRATIONS[0]
-    around = LOG_CONCENTRATIONS[i] - step, LOG_CONCENTRATIONS[i] + step
-    best = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 0.05})
-    return float(np.exp(best.x)), -float(best.fun)
+def _joined(parts: list[Families]) -> Families:
+    """Families of several trees as if they were of one."""
+    starts, parents, shares, counts = zip(*parts, strict=True)
+    sizes = np.concatenate([np.diff(s) for s in starts])
+    return (
+        np.append(0, np.cumsum(sizes)),
+        np.concatenate(parents),
+        np.concatenate(shares),
+        np.concatenate(counts),
+    )

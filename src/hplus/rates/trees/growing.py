@@ -8,7 +8,7 @@ from hplus._checks import Floats
 from hplus.rates.positions import Positions
 from hplus.rates.spreading import spread
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.concentrations import learn_clustering
+from hplus.rates.trees.concentrations import Clustering, learn_clustering
 from hplus.rates.trees.planting import grid_depth
 from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of, trees_for
 
@@ -20,10 +20,17 @@ def learn_tree_rate(
 
     `distinct` counts events at the same position once when it comes to how fine structure is.
     """
-    density = density_of(cells, base, exposure)
-    clustering = learn_clustering(cells, density, distinct, seed)
+    clustering = learn_clustering(cells, density_of(cells, base, exposure), distinct, seed)
+    return tree_rate(cells, clustering, base, exposure, seed)
+
+
+def tree_rate(
+    cells: Statistic, clustering: Clustering, base: TreeBase | None, exposure: Floats, seed: int
+) -> TreeRate:
+    """The rate by trees of known concentrations, over cells that are as small as these need."""
     # in the smallest cells the base is taken as if it were linear
-    depth = min(max(clustering.depth, grid_depth(cells.lattice, density.grid)), cells.depth)
+    grid = density_of(cells, base, exposure).grid
+    depth = min(max(clustering.depth, grid_depth(cells.lattice, grid)), cells.depth)
     trees = trees_for(cells.effective_events, base is not None)
     return TreeRate(cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed)
 

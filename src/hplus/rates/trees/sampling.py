@@ -1,4 +1,4 @@
-"""Points drawn from trees: down a path by the mean shares of cells, then evenly in the last cell."""
+"""Points drawn from trees: down a path by the mean shares of cells, evenly in the last one."""
 
 from __future__ import annotations
 

@@ -117,6 +117,16 @@ class TreeRate:
         """The function that is sampled and has the highest point: the rate itself."""
         return self
 
+    @property
+    def finest_sides(self) -> Floats:
+        """The sides of the smallest cells that the rate tells apart, (d,).
+
+        Those in which events cluster or, if that is smaller, those of a smooth base.
+        """
+        sides = self.statistic.lattice.cell_sides(self.clustering.depth)
+        uncertain = None if self.base is None else self.base.uncertain
+        return sides if uncertain is None else np.minimum(sides, uncertain.finest_sides)
+
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
         return self._factors(X)[0].mean(axis=0) * self._level(X)
