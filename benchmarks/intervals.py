@@ -200,7 +200,11 @@ def judge(name: str, events: Events, model: str, halves: int) -> None:
             entries[kind].append(entry)
     for kind, parts in entries.items():
         inside, expected, below = (np.concatenate(x) for x in zip(*parts, strict=True))
-        for words, least in (("", -1.0), (f", expected {FEW:g}+", FEW), (f", expected {MANY:g}+", MANY)):
+        for words, least in (
+            ("", -1.0),
+            (f", expected {FEW:g}+", FEW),
+            (f", expected {MANY:g}+", MANY),
+        ):
             some = expected >= least
             share, n = float(inside[some].mean()) if some.any() else np.nan, int(some.sum())
             what = f"{name}, {model}, {kind}{words}: coverage of {n:,} counts"

@@ -2,7 +2,10 @@
 
 Given the mass of a cell, the shares of its children are Dirichlet(A f), f their shares of the base
 measure. The concentration A of a level maximises the evidence, averaged over several trees; it is
-infinite, and the base measure right at that level, unless that gains enough.
+infinite, and the base measure right at that level, unless that gains enough. Where events are many,
+some of the cells of a level are far more even than others (land and coast), and no concentration is
+right for all: then the one is taken, near that of the evidence, that predicts each event best from
+the others.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from hplus._checks import Floats, Ints
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.evidence import families_of, mean_gain, merged
+from hplus.rates.trees.evidence import families_of, left_out_gain, mean_gain, merged
 from hplus.rates.trees.planting import (
     BaseDensity,
     draw_offsets,
@@ -40,6 +43,10 @@ LIKELY_LOSS = 1.92
 EVIDENCE_TREES, MANY_EVENTS = (16, 4), 10_000
 """Trees from which concentrations are learned, for fewer events than this and for more."""
 
+MAX_LOG_CHANGE = 2.0
+"""How far the log concentration that predicts best may lie from that of the evidence: where no
+cell is empty, predictions alone would let it fall to 0."""
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -61,15 +68,11 @@ class Clustering:
 
 @dataclass(frozen=True)
 class Best:
-    """The log of the concentration with the largest gain, and that gain in nats."""
+    """The log of the concentration with the largest gain, that gain in nats, and the one to use."""
 
     log_concentration: float
     gain: float
-
-    @property
-    def concentration(self) -> float:
-        """The concentration itself."""
-        return float(np.exp(self.log_concentration))
+    concentration: float
 
 
 Families = tuple[Ints, Floats, Floats, Floats]
@@ -80,11 +83,13 @@ Families = tuple[Ints, Floats, Floats, Floats]
 class LevelEvidence:
     """What the children of cells say about the concentration of one level.
 
-    By `every`, one in how many families was taken: the families of all trees.
+    By `every`, one in how many families was taken: the families of all trees. `many` says whether
+    there are MANY_EVENTS.
     """
 
     families: dict[int, Families]
     trees: int
+    many: bool
 
     def loss(self, log_concentration: float) -> float:
         """Nats that a concentration loses to the base, averaged over trees."""
@@ -103,20 +108,34 @@ class LevelEvidence:
         step = LOG_CONCENTRATIONS[1] - LOG_CONCENTRATIONS[0]
         around = center - step, center + step
         best = minimize_scalar(self.loss, bounds=around, method="bounded", options={"xatol": 0.05})
-        return Best(float(best.x), -float(best.fun))
+        x = float(best.x)
+        return Best(x, -float(best.fun), float(np.exp(self._predicting(x) if self.many else x)))
+
+    def _predicting(self, near: float) -> float:
+        """The log concentration, near another, under which events predict each other best."""
+
+        def loss(x: float) -> float:
+            A = float(np.exp(x))
+            return -sum(every * left_out_gain(A, *found) for every, found in self.families.items())
+
+        around = near - MAX_LOG_CHANGE, near + MAX_LOG_CHANGE
+        best = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 0.05})
+        return float(best.x)
 
     def bounds(self, best: Best) -> tuple[float, float]:
-        """The least and the greatest concentration that gain nearly as much; 0 or inf if all do."""
+        """The least and the greatest concentration that gain nearly as much; 0 or inf if all do.
+
+        They contain the one to use.
+        """
 
         def above(x: float) -> float:
             return self.loss(x) + best.gain - LIKELY_LOSS
 
         x, far = best.log_concentration, LOG_CONCENTRATIONS[self.tried + best.gain > LIKELY_LOSS]
         low, high = far[far < x], far[far > x]
-        return (
-            float(np.exp(brentq(above, low[-1], x, xtol=0.05))) if len(low) else 0.0,
-            float(np.exp(brentq(above, x, high[0], xtol=0.05))) if len(high) else np.inf,
-        )
+        least = float(np.exp(brentq(above, low[-1], x, xtol=0.05))) if len(low) else 0.0
+        most = float(np.exp(brentq(above, x, high[0], xtol=0.05))) if len(high) else np.inf
+        return min(least, best.concentration), max(most, best.concentration)
 
 
 def learn_clustering(
@@ -150,7 +169,8 @@ def evidence_of(
     """The evidence of each level that has any, from several trees."""
     counts = effective_counts(statistic) / np.where(distinct, statistic.counts, 1)
     events = np.where(distinct, 1, statistic.counts)
-    trees = EVIDENCE_TREES[statistic.events >= MANY_EVENTS]
+    many = statistic.events >= MANY_EVENTS
+    trees = EVIDENCE_TREES[many]
     offsets = draw_offsets(statistic.lattice, statistic.depth, trees, seed)
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
     cells = statistic.lattice.indices(statistic.codes)
@@ -169,7 +189,7 @@ def evidence_of(
     levels: dict[int, dict[int, Families]] = {}
     for (level, every), parts in found.items():
         levels.setdefault(level, {})[every] = _joined(parts)
-    return {level: LevelEvidence(families, trees) for level, families in levels.items()}
+    return {level: LevelEvidence(families, trees, many) for level, families in levels.items()}
 
 
 def _joined(parts: list[Families]) -> Families:

@@ -36,6 +36,20 @@ def mean_gain(concentration, families, parents, shares, counts):
 
 
 @compiled
+def left_out_gain(concentration, families, parents, shares, counts):
+    """Nats that a concentration gains over the base measure in predicting each event, the child of
+    its cell that it lies in, from all others.
+    """
+    A, total = concentration, 0.0
+    for c in range(len(parents)):
+        others = max(parents[c] - 1.0, 0.0) + A
+        for i in range(families[c], families[c + 1]):
+            share = (max(counts[i] - 1.0, 0.0) + A * shares[i]) / others
+            total += counts[i] * math.log(share / shares[i])
+    return total
+
+
+@compiled
 def families_of(ground, k, level, codes, counts, events, every):
     """Children of cells with two or more events on one level: where each family starts, the count
     of its parent, and the shares and counts of its children that are not empty.
