@@ -18,6 +18,9 @@ COARSE_CELLS = {1: 128, 2: 128, 3: 24}
 GRID_DOUBLINGS = {1: 7, 2: 2, 3: 1}
 """How often its cells are halved to give the finest grid, on which events are binned."""
 
+FOLDS_OF_FEW, FEW_TO_FOLD = 10, 500
+"""Parts of fewer events than this, of which five would compare priors by luck."""
+
 CELLS_AT_ONCE = 2**20
 """Cells whose events are binned at once."""
 
@@ -39,6 +42,15 @@ def finest_grid(window: Window) -> TensorGrid:
     return TensorGrid(tuple(low.tolist()), tuple(high.tolist()), shape, window.closed_axes())
 
 
+def fold_count(statistic: Statistic) -> int:
+    """How many parts events are split into: more of few events, but not on a line.
+
+    Priors of a line are compared by their evidence, which does not need the parts.
+    """
+    few = statistic.window.dimension > 1 and statistic.events < FEW_TO_FOLD
+    return FOLDS_OF_FEW if few else EVENT_FOLDS
+
+
 @final
 @value
 class BinnedStatistic(Value):
@@ -49,8 +61,8 @@ class BinnedStatistic(Value):
     Parameters
     ----------
     window : Window
-    counts : array of shape (5, *nodes)
-        Binned weights of five random parts.
+    counts : array of shape (parts, *nodes)
+        Binned weights of random parts: five in version 0.1.0.
     events : int
         The number of events.
     """
@@ -62,7 +74,7 @@ class BinnedStatistic(Value):
     def __post_init__(self) -> None:
         counts = frozen_array("counts", self.counts)
         shape = (EVENT_FOLDS, *finest_grid(self.window).shape)
-        if counts.shape != shape or np.any(counts < 0.0):
+        if counts.shape not in (shape, (FOLDS_OF_FEW, *shape[1:])) or np.any(counts < 0.0):
             raise ValueError(
                 f"counts must be at least 0 and of shape {shape}, got {shown(self.counts)}: use "
                 "BinnedStatistic.of(statistic, seed)."
@@ -75,14 +87,12 @@ class BinnedStatistic(Value):
         if isinstance(statistic, BinnedStatistic):
             return statistic
         grid = finest_grid(statistic.window)
-        counts, mean_weights = (
-            np.zeros((EVENT_FOLDS, *grid.shape)),
-            statistic.masses / statistic.counts,
-        )
+        parts, mean_weights = fold_count(statistic), statistic.masses / statistic.counts
+        counts = np.zeros((parts, *grid.shape))
         for start in range(0, len(statistic.codes), CELLS_AT_ONCE):
             cells = slice(start, start + CELLS_AT_ONCE)
             centers = statistic.lattice.centers(statistic.codes[cells], statistic.depth)
-            for k, fold in enumerate(statistic.folds(seed, cells)):
+            for k, fold in enumerate(statistic.folds(seed, parts, cells)):
                 held = np.flatnonzero(fold)
                 counts[k] += grid.bin(centers[held], (fold * mean_weights[cells])[held])
         return cls(statistic.window, counts, statistic.events)

@@ -12,6 +12,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._progress import each
 from hplus.positivity.exp import GridFunction
+from hplus.rates.binned import fold_count
 from hplus.rates.exposure import on_grid
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.log_gaussian import SmoothFit, WithoutFold
@@ -20,6 +21,7 @@ from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import stacking_weights
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.growing import learn_tree_rate, tree_rate, working_cells
+from hplus.rates.trees.planting import effective_counts
 from hplus.rates.trees.spectrum import ScaleSpectrum, learn_spectrum
 from hplus.rates.trees.strays import moved_onto
 from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
@@ -150,7 +152,7 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
 def _fold(observed: Observed, number: int) -> Fold:
     """A fold of the events, and trees learned from the others."""
     statistic = observed.statistic
-    out = statistic.folds(observed.seed)[number]
+    out = statistic.folds(observed.seed, fold_count(statistic))[number]
     held = observed.cells(statistic.part(out))
     chosen = np.arange(len(held.codes))
     if len(chosen) > MAX_SCORED_CELLS:
@@ -158,7 +160,7 @@ def _fold(observed: Observed, number: int) -> Fold:
         chosen = np.sort(rng.choice(chosen, MAX_SCORED_CELLS, replace=False))
     places = held.lattice.centers(held.codes[chosen], held.depth)
     kept = observed.cells(statistic.part(statistic.counts - out))
-    fold = Fold(kept, places, held.masses[chosen], np.zeros(0))
+    fold = Fold(kept, places, effective_counts(held)[chosen], np.zeros(0))
     return fold._replace(tree=_tree_density(observed, fold, None))
 
 

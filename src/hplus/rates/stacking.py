@@ -9,21 +9,25 @@ from hplus._checks import Floats
 MAX_WEIGHT_STEPS, LAST_WEIGHT_STEP = 500, 1e-5
 """Steps towards the best weights at most, and the change of the weights in the last one."""
 
+SAME_DENSITY = 1e-6
+"""Relative difference up to which two models are the same."""
+
 MIN_STACK_WEIGHT = 0.02
 """A rate of less weight is left out."""
 
-MIN_GAIN_ERRORS = 1.0
-"""Standard errors by which a mixture must predict better than its first rate alone."""
+MIN_GAIN_ERRORS, MIN_GAIN_NATS = 2.0, 3.0
+"""Standard errors, and nats over all events, by which a mixture must predict better than its first
+rate alone: its weights are chosen on the same events."""
 
 
 def stacking_weights(densities: Floats, counts: Floats) -> Floats:
     """Weights (m,) of the mixture that predicts best: largest Σ counts·log(weights @ densities).
 
     `densities` (m, n) are those of m models at n places, `counts` (n,) the events there. A mixture
-    must predict better than the first model by a standard error, or that gets all the weight.
+    must predict clearly better than the first model, or that gets all the weight.
     """
     m = len(densities)
-    if np.array_equal(densities[0], densities[-1]):
+    if np.allclose(densities[0], densities[-1], rtol=SAME_DENSITY, atol=0.0):
         return np.append(stacking_weights(densities[:-1], counts), 0.0) if m > 1 else np.ones(1)
     relative = densities / densities.max(axis=0)
     weights = np.full(m, 1.0 / m)
@@ -38,6 +42,7 @@ def stacking_weights(densities: Floats, counts: Floats) -> Floats:
     gains = np.log(weights @ relative) - np.log(relative[0])
     gain = float(np.average(gains, weights=counts))
     variance = float(np.average((gains - gain) ** 2, weights=counts))
-    if gain < MIN_GAIN_ERRORS * np.sqrt(variance / counts.sum()):
+    n = float(counts.sum())
+    if n * gain < max(MIN_GAIN_ERRORS * np.sqrt(n * variance), MIN_GAIN_NATS):
         return np.eye(m)[0]
     return weights

@@ -136,13 +136,13 @@ class Statistic(Value):
         """The sum of the weights in each cell, shape (m,)."""
         return self._weights.astype(np.float64) * 0.5**WEIGHT_BITS
 
-    def folds(self, seed: int, cells: slice = slice(None)) -> Ints:
-        """The events of each cell, split at random into five parts of about a fifth, (5, m).
+    def folds(self, seed: int, parts: int = EVENT_FOLDS, cells: slice = slice(None)) -> Ints:
+        """The events of each cell, split at random into parts of about the same size, (parts, m).
 
         The split of a cell follows from its code and the seed. Events at the same position are
         spread over all parts.
         """
-        return thinned(self.codes[cells], self.counts[cells], np.uint64(seed), EVENT_FOLDS)
+        return thinned(self.codes[cells], self.counts[cells], np.uint64(seed), parts)
 
     def coarsened(self, depth: int) -> Statistic:
         """The same events in the larger cells of a smaller depth."""
