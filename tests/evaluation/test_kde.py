@@ -11,6 +11,7 @@ from sklearn.neighbors import KernelDensity
 
 from hplus.evaluation import AdaptiveKDE, EdgeCorrectedKDE, bandwidths, best_kde, gain, smoothing
 from hplus.evaluation.edges import Edges
+from hplus.evaluation.pair_sums import REACH
 from hplus.evaluation.smoothing import Layer, kernel_rates
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons
 
@@ -26,17 +27,6 @@ WINDOWS = {
 }
 every_window = pytest.mark.parametrize(("window", "order"), WINDOWS.values(), ids=WINDOWS)
 both_estimates = pytest.mark.parametrize("KDE", [EdgeCorrectedKDE, AdaptiveKDE])
-
-
-@pytest.fixture
-def pairs_only(monkeypatch):
-    monkeypatch.setattr(smoothing, "FEW_PAIRS", 10**12)
-
-
-@pytest.fixture
-def grids_only(monkeypatch):
-    monkeypatch.setattr(smoothing, "FEW_PAIRS", 0)
-    monkeypatch.setattr(smoothing, "NODE_COST", 0.0)
 
 
 # oracles
@@ -82,7 +72,6 @@ BOXES = {name: WINDOWS[name][0] for name in ("line", "cycle", "box", "tube")}
 
 @pytest.mark.parametrize("window", BOXES.values(), ids=BOXES)
 @pytest.mark.parametrize("width", [0.05, 0.3, 2.0])
-@pytest.mark.usefixtures("pairs_only")
 def test_kernels_in_a_box_are_sums_over_images(window, width, rng):
     X, Z, w = window.sample(50, 0), window.sample(80, 1), rng.uniform(0.5, 2.0, 50)
     h = width * np.linspace(1.0, 0.7, window.dimension)
@@ -93,11 +82,28 @@ def test_kernels_in_a_box_are_sums_over_images(window, width, rng):
 
 
 @every_window
+@pytest.mark.parametrize("width", [0.1, 0.5])
+def test_merging_very_close_events_hardly_changes_the_rate(window, order, width, rng, monkeypatch):
+    X, Z, w = events(window, 1000), window.sample(200, 1), rng.uniform(0.5, 2.0, 1000)
+    layer = Layer(X, w, width * np.linspace(1.0, 0.7, window.dimension))
+    few = smoothing.merged(layer)
+    assert len(few.X) < 1000
+    np.testing.assert_allclose(few.weights @ few.X / few.weights.sum(), w @ X / w.sum(), rtol=1e-9)
+    monkeypatch.setattr(smoothing, "FEW_PAIRS", 0)
+    monkeypatch.setattr(smoothing, "NODE_COST", 1e12)
+    rates = kernel_rates(Edges(window), layer, Z)
+    monkeypatch.setattr(smoothing, "FEW_PAIRS", 10**12)
+    oracle = kernel_rates(Edges(window), layer, Z)
+    np.testing.assert_allclose(rates, oracle, rtol=0.02, atol=0.003 * oracle.max())
+
+
+@every_window
 @pytest.mark.parametrize("width", [0.2, 0.5])
-@pytest.mark.usefixtures("grids_only")
 def test_a_grid_gives_what_sums_over_pairs_give(window, order, width, rng, monkeypatch):
     X, Z, w = events(window, 200), window.sample(300, 1), rng.uniform(0.5, 2.0, 200)
     layer = Layer(X, w, width * np.linspace(1.0, 0.7, window.dimension))
+    monkeypatch.setattr(smoothing, "FEW_PAIRS", 0)
+    monkeypatch.setattr(smoothing, "NODE_COST", 0.0)
     assert smoothing._cells(Edges(window), layer, Z) is None
     grid = kernel_rates(Edges(window), layer, Z)
     monkeypatch.setattr(smoothing, "FEW_PAIRS", 10**12)
@@ -133,9 +139,8 @@ def test_sums_over_pairs_are_those_of_all_pairs_within_reach(rng):
         U, Z, w = rng.normal(0, 9, (300, d)), rng.normal(0, 12, (200, d)), rng.uniform(size=300)
         cells = smoothing.cell_list(U, w)
         K = np.exp(-0.5 * cdist(Z, U, "sqeuclidean"))
-        near = cdist(Z, U) < smoothing.REACH
+        near = cdist(Z, U) < REACH
         np.testing.assert_allclose(smoothing.pair_sums(cells, Z), (K * near) @ w, rtol=1e-12)
-        assert smoothing.pairs_near(cells, Z) >= near.sum()
 
 
 # the estimates

@@ -48,6 +48,7 @@ class Limits(NamedTuple):
     widest: Floats
 
     def clip(self, h: Floats) -> Floats:
+        """The nearest bandwidth within the limits, (d,)."""
         return np.clip(h, self.narrowest, self.widest)
 
 
@@ -64,7 +65,7 @@ def limits(window: Window, X: Floats) -> Limits:
 
 def least_bandwidths(window: Window) -> Floats:
     """The narrowest kernels whose cells can be numbered, (d,)."""
-    return window.longest_sides() * 1e-9 ** min(1.0, 2.0 / window.dimension)
+    return window.longest_sides() * 1e-8 ** min(1.0, 2.0 / window.dimension)
 
 
 def _spacing(U: Floats) -> float:

@@ -25,7 +25,7 @@ MASS_CELLS = 256
 """Cells along the longest side of a polygon for the masses inside; narrower kernels have mass 1."""
 
 CELLS_PER_WIDTH = 4
-"""Cells of a grid per bandwidth."""
+"""Cells per bandwidth, where events are merged or masses computed."""
 
 MASS_STEPS = 8
 """Fixed-point steps for the root masses, each of which at least halves the error."""

@@ -67,8 +67,8 @@ class EdgeCorrectedKDE(KernelEstimator):
 
     λ(x) = (1 - ε) Σ_i w_i k_h(x, x_i) + ε Σ_i w_i/|W|. Kernels are mirrored at the walls of a box
     and go around a `Cycle`; in a polygon they are divided by root masses inside it, so that
-    ∫_W k_h = 1. ε, a small uniform share, is learned with the bandwidth: it keeps the likelihood of
-    events far from all others finite.
+    ∫_W k_h = 1. ε, a uniform share of at most 1 %, is learned with the bandwidth: it keeps the
+    likelihood of events far from all others finite.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class EdgeCorrectedKDE(KernelEstimator):
         Where events can occur, with 1 to 3 axes.
     bandwidth : float, tuple of float or "auto", default="auto"
         h, the standard deviation of the kernel, one for all axes or one for each. "auto" maximises
-        the likelihood of held-out events (10 folds, until 5,000 events were held out) from the
+        the likelihood of held-out events (10 folds, until 3,000 events were held out) from the
         smallest distances between neighbours, or their typical distance if a tenth of the events
         repeat the position of another, to 1/2 of the longest side; axes with the same unit share a
         bandwidth.

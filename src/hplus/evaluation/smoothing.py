@@ -14,7 +14,7 @@ from hplus.grids import TensorGrid, integrals_within
 from hplus.windows import Window
 
 FEW_PAIRS = 300_000
-"""Pairs that are summed without thinking of a grid."""
+"""Pairs of events and points that are summed without merging events or using a grid."""
 
 NODE_COST = 8.0
 """Cost of a node and axis on a grid, in pairs."""
@@ -86,13 +86,28 @@ def kernel_rates(edges: Edges, layer: Layer, Z: Floats) -> Floats:
 
 def _cells(edges: Edges, events: Layer, Z: Floats) -> CellList | None:
     """Events and their images by cell, for sums over pairs; None if a grid is cheaper."""
-    h, few = events.h, len(Z) * len(events.X) * edges.most_images(events.h) <= FEW_PAIRS
+    few = len(Z) * len(events.X) * edges.most_images(events.h) <= FEW_PAIRS
     cost = np.inf if few else _grid_cost(edges, events)
     if cost <= FEW_PAIRS:
         return None
-    X, weights = edges.images(events.X, events.weights, h)
-    cells = cell_list(X / h, weights)
-    return cells if cost == np.inf or pairs_near(cells, Z / h) <= cost else None
+    X, weights = edges.images(*(events if few else merged(events)))
+    cells = cell_list(X / events.h, weights)
+    return cells if cost == np.inf or pairs_near(cells, Z / events.h) <= cost else None
+
+
+def merged(layer: Layer) -> Layer:
+    """The events of each small cell as one, at their weighted mean.
+
+    The error is that of a bandwidth that is 0.3 % too narrow, at most.
+    """
+    cells = np.floor((layer.X - layer.X.min(axis=0)) * (CELLS_PER_WIDTH / layer.h)).astype(np.int64)
+    codes = np.ravel_multi_index(tuple(cells.T), tuple(cells.max(axis=0) + 1))
+    found, place = np.unique(codes, return_inverse=True)
+    if len(found) == len(codes):
+        return layer
+    weights: Floats = np.bincount(place, layer.weights).astype(np.float64)
+    means = [np.bincount(place, layer.weights * x) / weights for x in layer.X.T]
+    return Layer(np.column_stack(means), weights, layer.h)
 
 
 def _grid_cost(edges: Edges, events: Layer) -> float:
