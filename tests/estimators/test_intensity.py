@@ -242,7 +242,8 @@ def test_more_events_are_expected_where_there_were_more(name, model):
 def test_the_fit_is_certified(name, model):
     rate, _ = fitted(name, model)
     assert rate.solution_.relative_gap <= rate.rate_.promised_gap
-    assert rate.rate_.promised_gap == (0.0 if model == "tree" else 1e-6)
+    promised = {"tree": 0.0, "auto": 1e-4 if name == "box" else 1e-6}
+    assert rate.rate_.promised_gap == promised.get(model, 1e-6)
 
 
 @each
@@ -462,8 +463,8 @@ def test_the_weights_of_parts_add_up_and_say_what_the_rate_is_made_of(name, mode
 def test_given_a_prior_the_default_is_the_smooth_rate():
     X = events(LINE)
     learned = Intensity(LINE, model="exp").fit(X)
-    for given in ({"kernel": Gaussian(1.5)}, {"penalty": "evidence"}, {"kernel": learned.mixture_}):
-        rate, smooth = (Intensity(LINE, model=m, **given).fit(X) for m in ("auto", "exp"))
+    for prior in ({"kernel": Gaussian(1.5)}, {"penalty": "evidence"}, {"kernel": learned.mixture_}):
+        rate, smooth = (Intensity(LINE, model=m, **prior).fit(X) for m in ("auto", "exp"))
         assert rate.weights_ == {"exp": 1.0}
         np.testing.assert_array_equal(rate.predict(X), smooth.predict(X))
 
@@ -482,10 +483,9 @@ def test_the_resolution_has_one_number_for_each_unit():
         assert np.shape(fitted(name, "tree")[0].resolution_) == shape
     rate = fitted("box", "exp")[0]
     assert rate.resolution_ == pytest.approx(rate.rate_.function.grid.spacing.max())
-    fine = Intensity(Interval(0, 1), model="tree").fit(clustered(Interval(0, 1)))
-    assert (
-        fine.resolution_ < 0.02 < Intensity(Interval(0, 1), model="tree").fit([[0.5]]).resolution_
-    )
+    fine = Intensity(LINE, model="tree").fit(clustered(LINE))
+    assert fine.resolution_ < 0.2
+    assert Intensity(LINE, model="tree").fit([[0.5]]).resolution_ == 10.0
 
 
 def test_a_file_of_trees_is_about_as_large_as_its_distinct_cells(tmp_path):

@@ -5,15 +5,34 @@ import pytest
 
 from hplus import Intensity, Interval, SeparableIntensity
 from hplus.rates.bands import LogBand
+from hplus.rates.separable import SeparableRate
+from hplus.rates.stacked_rate import StackedRate
 
 UNIT = Interval(0, 1)
 SQUARE = UNIT * UNIT
 X = np.random.RandomState(0).beta(2, 3, size=(150, 2))
 
+
+def tree(X):
+    return Intensity(UNIT, model="tree").fit(X).rate_
+
+
+def stack(X):
+    """A smooth rate and a rate by trees, of equal weight."""
+    smooth = Intensity(UNIT, model="exp").fit(X).rate_
+    return StackedRate(smooth, ((0.5, smooth), (0.5, tree(X))))
+
+
 RATES = {
     "grid": lambda: (UNIT, Intensity(UNIT, model="exp").fit(X[:, :1]).rate_),
     "square": lambda: (UNIT, Intensity(UNIT, model="square").fit(X[:, :1]).rate_),
     "sos": lambda: (UNIT, Intensity(UNIT, model="sos").fit(X[:60, :1]).rate_),
+    "tree": lambda: (UNIT, tree(X[:, :1])),
+    "stack": lambda: (UNIT, stack(X[:, :1])),
+    "separable of trees": lambda: (
+        SQUARE,
+        SeparableRate(SQUARE, tree(X[:, :1]), stack(X[:, 1:]), 150),
+    ),
     "separable": lambda: (SQUARE, SeparableIntensity(SQUARE).fit(X).rate_),
 }
 

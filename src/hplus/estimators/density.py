@@ -15,6 +15,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
 from hplus.kernels import Kernel
+from hplus.rates.trees.tree_rate import TreeRate
 from hplus.windows import Box, Window
 
 BASE_WIDTH = 3.0
@@ -129,7 +130,8 @@ class Density(Estimator):
         if self.window is not None:
             point, rate = self.intensity_.peak()
             return point, rate / self._total
-        nodes = self.intensity_.rate_.on_grid.grid.nodes()
+        rate = self.intensity_.rate_.on_grid
+        nodes = rate.candidates() if isinstance(rate, TreeRate) else rate.grid.nodes()
         X = self._unmapped(nodes[np.all((nodes > 0.0) & (nodes < 1.0), axis=1)])
         values = self.predict(X)
         return X[values.argmax()], float(values.max())

@@ -9,8 +9,10 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.rates.bands import LogBand
+from hplus.rates.climbing import climbed
 from hplus.rates.drawing import RATE_DRAWS, interval_of_draws, log_band_of_draws, resampled
 from hplus.rates.grid_rate import GridRate
+from hplus.rates.lattice import CellLattice
 from hplus.rates.trees.tree_rate import TreeRate
 from hplus.solvers.result import SolverResult
 from hplus.windows import Window
@@ -95,10 +97,10 @@ class StackedRate:
         return random_state.permutation(np.concatenate(found))
 
     def peak(self) -> tuple[Floats, float]:
-        """Where the rate is largest among the highest points of its parts, and the rate there."""
+        """The highest point that is found from those of the parts, and the rate there."""
         X = np.concatenate([rate.candidates() for _, rate in self.parts])
-        rates = self.function(X)
-        return X[np.argmax(rates)], float(rates.max())
+        trees = (rate.statistic.depth for _, rate in self.parts if isinstance(rate, TreeRate))
+        return climbed(self.function, X, CellLattice(self.smooth.function.window), max(trees))
 
     def _quotas(self, k: int) -> list[tuple[int, GridRate | TreeRate]]:
         """How many of k values each part gives."""

@@ -21,8 +21,8 @@ class ScaleSpectrum:
 
     A cell is halved along every axis into 2ᵈ cells. Given its events, the shares of these cells
     are Dirichlet(A f), f their shares of the exposure: the smaller A, the more events cluster at
-    this size. The smallest sizes, of which events say little, are left out, and so are those below the step
-    of the events' positions.
+    this size. Left out are the smallest sizes, of which the events say little, and those below
+    the step of their positions.
 
     Parameters
     ----------

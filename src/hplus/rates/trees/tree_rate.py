@@ -12,6 +12,7 @@ from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
+from hplus.rates.climbing import climbed
 from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
@@ -128,7 +129,7 @@ class TreeRate:
 
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
-        return self._factors(X)[0].mean(axis=0) * self._level(X)
+        return _over_trees(self._factors(X)[0]) * self._level(X)
 
     def _level(self, X: Floats) -> Floats:
         """The rate at each point if the base were right, (n,)."""
@@ -218,10 +219,9 @@ class TreeRate:
         return lows, highs
 
     def peak(self) -> tuple[Floats, float]:
-        """The point with the highest rate among the centers of crowded cells, and the rate."""
-        X = self.candidates()
-        rates = self.function(X)
-        return X[np.argmax(rates)], float(rates.max())
+        """The highest point that is found from the centers of crowded cells, and the rate there."""
+        statistic = self.statistic
+        return climbed(self.function, self.candidates(), statistic.lattice, statistic.depth)
 
     def candidates(self) -> Floats:
         """Points where the rate may be highest: the centers of the most crowded cells, (n, d)."""
@@ -244,7 +244,7 @@ class TreeRate:
 
     def integrals(self, regions: Sequence[Window]) -> Floats:
         """∫ of the rate over the part of each region in the window, (r,)."""
-        return self._shares(regions)[0].mean(axis=0) * self._per_share
+        return _over_trees(self._shares(regions)[0]) * self._per_share
 
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Equally likely values of the expected count of each region, (r, k)."""
@@ -291,6 +291,11 @@ class TreeRate:
             path_moments(forest, k, asked, stops, prior, m1, m2)
             mean[k, order], second[k, order] = m1, m2
         return mean, second
+
+
+def _over_trees(values: Floats) -> Floats:
+    """The mean of each column of (trees, n), with the same bits whatever the other columns are."""
+    return np.ascontiguousarray(values.T).mean(axis=1)
 
 
 def _stops(A: Floats, d: int) -> tuple[Ints, Floats]:

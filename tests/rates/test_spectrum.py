@@ -1,0 +1,116 @@
+"""The spectrum of sizes: clusters of a known size are found at it, and none where there are none."""
+
+import numpy as np
+import pytest
+
+from hplus import Box, Cycle, Intensity, Interval, Polygon, Statistic, load, save
+from hplus.rates.trees.concentrations import LIKELY_LOSS, evidence_of, learn_clustering
+from hplus.rates.trees.planting import uniform_base
+from hplus.rates.trees.spectrum import learn_spectrum
+
+BOX = Box((0, 0), (8, 8), unit="km")
+WINDOWS = {
+    "line": Interval(0, 8, unit="h"),
+    "box": BOX,
+    "polygon": Polygon([(0, 0), (8, 0), (8, 6), (0, 8)]),
+    "cycle": Cycle(24),
+    "cylinder": Box((0, 0), (3, 2), unit="km") * Interval(0, 9, unit="day"),
+}
+each = pytest.mark.parametrize("name", WINDOWS)
+
+
+def clusters(window, radius, n=1200, each=12, seed=0):
+    """Events in clusters of some radius, as a share of the window's sides."""
+    rng = np.random.default_rng(seed)
+    low, high = window.bounds()
+    centers = np.repeat(window.sample(n // each, random_state=seed), each, axis=0)
+    X = centers + radius * (high - low) * rng.uniform(-1, 1, centers.shape)
+    X = np.clip(X, low, high)
+    return X[window.contains(X)]
+
+
+def spectrum(window, X, distinct=True):
+    statistic = Statistic.of(window, X)
+    return learn_spectrum(statistic, uniform_base(statistic.lattice), distinct, 0)
+
+
+@pytest.mark.parametrize("radius", [0.1, 0.01, 0.001])
+def test_clusters_are_found_at_their_size_and_not_below_it(radius):
+    found = spectrum(BOX, clusters(BOX, radius))
+    width = 2.0 * radius * 8.0
+    low, _ = found.variation_interval
+    strongest = found.sizes[np.argmax(found.variation)]
+    assert width / 4.0 <= strongest <= 8.0 * width
+    assert np.all(low[found.sizes < width / 8.0] < 0.3)
+    assert low[found.sizes >= width].max() > 0.5
+
+
+@each
+def test_events_without_clusters_have_none_at_any_size(name):
+    window = WINDOWS[name]
+    found = spectrum(window, window.sample(2000, random_state=1))
+    low, high = found.variation_interval
+    assert np.mean(low == 0.0) > 0.8
+    assert found.gains[np.isfinite(found.concentrations)].sum() < 6.0
+    assert np.all(low <= high)
+
+
+@each
+def test_a_spectrum_is_that_of_trees_and_its_bounds_lose_what_they_may(name):
+    window = WINDOWS[name]
+    statistic = Statistic.of(window, clusters(window, 0.02))
+    base = uniform_base(statistic.lattice)
+    found, learned = (
+        learn(statistic, base, True, 0) for learn in (learn_spectrum, learn_clustering)
+    )
+    np.testing.assert_array_equal(
+        found.clustering(statistic.depth).concentrations, learned.concentrations
+    )
+    evidence = evidence_of(statistic, base, True, 0)
+    for level in (3, 4):
+        for bound in found.bounds[:, level - 1]:
+            if 0.0 < bound < np.inf:
+                lost = found.gains[level - 1] + evidence[level].loss(np.log(bound))
+                assert lost == pytest.approx(LIKELY_LOSS, abs=0.4)
+    least, greatest = found.bounds
+    finite = found.concentrations < np.inf
+    assert np.all((least <= found.concentrations)[finite])
+    assert np.all((found.concentrations <= greatest)[finite])
+    low, high = found.variation_interval
+    assert np.all((low <= found.variation) & (found.variation <= high) | ~finite)
+    assert np.all((found.variation >= 0.0) & (found.variation <= np.sqrt(2**window.dimension - 1)))
+
+
+@each
+@pytest.mark.parametrize("model", ["exp", "tree"])
+def test_every_model_has_the_same_spectrum_and_keeps_it(name, model, tmp_path, coarsely):
+    window = WINDOWS[name]
+    X = clusters(window, 0.02, n=240)
+    with coarsely():
+        rate = Intensity(window, model=model).fit(X)
+    found, direct = rate.scale_spectrum(), spectrum(window, X)
+    save(rate, tmp_path / "rate.hplus")
+    for other in (direct, load(tmp_path / "rate.hplus").scale_spectrum()):
+        assert other.sizes.shape == found.sizes.shape
+        np.testing.assert_array_equal(other.sizes, found.sizes)
+    again = load(tmp_path / "rate.hplus").scale_spectrum()
+    np.testing.assert_array_equal(again.bounds, found.bounds)
+    sides = found.sizes if found.sizes.ndim == 1 else found.sizes[:, 0]
+    np.testing.assert_array_equal(sides[1:], sides[:-1] / 2.0)
+    assert found.sizes.ndim == (2 if name == "cylinder" else 1)
+
+
+def test_clusters_that_the_exposure_explains_are_none():
+    window = Interval(0, 10)
+    X = np.concatenate([window.sample(400, random_state=0) / 2.0, 5 + window.sample(40) / 2.0])
+    seen = np.repeat([1.0, 0.1], 100)
+    plain, exposed = (
+        Intensity(window, model="tree").fit(X, exposure=e).scale_spectrum() for e in (1.0, seen)
+    )
+    assert plain.gains[:2].max() > 50.0
+    assert exposed.gains.max() < 5.0
+
+
+def test_one_event_has_no_spectrum():
+    found = Intensity(BOX, model="tree").fit([[1.0, 2.0]]).scale_spectrum()
+    assert found.sizes.shape == found.variation.shape == (0,)
