@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
 
 
+MODELS = ("auto", "exp", "tree", "sos", "square")
+"""Models of a rate; importing them from where they are would take a second."""
+
+
 def frame_options(command: Any) -> Any:
     """The options that say which columns to use, and where events could occur."""
     options = [
@@ -68,6 +72,16 @@ def frame_options(command: Any) -> Any:
 @click.argument("file")
 @frame_options
 @click.option(
+    "--model",
+    type=click.Choice(MODELS),
+    default="auto",
+    show_default=True,
+    help=(
+        "auto: a smooth field and trees, weighted by what they predict; exp: the smooth field "
+        "alone; tree: trees alone; sos, square: sums of squares, for few events."
+    ),
+)
+@click.option(
     "--exposure",
     callback=amount_option,
     metavar="AMOUNT",
@@ -101,7 +115,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     check_writable(output)
     table = open_table(file)
     frame = plan(table, **plan_arguments(options))
-    names = ("exposure", "holdout", "most_dropped", "random_state", "n_jobs")
+    names = ("exposure", "holdout", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):
         study.fit(table)

@@ -36,7 +36,11 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
         place = {name: at for name, at in peak.items() if name != "rate"}
         table["expected"] = f"{rounded(found['expected'])} events{f' per {unit}' * bool(unit)}"
         table["busiest at"] = f"{place_words(place)}: {rounded(peak['rate'])} {found['rates']}"
-    table["scales"] = listed(found["scales"])
+    # files of 0.1.0 have neither trees nor a resolution
+    table["model"] = found.get("models", "")
+    table["scales"] = listed(found["scales"]) if found["scales"] else ""
+    table["resolution"] = found.get("resolution", "")
+    table["positions"] = found.get("positions", "")
     if held is None:
         table["held out"] = "none: too few events, or --holdout 0"
     else:

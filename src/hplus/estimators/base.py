@@ -19,6 +19,9 @@ from hplus.kernels import Kernel
 from hplus.losses import Loss, as_loss
 from hplus.solvers.result import SolverResult
 
+UNSETTLED_CHANGE = 0.3
+"""Share of the events by which a rate may move at the last refinement without a warning."""
+
 LARGEST_INPUT = 1e100
 """The largest number that a fit accepts: fourth powers of larger ones would overflow."""
 
@@ -187,6 +190,19 @@ def warn_if_loose(estimator: Estimator, result: SolverResult, tolerance: float) 
             f"{type(estimator).__name__} is certified only to a relative gap of "
             f"{result.relative_gap:.1e}, which is more than {tolerance:.0e}. "
             f"{result.status.value}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_if_unsettled(change: float) -> None:
+    """Warn where the finest grid is too coarse: events are crowded, or many of them equal."""
+    if change > UNSETTLED_CHANGE:
+        warnings.warn(
+            "Events are too crowded for the finest grid on this window to resolve them "
+            "(quadrature_error_ is the share of them that moves from one grid to the next). Use "
+            'model="auto" or a smaller window; if coordinates are rounded, spread them evenly over '
+            "the step of the rounding.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from hplus._checks import (
     Floats,
@@ -17,9 +15,10 @@ from hplus._checks import (
     shown,
 )
 from hplus._progress import whole_or_not
-from hplus.estimators.base import check_fitted, warn_if_loose
+from hplus.estimators.base import check_fitted, warn_if_loose, warn_if_unsettled
 from hplus.estimators.prior_parameters import (
     STATISTIC_MODELS,
+    check_known,
     check_prior,
     criterion_of,
     model_meant,
@@ -42,9 +41,6 @@ from hplus.rates.statistic import Statistic
 from hplus.rates.trees.spectrum import ScaleSpectrum
 from hplus.rates.window_features import as_events
 from hplus.windows import check_window
-
-UNSETTLED_CHANGE = 0.3
-"""Share of the events by which the rate may move at the last refinement without a warning."""
 
 
 class Intensity(RateEstimator):
@@ -133,30 +129,39 @@ class Intensity(RateEstimator):
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: None = None, *, sample_weight: Any = None, exposure: Any = 1.0
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        sample_weight: Any = None,
+        exposure: Any = 1.0,
+        priors: Any = "auto",
     ) -> Self:
         """Learn the rate of events X (n, d), or of a `Statistic` of them.
 
         `exposure` is how long or how often the window was observed: a number, a function of
-        points, or an array over the window's bounding box. Rates are per unit of it.
+        points, or an array over the window's bounding box. Rates are per unit of it. `priors` are
+        those of the smooth field if they need not be learned: what `learn_mixture` found.
         """
         with whole_or_not(self):
             self._check_parameters()
+            check_known(priors, self.window.dimension)
             statistic, points, weights = self._events(X, sample_weight)
             if self.model in STATISTIC_MODELS:
-                self._fit_statistic(statistic, exposure)
+                self._fit_statistic(statistic, exposure, priors)
             else:
                 self._fit_squares(points, weights, exposure)
             self.n_features_in_, self.total_ = self.window.dimension, statistic.total
             self.solution_, self.log_evidence_ = self.rate_.result, self.rate_.log_evidence
             warn_if_loose(self, self.solution_, self.rate_.promised_gap)
-            self._warn_if_unsettled()
+            if getattr(self, "weights_", {}).keys() == {"exp"}:
+                warn_if_unsettled(self.quadrature_error_)
         return self
 
     def learn_mixture(
         self, X: Any, *, sample_weight: Any = None, exposure: Any = 1.0
     ) -> Mixture | str:
-        """The priors that a fit of "auto" would learn, for the `kernel` of other fits.
+        """The priors that a fit of "auto" would learn, for the `priors` of other fits.
 
         The same events, or parts of them, can then be fitted in several ways without learning the
         priors again. On a line, where learning them takes no time, it is "auto".
@@ -214,18 +219,6 @@ class Intensity(RateEstimator):
             )
         warn_of_degrees(self.window)
 
-    def _warn_if_unsettled(self) -> None:
-        """Warn where the finest grid is too coarse: events are crowded, or many of them equal."""
-        if getattr(self, "quadrature_error_", 0.0) > UNSETTLED_CHANGE:
-            warnings.warn(
-                "Events are too crowded for the finest grid on this window to resolve them "
-                "(quadrature_error_ is the share of them that moves from one grid to the next). "
-                "Use a smaller window; if coordinates are rounded, spread them evenly over the "
-                "step of the rounding.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
     def _events(self, X: Any, sample_weight: Any) -> tuple[AnyStatistic, Floats, Floats]:
         """The statistic of the events, and the events and weights themselves if they were given."""
         if isinstance(X, AnyStatistic):
@@ -253,8 +246,8 @@ class Intensity(RateEstimator):
             )
         return statistic, points, weights
 
-    def _fit_statistic(self, statistic: AnyStatistic, exposure: Any) -> None:
-        wanted, seed = wanted_prior(self.kernel, self.penalty), self._drawn_seed()
+    def _fit_statistic(self, statistic: AnyStatistic, exposure: Any, priors: Any) -> None:
+        wanted, seed = wanted_prior(self.kernel, self.penalty, priors), self._drawn_seed()
         learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
         self.rate_: Any = learned.rate
         self.weights_, self.resolution_ = learned.weights, learned.resolution

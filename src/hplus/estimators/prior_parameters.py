@@ -47,10 +47,11 @@ def check_prior(model: str, kernel: Any, penalty: Any, dimension: int) -> None:
         )
 
 
-def wanted_prior(kernel: Any, penalty: Any) -> Wanted:
-    """The priors that are given, or what is to be learned of them."""
-    if is_mixture(kernel):
-        return kernel
+def wanted_prior(kernel: Any, penalty: Any, priors: Any = "auto") -> Wanted:
+    """The priors that are given or already known, or what is to be learned of them."""
+    for known in (kernel, priors):
+        if is_mixture(known):
+            return known
     if not isinstance(kernel, Kernel):
         return LearnPrior(criterion_of(penalty))
     if isinstance(penalty, str):
@@ -74,9 +75,24 @@ def _check_mixture(model: str, mixture: Any, penalty: Any, dimension: int) -> No
             'kernel may be the mixture_ of another fit only with model="exp" and penalty="auto", '
             f"got model={model!r} and penalty={penalty!r}."
         )
+    _check_axes("kernel", mixture, dimension)
+
+
+def check_known(priors: Any, dimension: int) -> None:
+    """An error unless priors are "auto" or the mixture of a fit on so many axes."""
+    if is_mixture(priors):
+        _check_axes("priors", priors, dimension)
+    elif not _is_auto(priors):
+        raise TypeError(
+            f'priors must be "auto" or what learn_mixture found, got {shown(priors)}: give a '
+            "kernel to the estimator."
+        )
+
+
+def _check_axes(name: str, mixture: Any, dimension: int) -> None:
     for _, prior in mixture:
         if isinstance(prior, SumOfFields) and prior.dimension != dimension:
             raise ValueError(
-                f"kernel must be the mixture_ of a fit with {dimension} axes, got one with "
+                f"{name} must be the mixture_ of a fit with {dimension} axes, got one with "
                 f"{prior.dimension}."
             )

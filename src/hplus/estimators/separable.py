@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from hplus._checks import shown
+from hplus._checks import check_choice, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.rates.separable import SeparableRate
 from hplus.rates.statistic import Statistic
@@ -33,6 +34,8 @@ class SeparableIntensity(RateEstimator):
         A window of places times a window of times.
     kernels : pair of "auto" or the `mixture_` of another fit
         The `kernel` of the fit by place and of the fit by time, as in `Intensity`.
+    model : "auto", "exp" or "tree"
+        That of both fits, as in `Intensity`.
     random_state : int, RandomState or None
         As in `Intensity`.
 
@@ -45,25 +48,39 @@ class SeparableIntensity(RateEstimator):
     """
 
     def __init__(
-        self, window: Any, *, kernels: Any = ("auto", "auto"), random_state: Any = None
+        self,
+        window: Any,
+        *,
+        kernels: Any = ("auto", "auto"),
+        model: str = "auto",
+        random_state: Any = None,
     ) -> None:
         self.window = window
         self.kernels = kernels
+        self.model = model
         self.random_state = random_state
 
-    def fit(self, X: Any, y: None = None, *, exposure: Any = 1.0) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: None = None,
+        *,
+        exposure: Any = 1.0,
+        priors: tuple[Any, Any] = ("auto", "auto"),
+    ) -> Self:
         """Learn both rates from events X (n, d), or from a pair of their `Statistic`s.
 
         `exposure` is how long or how often the window was observed: a number, or a function of
-        the times (n, 1).
+        the times (n, 1). `priors` are those of the two smooth fields, as in `Intensity.fit`.
         """
         with whole_or_not(self):
             self._check_parameters()
             places, times = self._statistics(X)
             window, (by_place, by_time), seed = self.window, self.kernels, self.random_state
-            place = Intensity(window.left, by_place, random_state=seed)
-            time = Intensity(window.right, by_time, random_state=seed)
-            self.place_, self.time_ = place.fit(places), time.fit(times, exposure=exposure)
+            place = Intensity(window.left, by_place, model=self.model, random_state=seed)
+            time = Intensity(window.right, by_time, model=self.model, random_state=seed)
+            self.place_ = place.fit(places, priors=priors[0])
+            self.time_ = time.fit(times, exposure=exposure, priors=priors[1])
             self.total_, self.n_features_in_ = places.total, window.dimension
             self.rate_ = SeparableRate(window, self.place_.rate_, self.time_.rate_, self.total_)
             self.solution_ = self.rate_.result
@@ -74,6 +91,7 @@ class SeparableIntensity(RateEstimator):
             raise TypeError(
                 f"window must be a product such as Box(...) * Cycle(24), got {shown(self.window)}."
             )
+        check_choice("model", self.model, STATISTIC_MODELS)
         if not isinstance(self.kernels, tuple | list) or len(self.kernels) != 2:
             raise TypeError(
                 "kernels must be a pair, one for places and one for times, such as "

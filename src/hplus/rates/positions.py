@@ -13,6 +13,7 @@ from hplus._checks import Floats, Ints
 from hplus.grids.hats import compiled
 from hplus.rates.rounding import common_step, sampled_rows
 from hplus.rates.statistic import Statistic
+from hplus.windows import Window
 from hplus.wording import AXES, lengths_words, listed, share_words
 
 MAX_AXIS_POSITIONS = 2**17
@@ -72,6 +73,9 @@ class Positions:
 
         `units` are those of the axes; "" if positions are neither rounded nor repeated.
         """
+        if np.any(self.spacing > self.rounding) and self.repeated < NOTABLE_REPEATS:
+            known = lengths_words([float(f"{side:.2g}") for side in self.step], units)
+            return f"positions are known to about {known}: nothing finer is claimed"
         if np.any(self.spacing > self.rounding):
             stop = lengths_words([float(f"{side:.2g}") for side in self.step], units)
             return (
@@ -83,6 +87,18 @@ class Positions:
         named = "" if self.rounding.all() or len(units) > len(AXES) else self._rounded_axes()
         steps = lengths_words(self.rounding, units)
         return f"positions{named} are rounded to {steps}: nothing finer is claimed"
+
+    def spread(self, window: Window, X: Floats, rng: np.random.RandomState) -> Floats:
+        """Events X (n, d), each moved at random in the box of one step around it.
+
+        Only so do densities at rounded and at repeated positions mean anything. Events whose new
+        place would be outside the window stay.
+        """
+        moved = X + self.step * (rng.random_sample(X.shape) - 0.5)
+        low, high = window.bounds()
+        for axis in window.closed_axes():
+            moved[:, axis] = low[axis] + (moved[:, axis] - low[axis]) % (high - low)[axis]
+        return np.where(window.contains(moved)[:, None], moved, X)
 
     def _rounded_axes(self) -> str:
         return f" along {listed([AXES[j] for j in np.flatnonzero(self.rounding)])}"

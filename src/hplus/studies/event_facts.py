@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hplus.rates.by_region import rate_unit
 from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
-from hplus.wording import rate_words, scales_words, window_words
+from hplus.wording import lengths_words, percent, rate_words, scales_words, window_words
+
+MODEL_NAMES = {"exp": "smooth field", "tree": "trees", "tree on exp": "trees on the smooth field"}
+"""Parts of a rate in words."""
 
 if TYPE_CHECKING:
     from hplus.estimators.intensity import Intensity
@@ -46,7 +51,7 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         "rates": rate_words(frame.window, per),
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
-        "scales": _scales(study.model_),
+        **_precision(study.model_),
         # files of 0.1.0 do not say which KDE it was
         "holdout": None
         if held is None
@@ -68,11 +73,58 @@ def period_words(frame: Frame) -> str | None:
     return f"{text}, by hour of the {clock.cycle}{spread}"
 
 
-def _scales(model: Intensity | SeparableIntensity | Unbuilt) -> list[str]:
-    """The scales of the leading priors, the coarsest first; of places, then of times."""
-    parts = [model.place_, model.time_] if hasattr(model, "place_") else [model]
-    return [
-        scales_words(field.scales, part.window.axis_units)
-        for part in parts
-        for field in getattr(part.kernel_, "fields", ())
-    ] or [str(part.kernel_) for part in parts]
+def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+    """The rates that are learned separately, by what they are rates of: places and times, or ""."""
+    if hasattr(model, "place_"):
+        return {"places": model.place_, "times": model.time_}
+    return {"": model}
+
+
+def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+    """Which models have weight, the scales of the smooth one, and what the map stops at."""
+    parts = model_parts(model)
+    said = {
+        name: {of: text for of, part in parts.items() if (text := words(part))}
+        for name, words in (
+            ("models", weights_words),
+            ("resolution", resolution_words),
+            ("positions", positions_words),
+        )
+    }
+    named = {
+        name: "; ".join(f"{text} for {of}" if of else text for of, text in texts.items())
+        for name, texts in said.items()
+    }
+    return {"scales": [text for part in parts.values() for text in _scales(part)]} | named
+
+
+def weights_words(model: Any) -> str:
+    """The models that have weight, such as "smooth field 60 %, trees 40 %"; "" for squares."""
+    weights = getattr(model, "weights_", {})
+    if len(weights) == 1:
+        return MODEL_NAMES[next(iter(weights))]
+    return ", ".join(f"{MODEL_NAMES[name]} {percent(w)}" for name, w in weights.items())
+
+
+def resolution_words(model: Any) -> str:
+    """The side of the smallest cell that the rate tells apart, in words; "" if it is not known."""
+    if not hasattr(model, "resolution_"):
+        return ""
+    units = model.window.axis_units
+    sides = np.broadcast_to(model.resolution_, len(units))
+    return lengths_words([float(f"{side:.2g}") for side in sides], units)
+
+
+def positions_words(model: Any) -> str:
+    """What rounded or repeated positions mean for a rate, in a sentence; "" if there are none."""
+    positions = getattr(model, "positions_", None)
+    return "" if positions is None else str(positions.words(model.window.axis_units))
+
+
+def _scales(model: Any) -> list[str]:
+    """The scales of the leading prior, the coarsest first, if the smooth field has any weight."""
+    if not hasattr(model, "kernel_") or getattr(model, "weights_", {}).keys() == {"tree"}:
+        return []
+    units = model.window.axis_units
+    fields = getattr(model.kernel_, "fields", ())
+    return [scales_words(field.scales, units) for field in fields] or [str(model.kernel_)]

@@ -9,24 +9,28 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from hplus._checks import Floats, check_count, check_number
+from hplus._checks import Floats, check_choice, check_count, check_number
 from hplus._progress import whole_or_not
 from hplus._values import Value, value
 from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.prior_parameters import MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import AdaptiveKDE, Check, best_kde, check, paired
 from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
 from hplus.rates.statistic import Statistic
-from hplus.studies.event_facts import event_facts
-from hplus.studies.events import Reading, SplitEvents, added, read_events
+from hplus.studies.event_facts import event_facts, model_parts
+from hplus.studies.events import MAX_SAMPLE, Reading, SplitEvents, added, read_events
 from hplus.studies.frames import check_frame
 from hplus.studies.spans import Amount, phases
-from hplus.windows import Interval
+from hplus.windows import Interval, Window
 
 MIN_EVENTS = 30
 """With fewer events none are held out: they would tell nothing."""
+
+SMOOTH_MODELS = ("auto", "exp")
+"""Models with a smooth field, whose priors are learned."""
 
 MAX_HOLDOUT = 0.9
 """The largest share of events that may be held out."""
@@ -63,6 +67,8 @@ class EventStudy(Estimator):
     ----------
     frame : Frame
         Which columns are the axes of which window; see `plan`.
+    model : "auto", "exp", "tree", "sos" or "square", default="auto"
+        As in `Intensity`; places and times together need one of the first three.
     exposure : Amount, default=None
         How long or how often events were observed; None takes it from the frame's clock.
     holdout : float, default=0.2
@@ -95,6 +101,7 @@ class EventStudy(Estimator):
         most_dropped: float = 0.2,
         random_state: int = 0,
         n_jobs: int | None = None,
+        model: str = "auto",
     ) -> None:
         self.frame = frame
         self.exposure = exposure
@@ -102,6 +109,7 @@ class EventStudy(Estimator):
         self.most_dropped = most_dropped
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.model = model
 
     @property
     def exposure_over_window(self) -> Any:
@@ -124,10 +132,11 @@ class EventStudy(Estimator):
             self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
             learned, everything = events.learned, added(events.learned, events.held)
             enough = learned[0].events >= MIN_EVENTS and events.held[0].events >= 2
-            kernels = tuple(self._smoothness(part) for part in (learned if enough else everything))
-            tasks: list[Callable[[], Any]] = [partial(self._learned, everything, kernels)]
+            priors = tuple(map(self._priors, learned if enough else everything))
+            X = np.concatenate([events.learned_sample.X, events.held_sample.X])
+            tasks: list[Callable[[], Any]] = [partial(self._learned, everything, X, priors)]
             if enough:
-                tasks.append(partial(self._held_out, events, kernels))
+                tasks.append(partial(self._held_out, events, priors))
             done = _at_once(tasks, self.n_jobs)
             self.model_: Intensity | SeparableIntensity = done[0]
             self.holdout_: Holdout | None = done[1] if enough else None
@@ -140,6 +149,7 @@ class EventStudy(Estimator):
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, self.exposure)
+        check_choice("model", self.model, MODELS)
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
@@ -153,30 +163,44 @@ class EventStudy(Estimator):
         events = SplitEvents(self.frame, float(self.holdout), self.random_state)
         self.reading_: Reading = read_events(table, self.frame, events.add)[0]
         self.reading_.check_dropped(self.most_dropped)
+        if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
+            raise ValueError(
+                f"model={self.model!r} takes at most {MAX_SAMPLE} events, got "
+                f'{self.reading_.kept}: use model="auto".'
+            )
         return events
 
-    def _smoothness(self, statistic: Statistic) -> Any:
-        """The learned priors, once for both fits."""
+    def _priors(self, statistic: Statistic) -> Any:
+        """The priors of the smooth field, learned once for both fits."""
+        if self.model not in SMOOTH_MODELS:
+            return "auto"
         return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
 
     def _learned(
-        self, statistics: tuple[Statistic, ...], kernels: tuple[Any, ...]
+        self, statistics: tuple[Statistic, ...], X: Floats, priors: tuple[Any, ...]
     ) -> Intensity | SeparableIntensity:
-        """The rate of events under given priors."""
-        window, seed, exposure = self.frame.window, self.random_state, self.exposure_over_window
-        if len(statistics) == 1:
-            rate = Intensity(window, *kernels, random_state=seed)
-            return rate.fit(*statistics, exposure=exposure)
-        both = SeparableIntensity(window, kernels=kernels, random_state=seed)
-        return both.fit(statistics, exposure=exposure)
+        """The rate of events under known priors, from their statistics or the events X (n, d)."""
+        options: dict[str, Any] = {"model": self.model, "random_state": self.random_state}
+        window, exposure = self.frame.window, self.exposure_over_window
+        if len(statistics) == 2:
+            both = SeparableIntensity(window, **options)
+            return both.fit(statistics, exposure=exposure, priors=priors)
+        rate = Intensity(window, **options)
+        if self.model in STATISTIC_MODELS:
+            return rate.fit(*statistics, exposure=exposure, priors=priors[0])
+        return rate.fit(X, exposure=exposure)
 
-    def _held_out(self, events: SplitEvents, kernels: tuple[Any, ...]) -> Holdout:
+    def _held_out(self, events: SplitEvents, priors: tuple[Any, ...]) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
-        model = self._learned(events.learned, kernels)
-        X = events.held_sample.X
+        model = self._learned(events.learned, events.learned_sample.X, priors)
+        rng = np.random.RandomState(self.random_state)
+        X, others = (
+            spread_positions(model, sample.X, rng)
+            for sample in (events.held_sample, events.learned_sample)
+        )
         # compared with a constant rate, which gives more events where the exposure is larger
         ours = _log_shapes(model, X) - np.log(self._mean_exposure(model))
-        theirs, kde = _kde_log_shapes(events, X)
+        theirs, kde = _kde_log_shapes([part.window for part in events.learned], others, X)
         theirs -= np.log(self._exposures(X))
         return Holdout(
             events.held[0].events,
@@ -205,12 +229,27 @@ class EventStudy(Estimator):
         return float(seen / self.exposure_.amount)
 
 
-def _kde_log_shapes(events: SplitEvents, X: Floats) -> tuple[Floats, str]:
+def spread_positions(
+    model: Intensity | SeparableIntensity, X: Floats, rng: np.random.RandomState
+) -> Floats:
+    """Events X (n, d) moved within the step of the positions that a model was learned from.
+
+    Below it likelihoods of different models say nothing.
+    """
+    d, parts = 0, []
+    for part in model_parts(model).values():
+        columns = X[:, d : (d := d + part.window.dimension)]
+        positions = getattr(part, "positions_", None)
+        parts.append(columns if positions is None else positions.spread(part.window, columns, rng))
+    return np.hstack(parts)
+
+
+def _kde_log_shapes(windows: list[Window], events: Floats, X: Floats) -> tuple[Floats, str]:
     """Those of a kernel density estimate, or of the product of two for places and times; which."""
     logs, start, kinds = np.zeros(len(X)), 0, []
-    for part in events.learned:
-        columns = slice(start, start + part.window.dimension)
-        kde = best_kde(part.window, events.learned_sample.X[:, columns])
+    for window in windows:
+        columns = slice(start, start + window.dimension)
+        kde = best_kde(window, events[:, columns])
         logs += _log_shapes(kde, X[:, columns])
         kinds.append("adaptive bandwidth" if isinstance(kde, AdaptiveKDE) else "fixed bandwidth")
         start = columns.stop
