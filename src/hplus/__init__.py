@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from hplus.positivity import SumOfSquares as SumOfSquares
     from hplus.rates.ratio import RateRatio as RateRatio
     from hplus.rates.statistic import Statistic as Statistic
+    from hplus.rates.trees.spectrum import ScaleSpectrum as ScaleSpectrum
     from hplus.space import Function as Function
     from hplus.storage import load as load
     from hplus.storage import save as save
@@ -91,6 +92,7 @@ _NAMES = {
     "positivity": "Diagonal Full Paper SumOfSquares",
     "rates.ratio": "RateRatio",
     "rates.statistic": "Statistic",
+    "rates.trees.spectrum": "ScaleSpectrum",
     "space": "Function",
     "storage": "load save",
     "streaming.budgets": "DoublyStochastic Forgetron KOMP Oldest Smallest",

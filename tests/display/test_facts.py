@@ -125,7 +125,7 @@ def test_the_band_of_a_sum_over_places_is_that_of_its_draws(studied):
     rate = studied("solid")[0].model_.rate_
     shifted = np.log(norm.ppf((np.arange(99) + 0.5) / 99) * 0.2 + 1.0)
     draws = np.broadcast_to(shifted[:, None, None, None], (99, *rate.coarse.shape))
-    course = marginal_curve(replace(rate, draws=draws))
+    course = marginal_curve(replace(rate, draws=draws), rate.function.window)
     # all places move together: the band is that of one normal variable
     assert course.high / course.rate == pytest.approx(1.0 + 1.645 * 0.2, abs=0.01)
     assert course.low / course.rate == pytest.approx(1.0 - 1.645 * 0.2, abs=0.01)

@@ -21,6 +21,7 @@ from hplus.display.data.rate_data import (
     ratio_data,
 )
 from hplus.display.rate_plots import IntensityCurveDisplay, IntensityMapDisplay, RateRatioDisplay
+from hplus.display.spectrum_plots import ScaleSpectrumDisplay
 
 __all__ = [
     "CalibrationData",
@@ -35,6 +36,7 @@ __all__ = [
     "RatioMap",
     "RescaledTimes",
     "ResidualDisplay",
+    "ScaleSpectrumDisplay",
     "calibration_data",
     "curve_data",
     "map_data",

@@ -30,8 +30,8 @@ from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
-from hplus.rates.learning import learn
 from hplus.rates.prior import KernelPrior, Mixture
+from hplus.rates.rate_models import learn
 from hplus.rates.ratio import RateRatio
 from hplus.rates.selection import learn_mixture
 from hplus.rates.sos_rate import learn_sos_rate

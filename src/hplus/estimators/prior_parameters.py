@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hplus._checks import check_choice, check_positive, shown
 from hplus.estimators.base import check_kernel
 from hplus.kernels import Kernel
 from hplus.rates.judging import CRITERIA, Criterion
-from hplus.rates.prior import KernelPrior, SumOfFields, is_mixture
+from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
 from hplus.rates.selection import LearnPrior, Wanted
 
 STATISTIC_MODELS = ("auto", "exp", "tree")
@@ -16,14 +14,17 @@ STATISTIC_MODELS = ("auto", "exp", "tree")
 
 MODELS = (*STATISTIC_MODELS, "sos", "square")
 
+Given = Kernel | Mixture | str
+"""A kernel, the `mixture_` of another fit, or "auto"."""
 
-def model_meant(model: str, kernel: Any, penalty: Any) -> str:
+
+def model_meant(model: str, kernel: Given, penalty: float | str) -> str:
     """The model, where "auto" stands for "exp" if anything about its prior is given."""
     given = is_mixture(kernel) or isinstance(kernel, Kernel) or not _is_auto(penalty)
     return "exp" if model == "auto" and given else model
 
 
-def check_prior(model: str, kernel: Any, penalty: Any, dimension: int) -> None:
+def check_prior(model: str, kernel: Given, penalty: float | str, dimension: int) -> None:
     """An error unless model, kernel and penalty can go together on so many axes."""
     check_choice("model", model, MODELS)
     meant = model_meant(model, kernel, penalty)
@@ -47,7 +48,7 @@ def check_prior(model: str, kernel: Any, penalty: Any, dimension: int) -> None:
         )
 
 
-def wanted_prior(kernel: Any, penalty: Any, priors: Any = "auto") -> Wanted:
+def wanted_prior(kernel: Given, penalty: float | str, priors: Given = "auto") -> Wanted:
     """The priors that are given or already known, or what is to be learned of them."""
     for known in (kernel, priors):
         if is_mixture(known):
@@ -59,16 +60,16 @@ def wanted_prior(kernel: Any, penalty: Any, priors: Any = "auto") -> Wanted:
     return ((1.0, KernelPrior(kernel, float(penalty))),)
 
 
-def criterion_of(penalty: Any) -> Criterion:
+def criterion_of(penalty: float | str) -> Criterion:
     """How the parts of the prior that are not given are learned."""
     return next((name for name in CRITERIA if name == penalty), "auto")
 
 
-def _is_auto(penalty: Any) -> bool:
+def _is_auto(penalty: float | str) -> bool:
     return isinstance(penalty, str) and penalty == "auto"
 
 
-def _check_mixture(model: str, mixture: Any, penalty: Any, dimension: int) -> None:
+def _check_mixture(model: str, mixture: Mixture, penalty: float | str, dimension: int) -> None:
     """A mixture leaves nothing to learn, and belongs to a model and a number of axes."""
     if model not in ("auto", "exp") or not _is_auto(penalty):
         raise ValueError(

@@ -20,11 +20,13 @@ from hplus.rates.positions import Positions
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import stacking_weights
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.concentrations import Clustering
 from hplus.rates.trees.growing import learn_tree_rate, tree_rate, working_cells
 from hplus.rates.trees.planting import effective_counts
 from hplus.rates.trees.spectrum import ScaleSpectrum, learn_spectrum
 from hplus.rates.trees.strays import moved_onto
-from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
+from hplus.rates.trees.tree_base import TreeBase, density_of
+from hplus.rates.trees.tree_rate import TreeRate
 
 PARTS = ("exp", "tree", "tree on exp")
 """The rates that are weighted."""
@@ -56,9 +58,13 @@ class Observed:
         cells = self.cells(self.statistic)
         return moved_onto(cells, density_of(cells, self.plain_base, self.exposure))
 
-    @cached_property
+    @property
     def spectrum(self) -> ScaleSpectrum:
         """At which sizes the events cluster, relative to what was observed."""
+        return self._clustering[1]
+
+    @cached_property
+    def _clustering(self) -> tuple[Clustering, ScaleSpectrum]:
         density = density_of(self.all_cells, self.plain_base, self.exposure)
         return learn_spectrum(self.all_cells, density, self.distinct, self.seed)
 
@@ -78,8 +84,8 @@ class Observed:
 
     def plain_trees(self) -> TreeRate:
         """The rate of all events by trees, relative to what was observed."""
-        clustering = self.spectrum.clustering(self.all_cells.depth)
-        return tree_rate(self.all_cells, clustering, self.plain_base, self.exposure, self.seed)
+        cells, (clustering, _) = self.all_cells, self._clustering
+        return tree_rate(cells, clustering, self.plain_base, self.exposure, self.seed)
 
     def trees(self, cells: Statistic, smooth: TreeBase | None) -> TreeRate:
         """The rate by trees, relative to a smooth rate or to what was observed."""
@@ -96,7 +102,7 @@ class Observed:
         return function.replace(values=function.values * plain)
 
 
-class Fold(NamedTuple):
+class TreeFold(NamedTuple):
     """Events that trees are learned from, places of those held out, and how many there are.
 
     `tree` is the density of a rate by trees at these places.
@@ -149,7 +155,7 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
     return fit, stacking_weights(np.stack([smooth, trees, both]), counts)
 
 
-def _fold(observed: Observed, number: int) -> Fold:
+def _fold(observed: Observed, number: int) -> TreeFold:
     """A fold of the events, and trees learned from the others."""
     statistic = observed.statistic
     out = statistic.folds(observed.seed, fold_count(statistic))[number]
@@ -160,17 +166,19 @@ def _fold(observed: Observed, number: int) -> Fold:
         chosen = np.sort(rng.choice(chosen, MAX_SCORED_CELLS, replace=False))
     places = held.lattice.centers(held.codes[chosen], held.depth)
     kept = observed.cells(statistic.part(statistic.counts - out))
-    fold = Fold(kept, places, effective_counts(held)[chosen], np.zeros(0))
+    fold = TreeFold(kept, places, effective_counts(held)[chosen], np.zeros(0))
     return fold._replace(tree=_tree_density(observed, fold, None))
 
 
-def _tree_density(observed: Observed, fold: Fold, smooth: GridFunction | None) -> Floats:
+def _tree_density(observed: Observed, fold: TreeFold, smooth: GridFunction | None) -> Floats:
     """The density of a rate by trees at the places of a fold."""
     base = None if smooth is None else TreeBase(smooth)
     return observed.trees(fold.kept, base).function(fold.places) / fold.kept.total
 
 
-def _smooth_density(observed: Observed, held_out: list[WithoutFold], folds: list[Fold]) -> Floats:
+def _smooth_density(
+    observed: Observed, held_out: list[WithoutFold], folds: list[TreeFold]
+) -> Floats:
     """The densities of smooth rates at the places of the folds that they were learned without."""
     return np.concatenate(
         [

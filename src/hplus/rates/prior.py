@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import Any, NamedTuple, TypeVar, final
+from typing import Any, NamedTuple, TypeGuard, TypeVar, final
 
 import numpy as np
 
@@ -113,7 +113,7 @@ def leading(weighted: Iterable[tuple[float, T]]) -> T:
     return max(weighted, key=lambda part: part[0])[1]
 
 
-def is_mixture(kernel: Any) -> bool:
+def is_mixture(kernel: Any) -> TypeGuard[Mixture]:
     """Is it the `mixture_` of a fit: priors, each with a weight above 0?"""
     return isinstance(kernel, tuple) and len(kernel) > 0 and all(map(_is_weighted, kernel))
 

@@ -49,7 +49,8 @@ MODULES = {
     "hplus.rates.statistic": ("Statistic",),
     "hplus.rates.trees.concentrations": ("Clustering",),
     "hplus.rates.trees.spectrum": ("ScaleSpectrum",),
-    "hplus.rates.trees.tree_rate": ("TreeBase", "TreeRate"),
+    "hplus.rates.trees.tree_base": ("TreeBase",),
+    "hplus.rates.trees.tree_rate": ("TreeRate",),
     "hplus.solvers.result": ("SolverResult", "Status"),
     "hplus.space": ("Function",),
     "hplus.streaming.budgets": (

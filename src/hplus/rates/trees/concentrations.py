@@ -146,21 +146,22 @@ def learn_clustering(
     `distinct` counts events at the same position once: too few to say how finely positions are
     known, they would look like the finest structure.
     """
+    evidence = evidence_of(statistic, base, distinct, seed)
+    best = {level: of_level.best() for level, of_level in evidence.items()}
+    return clustering_of(statistic, base, best)
+
+
+def clustering_of(statistic: Statistic, base: BaseDensity, best: dict[int, Best]) -> Clustering:
+    """The best concentrations of those levels where they gain enough."""
+    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
+    least = max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
     gains = np.zeros(statistic.depth + 2)
     concentrations = np.full(statistic.depth + 2, np.inf)
-    least = least_gain(statistic, base)
-    for level, evidence in evidence_of(statistic, base, distinct, seed).items():
-        best = evidence.best()
-        gains[level] = best.gain
-        if best.gain >= least:
-            concentrations[level] = best.concentration
+    for level, found in best.items():
+        gains[level] = found.gain
+        if found.gain >= least:
+            concentrations[level] = found.concentration
     return Clustering(concentrations, gains)
-
-
-def least_gain(statistic: Statistic, base: BaseDensity) -> float:
-    """Nats that the concentration of a level must gain to be used."""
-    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
-    return max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
 
 
 def evidence_of(

@@ -11,7 +11,8 @@ from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import Clustering, learn_clustering
 from hplus.rates.trees.planting import grid_depth
 from hplus.rates.trees.strays import moved_onto
-from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
+from hplus.rates.trees.tree_base import TreeBase, density_of
+from hplus.rates.trees.tree_rate import TreeRate
 
 MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
 """Trees that are averaged: as many as the events allow."""

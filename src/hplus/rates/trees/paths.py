@@ -243,8 +243,7 @@ def path_moments(forest, k, asked, stops, prior, mean, second):
         above, m1, m2 = numbers[top]
         if first == last or stop == len(stops):
             rest = prior[stops[stop - 1] if stop > 0 else 0] if first == last else 1.0
-            for i in range(begin, end):
-                mean[i], second[i] = m1, m2 * rest
+            mean[begin:end], second[begin:end] = m1, m2 * rest
             continue
         level, before = stops[stop], counts[last] - counts[first]
         shift = d * (roots.bits - level)
@@ -259,9 +258,7 @@ def path_moments(forest, k, asked, stops, prior, mean, second):
                 share, whole = n + A[level] * f, before + A[level]
                 p1 *= share / (whole * f)
                 p2 *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
-            spans[top] = stop + 1, a, b, begin, until
-            if not mass > 0.0:
-                spans[top, 0] = len(stops)
+            spans[top] = stop + 1 if mass > 0.0 else len(stops), a, b, begin, until
             numbers[top] = mass, p1, p2
             top += 1
             begin, first = until, b

@@ -8,8 +8,9 @@ from typing import final
 import numpy as np
 
 from hplus._checks import Floats
+from hplus.rates.lattice import CellLattice
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.concentrations import Clustering, evidence_of, least_gain
+from hplus.rates.trees.concentrations import MIN_GAIN, Clustering, clustering_of, evidence_of
 from hplus.rates.trees.planting import BaseDensity
 from hplus.windows import Window
 
@@ -31,7 +32,7 @@ class ScaleSpectrum:
         Sides of the cells from the largest to the smallest, in the unit of the window; for each
         axis if axes have different units.
     concentrations : array, shape (k,)
-        The most likely A; infinite where events do not cluster.
+        The most likely A; infinite where clustering gains less than 3 nats.
     bounds : array, shape (2, k)
         The least and the greatest A whose evidence is within 1.92 nats of the largest, as those of
         a 95 % likelihood interval.
@@ -59,35 +60,36 @@ class ScaleSpectrum:
         least, greatest = self.bounds
         return self._variation(greatest), self._variation(least)
 
-    def clustering(self, depth: int) -> Clustering:
-        """The concentrations of trees whose smallest cells have some depth."""
-        concentrations, gains = np.full(depth + 2, np.inf), np.zeros(depth + 2)
-        levels = slice(1, 1 + len(self.gains))
-        concentrations[levels], gains[levels] = self.concentrations, self.gains
-        return Clustering(concentrations, gains)
-
     def _variation(self, concentrations: Floats) -> Floats:
         return np.sqrt((2.0**self.window.dimension - 1.0) / (concentrations + 1.0))
 
 
 def learn_spectrum(
     statistic: Statistic, base: BaseDensity, distinct: bool, seed: int
-) -> ScaleSpectrum:
-    """The spectrum of sizes down to the cells of a statistic, as `learn_clustering` learns them."""
+) -> tuple[Clustering, ScaleSpectrum]:
+    """The concentrations as `learn_clustering` learns them, and the spectrum of sizes.
+
+    Trees use what gains little too, as it does no harm to predictions; the spectrum does not.
+    """
     evidence = evidence_of(statistic, base, distinct, seed)
-    least, levels = least_gain(statistic, base), statistic.depth + 1
-    concentrations, gains = np.full(levels, np.inf), np.zeros(levels)
-    bounds = np.tile([[0.0], [np.inf]], levels)
+    best = {level: of_level.best() for level, of_level in evidence.items()}
+    clustering = clustering_of(statistic, base, best)
+    found = clustering.gains >= MIN_GAIN
+    concentrations = np.where(found, clustering.concentrations, np.inf)[1:]
+    bounds = np.tile([[0.0], [np.inf]], len(concentrations))
     for level, of_level in evidence.items():
-        best = of_level.best()
-        gains[level - 1], bounds[:, level - 1] = best.gain, of_level.bounds(best)
-        if best.gain >= least:
-            concentrations[level - 1] = best.concentration
+        bounds[:, level - 1] = of_level.bounds(best[level])
     known = np.flatnonzero((bounds[0] > 1.0) | (concentrations < np.inf))
     k = int(known[-1]) + 1 if len(known) else 0
-    window = statistic.window
-    sizes = np.array([statistic.lattice.cell_sides(depth) for depth in range(k)])
-    sizes = sizes.reshape(k, window.dimension)
-    if len(set(window.axis_groups())) == 1 and np.ptp(statistic.lattice.sides) == 0.0:
-        sizes = sizes[:, 0]
-    return ScaleSpectrum(window, sizes, concentrations[:k], bounds[:, :k], gains[:k])
+    sizes = _sizes(statistic.lattice, k)
+    gains = clustering.gains[1 : k + 1]
+    return clustering, ScaleSpectrum(
+        statistic.window, sizes, concentrations[:k], bounds[:, :k], gains
+    )
+
+
+def _sizes(lattice: CellLattice, count: int) -> Floats:
+    """The sides of the largest cells; on each axis if their units differ."""
+    sides = np.outer(0.5 ** np.arange(count), lattice.sides)
+    one_side = len(set(lattice.window.axis_groups())) == 1 and np.ptp(lattice.sides) == 0.0
+    return sides[:, 0] if one_side else sides

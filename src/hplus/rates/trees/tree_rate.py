@@ -9,12 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.grids import TensorGrid
-from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
 from hplus.rates.climbing import climbed
 from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
-from hplus.rates.grid_rate import GridRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.borders import at_centers
 from hplus.rates.trees.concentrations import Clustering
@@ -27,9 +24,9 @@ from hplus.rates.trees.planting import (
     plant,
     prepare,
     sorted_codes,
-    uniform_base,
 )
-from hplus.rates.trees.sampling import draw_cells, draw_leaves
+from hplus.rates.trees.tree_base import TreeBase, density_of
+from hplus.rates.trees.tree_draws import draw_cells, draw_leaves
 from hplus.rates.trees.tree_regions import share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
@@ -44,28 +41,6 @@ TINY = np.finfo(float).tiny
 
 MIN_VARIANCE = 1e-12
 """The least relative variance of a rate under one tree."""
-
-
-@dataclass(frozen=True)
-class TreeBase:
-    """A smooth rate that trees are relative to, with its uncertainty if that is known."""
-
-    function: GridFunction
-    uncertain: GridRate | None = None
-
-    def on_grid(self, grid: TensorGrid) -> TreeBase:
-        """The same rate at the nodes of a finer grid."""
-        f = self.function
-        values = f.grid.interpolate(f.values, grid.nodes()).reshape(grid.shape)
-        return TreeBase(GridFunction(f.window, grid, values), self.uncertain)
-
-
-def density_of(statistic: Statistic, base: TreeBase | None, exposure: Floats) -> BaseDensity:
-    """The density of the base measure: the base times the exposure."""
-    if base is None:
-        return uniform_base(statistic.lattice)
-    values = base.function.values
-    return BaseDensity(base.function.grid, values * exposure, values if exposure.ndim else None)
 
 
 @dataclass(frozen=True)

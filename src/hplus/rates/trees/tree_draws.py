@@ -36,25 +36,31 @@ def draw_cells(forest, trees, uniforms, lows, highs):
                 masses[c] = cell_mass(ground, k, level, child, low, high)
                 runs[c] = run_of(codes, first, last, code << np.uint64(shift), shift)
                 total += masses[c]
-            n = counts[last] - counts[first]
-            chosen, left = 0, uniforms[i, level - 1]
             for c in range(1 << d):
-                f = masses[c] / total
-                share = f
-                if n > 0.0 and A[level] < np.inf:
-                    share = (counts[runs[c, 1]] - counts[runs[c, 0]] + A[level] * f) / (
-                        n + A[level]
-                    )
-                if masses[c] > 0.0:
-                    chosen = c
-                    left -= share
-                    if left < 0.0:
-                        break
+                masses[c] /= total
+            n, u = counts[last] - counts[first], uniforms[i, level - 1]
+            chosen = _chosen_child(masses[: 1 << d], runs, counts, n, A[level], u)
             first, last = runs[chosen]
             for j in range(d):
                 index[j] = 2 * index[j] + (chosen >> j & 1)
         cell_bounds(roots, ground.offsets[k], roots.bits, index, low, high)
         lows[i], highs[i] = low, high
+
+
+@compiled
+def _chosen_child(shares, runs, counts, n, A, uniform):
+    """The child that a uniform number falls into, by the mean shares of a cell with n events."""
+    chosen = 0
+    for c in range(len(shares)):
+        f = shares[c]
+        if f > 0.0:
+            chosen, share = c, f
+            if n > 0.0 and A < np.inf:
+                share = (counts[runs[c, 1]] - counts[runs[c, 0]] + A * f) / (n + A)
+            uniform -= share
+            if uniform < 0.0:
+                break
+    return chosen
 
 
 @compiled
