@@ -74,7 +74,7 @@ class RateEstimator(Estimator):
         rng = check_random_state(random_state)
         total, function = self.rate_.integral(), self.rate_.on_grid
         counts = rng.poisson(total, size=check_count("n_paths", n_paths))
-        return [function.sample(int(n), rng) for n in counts]
+        return np.split(function.sample(int(counts.sum()), rng), np.cumsum(counts)[:-1])
 
     def peak(self) -> tuple[Floats, float]:
         """The point of the window with the highest rate, shape (d,), and the rate there."""

@@ -21,6 +21,7 @@ from hplus.rates.stacking import stacking_weights
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.growing import learn_tree_rate, tree_rate, working_cells
 from hplus.rates.trees.spectrum import ScaleSpectrum, learn_spectrum
+from hplus.rates.trees.strays import moved_onto
 from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
 
 PARTS = ("exp", "tree", "tree on exp")
@@ -49,8 +50,9 @@ class Observed:
 
     @cached_property
     def all_cells(self) -> Statistic:
-        """All events in cells that are no smaller than the step."""
-        return self.cells(self.statistic)
+        """All events in cells that are no smaller than the step and were observed."""
+        cells = self.cells(self.statistic)
+        return moved_onto(cells, density_of(cells, self.plain_base, self.exposure))
 
     @cached_property
     def spectrum(self) -> ScaleSpectrum:
@@ -79,10 +81,10 @@ class Observed:
 
     def trees(self, cells: Statistic, smooth: TreeBase | None) -> TreeRate:
         """The rate by trees, relative to a smooth rate or to what was observed."""
-        base, exposure = smooth or self.plain_base, self.exposure
-        if self.plain is not None and base is not None:
-            exposure = on_grid(self.plain.grid, exposure, base.function.grid)
-        return learn_tree_rate(cells, base, exposure, self.seed, self.distinct)
+        base = smooth or self.plain_base
+        if self.plain is not None and smooth is not None:
+            base = smooth.on_grid(self.plain.grid)
+        return learn_tree_rate(cells, base, self.exposure, self.seed, self.distinct)
 
     def times_plain(self, function: GridFunction) -> GridFunction:
         """A rate relative to the plain one, as a rate."""

@@ -95,13 +95,15 @@ class Exposed(NamedTuple):
     def plain(self) -> tuple[GridFunction | None, Floats]:
         """The rate if events followed the covariates alone, up to a factor, and the exposure.
 
-        None and one number, of shape (), if both are constant.
+        A constant exposure is one number, of shape (); None if the rate is constant too.
         """
         window, grid = self.level.window, self.level.grid
-        if self.effects is None and np.ptp(self.exposure) == 0.0:
-            return None, np.array(self.exposure.flat[0])
+        constant = np.ptp(self.exposure) == 0.0
+        exposure = np.array(self.exposure.flat[0]) if constant else self.exposure
+        if self.effects is None and constant:
+            return None, exposure
         factor = np.ones(grid.shape) if self.effects is None else self.effects.factor
-        return GridFunction(window, grid, factor), self.exposure
+        return GridFunction(window, grid, factor), exposure
 
 
 def exposed(

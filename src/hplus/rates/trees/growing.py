@@ -10,7 +10,11 @@ from hplus.rates.spreading import spread
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import Clustering, learn_clustering
 from hplus.rates.trees.planting import grid_depth
-from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of, trees_for
+from hplus.rates.trees.strays import moved_onto
+from hplus.rates.trees.tree_rate import TreeBase, TreeRate, density_of
+
+MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
+"""Trees that are averaged: as many as the events allow."""
 
 
 def learn_tree_rate(
@@ -20,7 +24,9 @@ def learn_tree_rate(
 
     `distinct` counts events at the same position once when it comes to how fine structure is.
     """
-    clustering = learn_clustering(cells, density_of(cells, base, exposure), distinct, seed)
+    density = density_of(cells, base, exposure)
+    cells = moved_onto(cells, density)
+    clustering = learn_clustering(cells, density, distinct, seed)
     return tree_rate(cells, clustering, base, exposure, seed)
 
 
@@ -51,3 +57,9 @@ def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Stat
         return statistic.coarsened(depth)
     codes, counts = spread(statistic, positions.rounding, depth, seed)
     return Statistic(statistic.window, depth, codes, counts, statistic.weights, statistic.squares)
+
+
+def trees_for(events: float, smooth: bool) -> int:
+    """How many trees to average: more for fewer events, and few on a smooth base."""
+    most = MIN_TREES if smooth else MAX_TREES
+    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, most))

@@ -36,13 +36,16 @@ class Measure(NamedTuple):
     there whether it is INSIDE, OUTSIDE, or which cell b on the border it is: then it has
     edges[starts[b]:starts[b + 1]], counted from the cell's low corner, and the density at its
     center. `border` is empty if the window is a box. `constant` is the density if it is the same
-    everywhere, NaN otherwise; it `is_uniform` if it is 1 on a box.
+    everywhere, NaN otherwise; it `is_uniform` if it is 1 on a box. Where a density that `has_zeros`
+    begins it has the value at the center of a grid cell too: events there are not divided by next
+    to nothing.
     """
 
     values: Floats
     strides: Ints
     is_uniform: bool
     constant: float
+    has_zeros: bool
     plane: int
     border: Ints
     starts: Ints
@@ -109,7 +112,21 @@ def piece_mass(roots, measure, at, a, b):
     if volume == 0.0:
         return 0.0
     s = measure.strides
-    return volume * at_point(measure, at[0] * s[0] + at[1] * s[1] + at[2] * s[2], u, v, w)
+    first = at[0] * s[0] + at[1] * s[1] + at[2] * s[2]
+    if measure.has_zeros and has_zero(measure, first):
+        u, v, w = 0.5, 0.5, 0.5
+    return volume * at_point(measure, first, u, v, w)
+
+
+@uncounted
+def has_zero(measure, at):
+    """Is the density 0 at a corner of the grid cell whose first node is `at`?"""
+    s = measure.strides
+    for corner in range(8):
+        i, j, k = corner & 1, (corner >> 1) & 1, corner >> 2
+        if measure.values[at + i * s[0] + j * s[1] + k * s[2]] == 0.0:
+            return True
+    return False
 
 
 @uncounted

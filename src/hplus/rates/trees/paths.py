@@ -28,12 +28,18 @@ class Pyramid(NamedTuple):
 
 
 class Ground(NamedTuple):
-    """Cells of several trees and their base measure; offsets (trees, 3) are in smallest cells."""
+    """Cells of several trees and their base measure; offsets (trees, 3) are in smallest cells.
+
+    The base measure is an exposure times a rate. If the exposure `varies`, `rated` has the density
+    of that rate; else it is the measure itself.
+    """
 
     roots: Roots
     measure: Measure
     pyramid: Pyramid
     offsets: Ints
+    varies: bool
+    rated: Measure
 
 
 class Forest(NamedTuple):

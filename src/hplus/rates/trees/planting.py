@@ -30,10 +30,14 @@ AXES = 3
 
 
 class BaseDensity(NamedTuple):
-    """The density of a base measure at the nodes of a grid on the bounding box of a window."""
+    """The density of a base measure at the nodes of a grid on the bounding box of a window.
+
+    `rated` is the density without the exposure; None if the exposure is constant.
+    """
 
     grid: TensorGrid
     values: Floats
+    rated: Floats | None = None
 
     @property
     def is_constant(self) -> bool:
@@ -78,7 +82,9 @@ def measure_of(base: BaseDensity, window: Window) -> Measure:
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
     is_uniform = bool(values.size == 2**values.ndim)
     constant = float(values.flat[0]) if base.is_constant else np.nan
-    return Measure(values.ravel(), strides, is_uniform, constant, *border_of(window, base.grid))
+    has_zeros = bool(np.any(values == 0.0))
+    border = border_of(window, base.grid)
+    return Measure(values.ravel(), strides, is_uniform, constant, has_zeros, *border)
 
 
 def draw_offsets(lattice: CellLattice, depth: int, trees: int, seed: int) -> Ints:
@@ -93,9 +99,13 @@ def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) 
     """The cells of trees with some offsets, and their base measure."""
     roots = roots_over(lattice, depth, base.grid)
     measure = measure_of(base, lattice.window)
-    ground = Ground(roots, measure, _pyramid(roots, base, len(offsets)), offsets)
-    for k in range(len(offsets) if len(ground.pyramid.starts) else 0):
-        if len(measure.border):
+    varies, rated = base.rated is not None, measure
+    if base.rated is not None:
+        rated = measure._replace(values=np.ravel(base.rated), constant=np.nan, has_zeros=False)
+    pyramid = _pyramid(roots, base, len(offsets))
+    ground = Ground(roots, measure, pyramid, offsets, varies, rated)
+    for k in range(len(offsets) if len(pyramid.starts) else 0):
+        if len(measure.border) or measure.has_zeros:
             fill_lowest(ground, k)
         else:
             _fill_lowest(ground, k, base.values)

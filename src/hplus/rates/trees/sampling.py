@@ -1,11 +1,11 @@
-"""Points drawn from trees: down a path by the mean shares of cells, evenly in the last one."""
+"""Cells drawn from trees: down a path by mean shares, or from all leaves if exposure varies."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from hplus.rates.trees.masses import cell_bounds
-from hplus.rates.trees.paths import cell_mass, run_of, spread_bits
+from hplus.rates.trees.masses import box_mass, cell_bounds
+from hplus.rates.trees.paths import cell_mass, indices_of, run_of, spread_bits
 from hplus.rates.trees.polygon_edges import compiled
 
 
@@ -55,3 +55,65 @@ def draw_cells(forest, trees, uniforms, lows, highs):
                 index[j] = 2 * index[j] + (chosen >> j & 1)
         cell_bounds(roots, ground.offsets[k], roots.bits, index, low, high)
         lows[i], highs[i] = low, high
+
+
+@compiled
+def draw_leaves(forest, k, places):
+    """The bounds in grid cells of the leaves of tree k at some places, (n, 3) each.
+
+    The places (n,) are sorted: how much of ∫ of the mean rate, in the units of shares, lies in the
+    leaves before. Where the exposure is 0 the rate is that of the last exposed cell above.
+    """
+    ground = forest.ground
+    roots, d = ground.roots, ground.roots.dimension
+    lows, highs = np.zeros((2, len(places), 3))
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    room = (roots.bits + 1) << d
+    spans, codes = np.zeros((room, 3), np.int64), np.zeros(room, np.uint64)
+    numbers = np.empty((room, 2))
+    spans[0] = 0, 0, len(forest.codes[k])
+    mass = cell_mass(ground, k, 0, index, low, high)
+    numbers[0] = mass, 1.0 / mass
+    top, found, total = 1, 0, 0.0
+    while top > 0 and found < len(places):
+        top -= 1
+        level, first, last = spans[top]
+        if level < roots.bits and (first < last or level < len(ground.pyramid.starts) - 1):
+            top = _push_children(forest, k, spans, codes, numbers, top)
+            continue
+        indices_of(codes[top], d, index)
+        cell_bounds(roots, ground.offsets[k], level, index, low, high)
+        mass = numbers[top, 1] * box_mass(roots, ground.rated, low, high)
+        total += mass
+        while found < len(places) and mass > 0.0 and places[found] < total:
+            lows[found], highs[found] = low, high
+            found += 1
+        if mass > 0.0:
+            # where rounding leaves some places behind the last leaf
+            lows[found:], highs[found:] = low, high
+    return lows, highs
+
+
+@compiled
+def _push_children(forest, k, spans, codes, numbers, top):
+    """Replace a cell by its children: level and events, code, mass, and ∫ of the rate per mass."""
+    ground, counts = forest.ground, forest.counts[k]
+    roots, d = ground.roots, ground.roots.dimension
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    (above, rate), code = numbers[top], codes[top]
+    level, first, last = spans[top, 0] + 1, spans[top, 1], spans[top, 2]
+    A, shift = forest.concentrations[level], d * (roots.bits - level)
+    for c in range(1 << d):
+        child = (code << np.uint64(d)) | np.uint64(c)
+        indices_of(child, d, index)
+        if not cell_bounds(roots, ground.offsets[k], level, index, low, high):
+            continue
+        mass = cell_mass(ground, k, level, index, low, high)
+        a, b = run_of(forest.codes[k], first, last, child << np.uint64(shift), shift)
+        spans[top, 0], spans[top, 1], spans[top, 2] = level, a, b
+        codes[top], numbers[top, 0], numbers[top, 1] = child, mass, rate
+        if mass > 0.0 and A < np.inf:
+            n, f = counts[last] - counts[first], mass / above
+            numbers[top, 1] = rate * (counts[b] - counts[a] + A * f) / ((n + A) * f)
+        top += 1
+    return top

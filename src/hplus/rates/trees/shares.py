@@ -2,7 +2,8 @@
 
 The shares of the children of a cell are Dirichlet(a), a = n + A f. Only cells on the border of a
 region are opened. Which cells are opened at most depends on the tree alone, so that the mean shares
-of the parts of a partition add up.
+of the parts of a partition add up. Where the exposure varies, what is shared is ∫ of the rate: then
+the cells inside a region are opened too, and those without exposure count.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def new_walk(concentrations, regions):
         np.zeros(levels + 1, np.int64),
         np.empty(levels * r, np.int64),
         np.empty(levels * r, np.int64),
-        np.empty((levels * r, 3)),
+        np.empty((levels * r, 4)),
         np.empty((levels * r, 2), np.int64),
         np.empty(((2 * levels + 1) * m, 4)),
     )
@@ -105,6 +106,9 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
                 level += 1
             continue
         for e in range(walk.begin[level], walk.begin[level + 1]):
+            if not walk.mass[level] > 0.0:
+                walk.sums[walk.above[e], 3] += walk.sums[e, 3]
+                continue
             m1, m2 = joined_moments(forest, k, walk, level, e)
             if level > 0:
                 add_child(forest, k, walk, level, walk.above[e], m1, m2)
@@ -136,13 +140,16 @@ def open_cell(forest, k, regions, walk, level, low, high):
             continue
         if not known:
             known, is_leaf = True, find_cell(forest, k, walk, level, low, high)
-        if not walk.mass[level] > 0.0:
+        mass, inside = walk.mass[level], share >= 1.0 - MIN_SHARE
+        if not (mass > 0.0 or ground.varies):
             break
-        if share >= 1.0 - MIN_SHARE:
+        if inside and not ground.varies:
             add_child(forest, k, walk, level, e, 1.0, 1.0)
-        elif is_leaf:
-            share = base_share(ground, regions, r, share, walk.mass[level], low, high)
+        elif is_leaf and mass > 0.0:
+            share = leaf_mass(ground, regions, r, share, mass, low, high) / mass
             add_child(forest, k, walk, level, e, share, share * share)
+        elif is_leaf or (inside and not mass > 0.0):
+            walk.sums[e, 3] += leaf_mass(ground, regions, r, share, mass, low, high)
         else:
             walk.region[size], walk.above[size], walk.sums[size, :] = r, e, 0.0
             size += 1
@@ -213,21 +220,23 @@ def area_share(walk, e, size, low, high):
 
 
 @uncounted
-def base_share(ground, regions, r, share, mass, low, high):
-    """The share of the base measure of a cell in a region, given that of its volume.
+def leaf_mass(ground, regions, r, share, mass, low, high):
+    """∫ of the rate of the base over the part of a cell in a region, given its share of the volume.
 
-    In a region with a polygon the density is taken as constant in the cell. Where the exposure is
-    not constant, this would be the smooth rate's mass in the region over the base measure's.
+    The exposure counts too if it is constant, as it does in the cell's mass. In a region with a
+    polygon the density is taken as constant in the cell.
     """
-    roots, measure, plane = ground.roots, ground.measure, regions.plane[r]
-    if measure.is_uniform or is_even(ground, mass, low, high):
-        return share
-    if plane >= 0:
-        if len(measure.border) == 0:
-            return share
-        area = (high[plane] - low[plane]) * (high[plane + 1] - low[plane + 1])
-        return min(share * area / window_area(roots, measure, low, high), 1.0)
-    return min(box_share(roots, measure, regions, r, low, high) / mass, 1.0)
+    roots, measure, plane = ground.roots, ground.rated, regions.plane[r]
+    if ground.varies:
+        mass = box_mass(roots, measure, low, high)
+    elif measure.is_uniform or is_even(ground, mass, low, high):
+        return share * mass
+    if plane < 0:
+        return min(box_share(roots, measure, regions, r, low, high), mass)
+    if len(measure.border) == 0 or mass == 0.0:
+        return share * mass
+    area = (high[plane] - low[plane]) * (high[plane + 1] - low[plane + 1])
+    return min(share * area / window_area(roots, measure, low, high), 1.0) * mass
 
 
 @uncounted
@@ -269,10 +278,15 @@ def add_child(forest, k, walk, level, e, m1, m2):
 
 @uncounted
 def joined_moments(forest, k, walk, level, e):
-    """The moments of a cell from the sums of entry e over its children: Dirichlet shares."""
+    """The moments of a cell from the sums of entry e over its children: Dirichlet shares.
+
+    Children without exposure have the cell's own rate.
+    """
     A, counts = forest.concentrations[level + 1], forest.counts[k]
     first, second, squares = walk.sums[e, 0], walk.sums[e, 1], walk.sums[e, 2]
-    if A == np.inf:
-        return first, first * first + second - squares
-    a = counts[walk.runs[level, 1]] - counts[walk.runs[level, 0]] + A
-    return first / a, (second + first * first - squares) / (a * (a + 1.0))
+    fixed = walk.sums[e, 3] / walk.mass[level]
+    m1, m2 = first, first * first + second - squares
+    if A < np.inf:
+        a = counts[walk.runs[level, 1]] - counts[walk.runs[level, 0]] + A
+        m1, m2 = first / a, m2 / (a * (a + 1.0))
+    return m1 + fixed, m2 + 2.0 * fixed * m1 + fixed * fixed

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.rates.bands import LogBand
 from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
@@ -27,13 +28,10 @@ from hplus.rates.trees.planting import (
     sorted_codes,
     uniform_base,
 )
-from hplus.rates.trees.sampling import draw_cells
+from hplus.rates.trees.sampling import draw_cells, draw_leaves
 from hplus.rates.trees.tree_regions import share_moments_of
 from hplus.solvers.result import SolverResult, Status
 from hplus.windows import Window
-
-MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
-"""Trees that are averaged: as many as the events allow."""
 
 MAX_TRIES = 100
 """Tries to find a point of a cell that lies in the window."""
@@ -47,12 +45,6 @@ MIN_VARIANCE = 1e-12
 """The least relative variance of a rate under one tree."""
 
 
-def trees_for(events: float, smooth: bool) -> int:
-    """How many trees to average: more for fewer events, and few on a smooth base."""
-    most = MIN_TREES if smooth else MAX_TREES
-    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, most))
-
-
 @dataclass(frozen=True)
 class TreeBase:
     """A smooth rate that trees are relative to, with its uncertainty if that is known."""
@@ -60,12 +52,19 @@ class TreeBase:
     function: GridFunction
     uncertain: GridRate | None = None
 
+    def on_grid(self, grid: TensorGrid) -> TreeBase:
+        """The same rate at the nodes of a finer grid."""
+        f = self.function
+        values = f.grid.interpolate(f.values, grid.nodes()).reshape(grid.shape)
+        return TreeBase(GridFunction(f.window, grid, values), self.uncertain)
+
 
 def density_of(statistic: Statistic, base: TreeBase | None, exposure: Floats) -> BaseDensity:
     """The density of the base measure: the base times the exposure."""
     if base is None:
         return uniform_base(statistic.lattice)
-    return BaseDensity(base.function.grid, base.function.values * exposure)
+    values = base.function.values
+    return BaseDensity(base.function.grid, values * exposure, values if exposure.ndim else None)
 
 
 @dataclass(frozen=True)
@@ -188,9 +187,7 @@ class TreeRate:
         """Up to n points: those whose cells have hardly any part in the window may be missing."""
         forest, window = self.forest, self.statistic.window
         d, grid = window.dimension, self.density.grid
-        lows, highs = np.zeros((2, n, AXES))
-        uniforms = rng.random_sample((n, forest.ground.roots.bits))
-        draw_cells(forest, rng.randint(self.trees, size=n), uniforms, lows, highs)
+        lows, highs = self._cells_drawn(n, rng)
         lows, sides, X = lows[:, :d], (highs - lows)[:, :d], np.full((n, d), np.nan)
         for _ in range(MAX_TRIES):
             missing = np.flatnonzero(~window.contains(X))
@@ -201,6 +198,24 @@ class TreeRate:
                 at[:, axis] %= forest.ground.roots.cells[axis]
             X[missing] = np.clip(grid.low + at * grid.spacing, grid.low, grid.high)
         return X[window.contains(X)]
+
+    def _cells_drawn(self, n: int, rng: np.random.RandomState) -> tuple[Floats, Floats]:
+        """The bounds of cells that hold n points with density λ/∫λ, in grid cells, (n, 3) each."""
+        forest = self.forest
+        lows, highs = np.zeros((2, n, AXES))
+        if not forest.ground.varies:
+            uniforms = rng.random_sample((n, forest.ground.roots.bits))
+            draw_cells(forest, rng.randint(self.trees, size=n), uniforms, lows, highs)
+            return lows, highs
+        masses = self._shares([self.statistic.window])[0][:, 0]
+        tree = rng.choice(self.trees, size=n, p=masses / masses.sum())
+        for k in np.unique(tree).tolist():
+            chosen = np.flatnonzero(tree == k)
+            places = rng.random_sample(len(chosen)) * masses[k]
+            order = np.argsort(places)
+            at = chosen[order]
+            lows[at], highs[at] = draw_leaves(forest, k, places[order])
+        return lows, highs
 
     def peak(self) -> tuple[Floats, float]:
         """The point with the highest rate among the centers of crowded cells, and the rate."""
@@ -213,8 +228,12 @@ class TreeRate:
         found, cells, lattice = [], self.statistic, self.statistic.lattice
         for depth in range(self.statistic.depth, -1, -1):
             cells = cells.coarsened(depth)
-            crowded = np.argsort(cells.masses)[-MAX_CANDIDATES:]
-            found.append(lattice.centers(cells.codes[crowded], depth))
+            X, crowds = lattice.centers(cells.codes, depth), cells.masses
+            if self.exposure.ndim:
+                least = self.exposure[self.exposure > 0.0].min()
+                exposure = self.density.grid.interpolate(self.exposure, X)
+                crowds = crowds / np.maximum(exposure, least)
+            found.append(X[np.argsort(crowds)[-MAX_CANDIDATES:]])
         X = np.concatenate(found)
         inside = X[lattice.window.contains(X)]
         return inside if len(inside) else lattice.window.quadrature(4)[0]
@@ -225,7 +244,7 @@ class TreeRate:
 
     def integrals(self, regions: Sequence[Window]) -> Floats:
         """∫ of the rate over the part of each region in the window, (r,)."""
-        return self._shares(regions)[0].mean(axis=0) * (self.statistic.total / float(self.exposure))
+        return self._shares(regions)[0].mean(axis=0) * self._per_share
 
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Equally likely values of the expected count of each region, (r, k)."""
@@ -236,7 +255,12 @@ class TreeRate:
             means = np.maximum(np.mean(values, axis=1), TINY)
             variance = np.var(values, axis=1) / means / means
         drawn = self._drawn(np.maximum(mean, TINY), second, variance, RATE_DRAWS)
-        return drawn * (self.statistic.total / float(self.exposure))
+        return drawn * self._per_share
+
+    @property
+    def _per_share(self) -> float:
+        """∫ of the rate for a share of 1; shares are per unit of an exposure that varies."""
+        return self.statistic.total / (1.0 if self.exposure.ndim else float(self.exposure))
 
     def _shares(self, regions: Sequence[Window]) -> tuple[Floats, Floats]:
         """Mean and second moment of the share of each region under each tree, (trees, r) each."""
