@@ -12,6 +12,7 @@ from hplus._values import Value, value
 from hplus.display.chart_axes import ChartAxis, frame_axis
 from hplus.display.colours import Shading, shading
 from hplus.display.data.framing import last_axis, same_unit, thinned
+from hplus.display.data.gridded import gridded
 from hplus.display.data.hot_spots import HotSpots, find_hot_spots
 from hplus.display.data.margins import Margins, line_curve, part_maps, place_map
 from hplus.display.data.rate_data import CurveData, MapData
@@ -172,7 +173,7 @@ def quarters(study: EventStudy) -> tuple[PartMap, ...]:
     model, axis = study.model_, study.frame.axes[-1]
     if model.window.dimension < 3 or isinstance(model, SeparableIntensity):
         return ()
-    parts = part_maps(model.rate_.on_grid, PARTS, PART_PIXELS)
+    parts = part_maps(gridded(model.rate_, model.window), PARTS, PART_PIXELS)
     found = [shading(data.rate) for _, data in parts]
     peak, top, power = (max(getattr(s, name) for s in found) for name in ("peak", "top", "power"))
     total = sum(data.expected for _, data in parts)

@@ -10,11 +10,17 @@ from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.rates.prior import SumOfFields
+from hplus.rates.stacked_rate import StackedRate
+from hplus.studies.event_facts import model_parts, positions_words, resolution_words, weights_words
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
 from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
 
 MODELS = {
+    "auto": "A smooth random function and trees that divide the window at every scale, weighted by "
+    "how well they predict parts of the events that were held out.",
+    "tree": "Trees that divide the window into ever smaller cells, at random offsets; each cell "
+    "holds as large a share of the events as its surroundings and its own events suggest.",
     "exp": "The logarithm of the rate is a smooth random function; the fit is its most probable "
     "value.",
     "sos": "The rate is a sum of squares of smooth functions.",
@@ -36,6 +42,8 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
     """Model, scales, grid, certificate, rows."""
     model = study.model_
     kind = getattr(model, "model", "exp")
+    if kind == "auto" and all(_is_smooth(part) for part in model_parts(model).values()):
+        kind = "exp"
     facts = [Fact("Model", MODELS[kind], "The rate cannot be negative.")]
     if isinstance(model, SeparableIntensity):
         same = "The pattern over time is the same at every place."
@@ -44,12 +52,37 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
     else:
         parts = {"": model}
     for name, part in parts.items():
-        facts += [*_prior(part, name), _grid(part, name), _certificate(part, name)]
+        facts += [*_weights(part, name), *_smooth(part, name)]
     facts.append(_rows(study.reading_))
     seconds = study.made_with_.get("seconds")
     if seconds is not None:
         facts.append(Fact("Duration", f"{quantity(float(seconds), 's')} to read and fit"))
     return tuple(facts)
+
+
+def _is_smooth(model: Intensity) -> bool:
+    """Have trees no weight? Files of 0.1.0 know of none."""
+    return getattr(model, "weights_", {"exp": 1.0}).keys() == {"exp"}
+
+
+def _weights(model: Intensity, name: str) -> list[Fact]:
+    """The models that have weight, and what the map stops at."""
+    found = {
+        f"Weights{name}": (weights_words(model), ""),
+        f"Resolution{name}": (resolution_words(model), positions_words(model)),
+    }
+    return [
+        Fact(label, text, f"{remark[:1].upper()}{remark[1:]}." if remark else "")
+        for label, (text, remark) in found.items()
+        if text
+    ]
+
+
+def _smooth(model: Intensity, name: str) -> list[Fact]:
+    """Scales, grid and certificate of the smooth part, if it has any weight."""
+    if getattr(model, "weights_", {}).keys() == {"tree"}:
+        return []
+    return [*_prior(model, name), _grid(model, name), _certificate(model, name)]
 
 
 def _prior(model: Intensity, name: str) -> list[Fact]:
@@ -74,7 +107,8 @@ def _prior(model: Intensity, name: str) -> list[Fact]:
 
 
 def _grid(model: Intensity, name: str) -> Fact:
-    text = f"{' × '.join(count(n) for n in model.rate_.on_grid.grid.shape)} nodes"
+    rate = model.rate_.smooth if isinstance(model.rate_, StackedRate) else model.rate_
+    text = f"{' × '.join(count(n) for n in rate.on_grid.grid.shape)} nodes"
     error = float(getattr(model, "quadrature_error_", math.nan))
     moved = f"The last refinement moved {percent(error)} of the expected events."
     return Fact(f"Grid{name}", text, moved if math.isfinite(error) else "")

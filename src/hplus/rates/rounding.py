@@ -116,10 +116,14 @@ def _on_lattice(x: Floats, h: float, tolerance: float) -> tuple[Ints, Bools]:
 
 
 def _holds(x: Floats, h: float) -> bool:
-    """Whether the values lie on a lattice of step h, and not by chance."""
+    """Whether the values lie on a lattice of step h, or exactly on it, and not by chance."""
     if h < MIN_LATTICE_STEP:
         return False
-    tolerance = STEP_TOLERANCE + 1.0 / h
+    return any(_fits(x, h, tolerance) for tolerance in (STEP_TOLERANCE + 1.0 / h, 2.0 / h))
+
+
+def _fits(x: Floats, h: float, tolerance: float) -> bool:
+    """Whether more values than by chance lie within a tolerance of a lattice of step h."""
     places, near = _on_lattice(x, h, tolerance)
     starts = np.flatnonzero(np.diff(places, prepend=places[0] - 1))
     sizes = np.diff(np.append(starts, len(x)))

@@ -11,6 +11,7 @@ from scipy.ndimage import maximum_filter
 from hplus._checks import Floats
 from hplus._values import value
 from hplus.display.data.framing import PlotData, cuboid, last_axis
+from hplus.display.data.gridded import gridded
 from hplus.display.data.margins import BAND_LEVEL, Margins
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
@@ -83,7 +84,7 @@ def find_hot_spots(
     # the first is shown whatever it is, others if they are busier than the average
     order = order[(ratio[order] > 1.0) | (np.arange(len(order)) == 0)]
     low = low[order]
-    joint = model.rate_.on_grid
+    joint = deep and not isinstance(model, SeparableIntensity)
     return HotSpots(
         low=low,
         high=low + sides,
@@ -92,7 +93,7 @@ def find_hot_spots(
         most=most[order],
         ratio=ratio[order],
         observed=None if events is None else _counts(events, low, low + sides),
-        peak=_peaks(joint, low + 0.5 * sides) if deep and isinstance(joint, GridFunction) else None,
+        peak=_peaks(gridded(model.rate_, model.window), low + 0.5 * sides) if joint else None,
     )
 
 

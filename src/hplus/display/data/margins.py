@@ -9,21 +9,25 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.display.data.framing import PlotData, last_axis, place_of
+from hplus.display.data.framing import PlotData, centres, last_axis, place_of
+from hplus.display.data.gridded import gridded
 from hplus.display.data.rate_data import CurveData, MapData, curve_data, raster
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
-from hplus.rates.grid_rate import GridRate
+from hplus.rates.fitted import FittedRate
 from hplus.rates.separable import SeparableRate
-from hplus.windows import Interval
+from hplus.windows import Interval, Window
 
 PRODUCT_NODES = 257
 """Nodes on an axis of a map that is the product of two curves."""
 
 MAP_PIXELS, LEAST_SIDE = 320, 0.3
 """Pixels on the longer side of a map, and the share of them on the other side at least."""
+
+SLABS = 24
+"""Parts of the last of three axes whose counts tell how uncertain the rate along it is."""
 
 CURVE_POINTS = 400
 """Points of a curve."""
@@ -56,15 +60,14 @@ def margins(model: Intensity | SeparableIntensity) -> Margins:
     rate = model.rate_
     if isinstance(rate, SeparableRate):
         return _separable(rate)
-    f = rate.on_grid
-    assert isinstance(f, GridFunction)
+    f = gridded(rate, model.window)
     d = f.grid.dimension
     return Margins(None if d == 1 else by_place(f), None if d == 2 else by_last(f))
 
 
 def _separable(rate: SeparableRate) -> Margins:
     """Place and time as they were fitted; a place on a line and a time make one map."""
-    place, time = rate.place.on_grid, rate.time.on_grid
+    place, time = gridded(rate.place, rate.window.left), gridded(rate.time, rate.window.right)
     if place.grid.dimension == 2:
         return Margins(place * (rate.integral() / rate.events), time)
     low, high = rate.window.bounds()
@@ -115,25 +118,22 @@ def line_curve(model: Intensity | SeparableIntensity) -> CurveData:
         return curve_data(model.time_, BAND_LEVEL, CURVE_POINTS)
     if model.window.dimension == 1:
         return curve_data(model, BAND_LEVEL, CURVE_POINTS)
-    assert isinstance(model.rate_, GridRate)
-    return marginal_curve(model.rate_)
+    return marginal_curve(model.rate_, model.window)
 
 
-def marginal_curve(rate: GridRate) -> CurveData:
+def marginal_curve(rate: FittedRate, window: Window) -> CurveData:
     """The rate of three axes summed over the first two, along the last, with its band.
 
-    The band is that of the sums of the draws, as multiples of the rate, at the coarse nodes.
+    The band is that of the counts of slabs, as multiples of them.
     """
-    line, grid = by_last(rate.function), rate.function.grid
-    mass = rate.function.values * grid.integrals(rate.function.window)
-    while grid.shape != rate.coarse.shape:
-        grid, mass = grid.coarser(), grid.restrict(mass)
-    sums = np.einsum("ijks,ijk->sk", rate.draw_factors, mass)
+    line, place = by_last(gridded(rate, window)), place_of(window)
+    edges = np.linspace(line.grid.low[0], line.grid.high[0], SLABS + 1)
+    draws = rate.count_draws([place * Interval(a, b) for a, b in pairwise(edges.tolist())])
     tails = (0.5 * (1.0 - BAND_LEVEL), 0.5 * (1.0 + BAND_LEVEL))
-    ratios = np.quantile(sums, tails, axis=0) / mass.sum(axis=(0, 1))
-    x = np.linspace(grid.low[2], grid.high[2], CURVE_POINTS)
+    ratios = np.quantile(draws, tails, axis=1) / draws.mean(axis=1)
+    x = np.linspace(edges[0], edges[-1], CURVE_POINTS)
     found = line(x[:, None])
-    below, above = (found * np.interp(x, grid.axes[2], ratio) for ratio in ratios)
+    below, above = (found * np.interp(x, centres(edges), ratio) for ratio in ratios)
     bounds = np.minimum(below, found), np.maximum(above, found)
     return CurveData(line.window, x, found, line.integral(), *bounds, BAND_LEVEL)
 
