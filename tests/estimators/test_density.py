@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from hplus import Box, Density, Gaussian, Interval, load, save
-from hplus.estimators.prior_parameters import MODELS
+from hplus.estimators.prior_parameters import RATE_MODELS
 
 RNG = np.random.RandomState(0)
 TWO = np.where(RNG.random_sample(80) < 0.5, -1.0, 1.0)[:, None] + 0.3 * RNG.standard_normal((80, 1))
@@ -17,7 +17,7 @@ def truth(x):
     return 0.5 * norm.pdf(x, -1, 0.3) + 0.5 * norm.pdf(x, 1, 0.3)
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(scope="module", params=RATE_MODELS)
 def model(request):
     return Density(model=request.param).fit(TWO)
 

@@ -26,7 +26,7 @@ from hplus import (
     load,
     save,
 )
-from hplus.estimators.prior_parameters import MODELS
+from hplus.estimators.prior_parameters import RATE_MODELS
 from hplus.simulate import poisson
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
@@ -61,7 +61,7 @@ def fitted(name, model):
 CASES = [
     (name, model)
     for name in WINDOWS
-    for model in MODELS
+    for model in RATE_MODELS
     if name in ("interval", "box") or model in ("exp", "tree")
 ]
 each = pytest.mark.parametrize(("name", "model"), CASES)
@@ -325,7 +325,7 @@ def test_any_events_on_any_line_give_a_finite_rate_with_their_total(places, low,
     assert rate.expected_count(window) == pytest.approx(weight * len(X), rel=1e-6 + rounding)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", RATE_MODELS)
 @settings(max_examples=10, deadline=None)
 @given(places=st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20), scale=st.floats(0.05, 3.0))
 def test_no_rate_is_negative_or_infinite_whatever_the_model(model, places, scale):
@@ -635,7 +635,7 @@ def test_bad_input_gets_one_sentence(name):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", RATE_MODELS)
 @pytest.mark.parametrize("places", [[5.0], [2.0, 7.0], [4.0] * 20])
 def test_few_events_and_equal_ones_give_a_sensible_rate(places, model):
     rate = Intensity(LINE, model=model).fit(np.array(places)[:, None])

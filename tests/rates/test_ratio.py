@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hplus import Gaussian, Intensity, Interval, Polygon, StreamingIntensity
-from hplus.estimators.prior_parameters import MODELS
+from hplus.estimators.prior_parameters import RATE_MODELS
 from hplus.simulate import poisson
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
@@ -17,7 +17,7 @@ WINDOWS = {"line": LINE, "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}
 CASES = [
     (name, model)
     for name in WINDOWS
-    for model in MODELS
+    for model in RATE_MODELS
     if model in ("exp", "tree") or name == "line"
 ]
 each = pytest.mark.parametrize(("name", "model"), CASES)

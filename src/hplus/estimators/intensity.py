@@ -18,6 +18,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, warn_if_loose, warn_if_unsettled
 from hplus.estimators.prior_parameters import (
     STATISTIC_MODELS,
+    Given,
     check_known,
     check_prior,
     criterion_of,
@@ -135,7 +136,7 @@ class Intensity(RateEstimator):
         *,
         sample_weight: Any = None,
         exposure: Any = 1.0,
-        priors: Any = "auto",
+        priors: Given = "auto",
     ) -> Self:
         """Learn the rate of events X (n, d), or of a `Statistic` of them.
 
@@ -246,7 +247,7 @@ class Intensity(RateEstimator):
             )
         return statistic, points, weights
 
-    def _fit_statistic(self, statistic: AnyStatistic, exposure: Any, priors: Any) -> None:
+    def _fit_statistic(self, statistic: AnyStatistic, exposure: Any, priors: Given) -> None:
         wanted, seed = wanted_prior(self.kernel, self.penalty, priors), self._drawn_seed()
         learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
         self.rate_: Any = learned.rate

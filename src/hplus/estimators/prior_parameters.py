@@ -12,7 +12,7 @@ from hplus.rates.selection import LearnPrior, Wanted
 STATISTIC_MODELS = ("auto", "exp", "tree")
 """Models that are learned from a statistic of the events."""
 
-MODELS = (*STATISTIC_MODELS, "sos", "square")
+RATE_MODELS = (*STATISTIC_MODELS, "sos", "square")
 
 Given = Kernel | Mixture | str
 """A kernel, the `mixture_` of another fit, or "auto"."""
@@ -26,7 +26,7 @@ def model_meant(model: str, kernel: Given, penalty: float | str) -> str:
 
 def check_prior(model: str, kernel: Given, penalty: float | str, dimension: int) -> None:
     """An error unless model, kernel and penalty can go together on so many axes."""
-    check_choice("model", model, MODELS)
+    check_choice("model", model, RATE_MODELS)
     meant = model_meant(model, kernel, penalty)
     if is_mixture(kernel):
         _check_mixture(model, kernel, penalty, dimension)
@@ -65,8 +65,8 @@ def criterion_of(penalty: float | str) -> Criterion:
     return next((name for name in CRITERIA if name == penalty), "auto")
 
 
-def _is_auto(penalty: float | str) -> bool:
-    return isinstance(penalty, str) and penalty == "auto"
+def _is_auto(given: Given | float) -> bool:
+    return isinstance(given, str) and given == "auto"
 
 
 def _check_mixture(model: str, mixture: Mixture, penalty: float | str, dimension: int) -> None:
@@ -79,7 +79,7 @@ def _check_mixture(model: str, mixture: Mixture, penalty: float | str, dimension
     _check_axes("kernel", mixture, dimension)
 
 
-def check_known(priors: Any, dimension: int) -> None:
+def check_known(priors: Given, dimension: int) -> None:
     """An error unless priors are "auto" or the mixture of a fit on so many axes."""
     if is_mixture(priors):
         _check_axes("priors", priors, dimension)
@@ -90,7 +90,7 @@ def check_known(priors: Any, dimension: int) -> None:
         )
 
 
-def _check_axes(name: str, mixture: Any, dimension: int) -> None:
+def _check_axes(name: str, mixture: Mixture, dimension: int) -> None:
     for _, prior in mixture:
         if isinstance(prior, SumOfFields) and prior.dimension != dimension:
             raise ValueError(

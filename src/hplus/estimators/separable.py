@@ -9,6 +9,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.rate_estimator import RateEstimator
+from hplus.rates.prior import Mixture
 from hplus.rates.separable import SeparableRate
 from hplus.rates.statistic import Statistic
 from hplus.windows import Product
@@ -66,7 +67,7 @@ class SeparableIntensity(RateEstimator):
         y: None = None,
         *,
         exposure: Any = 1.0,
-        priors: tuple[Any, Any] = ("auto", "auto"),
+        priors: tuple[Mixture | str, ...] = ("auto", "auto"),
     ) -> Self:
         """Learn both rates from events X (n, d), or from a pair of their `Statistic`s.
 

@@ -98,7 +98,7 @@ def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any
     return {"scales": [text for part in parts.values() for text in _scales(part)]} | named
 
 
-def weights_words(model: Any) -> str:
+def weights_words(model: Intensity | Unbuilt) -> str:
     """The models that have weight, such as "smooth field 60 %, trees 40 %"; "" for squares."""
     weights = getattr(model, "weights_", {})
     if len(weights) == 1:
@@ -106,7 +106,7 @@ def weights_words(model: Any) -> str:
     return ", ".join(f"{MODEL_NAMES[name]} {percent(w)}" for name, w in weights.items())
 
 
-def resolution_words(model: Any) -> str:
+def resolution_words(model: Intensity | Unbuilt) -> str:
     """The side of the smallest cell that the rate tells apart, in words; "" if it is not known."""
     if not hasattr(model, "resolution_"):
         return ""
@@ -115,13 +115,13 @@ def resolution_words(model: Any) -> str:
     return lengths_words([float(f"{side:.2g}") for side in sides], units)
 
 
-def positions_words(model: Any) -> str:
+def positions_words(model: Intensity | Unbuilt) -> str:
     """What rounded or repeated positions mean for a rate, in a sentence; "" if there are none."""
     positions = getattr(model, "positions_", None)
     return "" if positions is None else str(positions.words(model.window.axis_units))
 
 
-def _scales(model: Any) -> list[str]:
+def _scales(model: Intensity | Unbuilt) -> list[str]:
     """The scales of the leading prior, the coarsest first, if the smooth field has any weight."""
     if not hasattr(model, "kernel_") or getattr(model, "weights_", {}).keys() == {"tree"}:
         return []

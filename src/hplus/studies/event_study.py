@@ -14,11 +14,12 @@ from hplus._progress import whole_or_not
 from hplus._values import Value, value
 from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.prior_parameters import MODELS, STATISTIC_MODELS
+from hplus.estimators.prior_parameters import RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import AdaptiveKDE, Check, best_kde, check, paired
 from hplus.evaluation.scores import Rate
 from hplus.files.tables import Table, open_table
+from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
 from hplus.studies.event_facts import event_facts, model_parts
 from hplus.studies.events import MAX_SAMPLE, Reading, SplitEvents, added, read_events
@@ -149,7 +150,7 @@ class EventStudy(Estimator):
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, self.exposure)
-        check_choice("model", self.model, MODELS)
+        check_choice("model", self.model, RATE_MODELS)
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
@@ -170,14 +171,14 @@ class EventStudy(Estimator):
             )
         return events
 
-    def _priors(self, statistic: Statistic) -> Any:
+    def _priors(self, statistic: Statistic) -> Mixture | str:
         """The priors of the smooth field, learned once for both fits."""
         if self.model not in SMOOTH_MODELS:
             return "auto"
         return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
 
     def _learned(
-        self, statistics: tuple[Statistic, ...], X: Floats, priors: tuple[Any, ...]
+        self, statistics: tuple[Statistic, ...], X: Floats, priors: tuple[Mixture | str, ...]
     ) -> Intensity | SeparableIntensity:
         """The rate of events under known priors, from their statistics or the events X (n, d)."""
         options: dict[str, Any] = {"model": self.model, "random_state": self.random_state}
@@ -187,10 +188,10 @@ class EventStudy(Estimator):
             return both.fit(statistics, exposure=exposure, priors=priors)
         rate = Intensity(window, **options)
         if self.model in STATISTIC_MODELS:
-            return rate.fit(*statistics, exposure=exposure, priors=priors[0])
+            return rate.fit(statistics[0], exposure=exposure, priors=priors[0])
         return rate.fit(X, exposure=exposure)
 
-    def _held_out(self, events: SplitEvents, priors: tuple[Any, ...]) -> Holdout:
+    def _held_out(self, events: SplitEvents, priors: tuple[Mixture | str, ...]) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
         model = self._learned(events.learned, events.learned_sample.X, priors)
         rng = np.random.RandomState(self.random_state)
