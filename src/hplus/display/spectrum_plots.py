@@ -58,14 +58,8 @@ class ScaleSpectrumDisplay(Display):
         ax.plot(sides, spectrum.variation, color=BLUE, lw=1.8, solid_capstyle="round")
         kinds = ((found, BLUE, "clustering"), (~found, "white", "none seen"))
         for chosen, face, label in (kind for kind in kinds if kind[0].any()):
-            marks: dict[str, Any] = {
-                "ms": 5,
-                "mfc": face,
-                "mec": BLUE,
-                "clip_on": False,
-                "zorder": 3,
-            }
-            ax.plot(sides[chosen], spectrum.variation[chosen], "o", label=label, **marks)
+            (marks,) = ax.plot(sides[chosen], spectrum.variation[chosen], "o", label=label)
+            marks.set(ms=5, mfc=face, mec=BLUE, clip_on=False, zorder=3)
         most = float(np.sqrt(2.0**spectrum.window.dimension - 1.0))
         ax.axhline(most, color=GREY, lw=0.8, ls=":")
         ax.text(
