@@ -2,9 +2,9 @@
 At which sizes do events cluster?
 =================================
 
-Trees in a forest plot and shots on a court are not spread evenly: but is that a matter of the
-whole plot, or of a few metres? The spectrum of sizes divides the window into ever smaller cells,
-and shows how much the rates of neighbouring cells of each size differ.
+Shots on a court are not spread evenly. Is that a matter of the whole court, or of a few feet? The
+spectrum of sizes divides the window into ever smaller cells, and shows how much the rates of
+neighbouring cells of each size differ.
 """
 
 import matplotlib.pyplot as plt
