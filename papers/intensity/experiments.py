@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 MODELS: dict[str, Callable[[Any], Any]] = {
     "KDE": EdgeCorrectedKDE,
     "adaptive KDE": AdaptiveKDE,
-    "exp": Intensity,
+    "exp": lambda window: Intensity(window, model="exp"),
     "square": lambda window: Intensity(window, model="square"),
     "sos": lambda window: Intensity(window, model="sos"),
     "K2IE": K2IE,
@@ -236,7 +236,7 @@ class Era:
 def coal_data(halves: int = 20) -> list[Goodness]:
     """One row per test; random halves are held out and tested against a fit of the other half."""
     data = coal()
-    model = Intensity(data.window).fit(data.X)
+    model = Intensity(data.window, model="exp").fit(data.X)
     found = check(model, data.X)
     p_values = [_held_out(data.X, seed) for seed in range(halves)]
     fitted = Coal(model, data.X, found, tuple(_eras(model, data.X)))
@@ -255,7 +255,7 @@ def _statistics(found: Check) -> dict[str, float]:
 
 def _held_out(X: Floats, seed: int) -> dict[str, float]:
     kept, rest = thin(X, 0.5, seed)
-    return check(Intensity(coal().window).fit(kept), rest).p_values
+    return check(Intensity(coal().window, model="exp").fit(kept), rest).p_values
 
 
 def _eras(model: Intensity, X: Floats) -> list[Era]:

@@ -30,7 +30,7 @@ def progress(hook: Hook) -> Iterator[None]:
     >>> with progress(lambda stage, done, total: stages.update({stage: done / total})):
     ...     model = Intensity(Interval(0, 1)).fit([[0.2], [0.3], [0.9]])
     >>> stages
-    {'comparing smooth priors': 1.0, 'refining the grid': 1.0, 'certifying the answer': 1.0}
+    {'comparing smooth priors': 1.0, 'growing trees': 1.0, 'certifying the answer': 1.0}
     """
     if not callable(hook):
         raise TypeError(f"hook must be callable as hook(stage, done, total), got {shown(hook)}.")

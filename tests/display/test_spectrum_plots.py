@@ -34,7 +34,7 @@ def test_filled_dots_are_sizes_at_which_events_cluster():
     np.testing.assert_array_equal(lines["clustering"].get_xdata(), [4.0, 2.0, 1.0])
     np.testing.assert_allclose(lines["clustering"].get_ydata(), np.sqrt(3.0 / np.array([12, 3, 6])))
     np.testing.assert_array_equal(lines["none seen"].get_ydata(), [0.0, 0.0])
-    assert drawn.ax_.get_title(loc="left") == "events cluster from 1 to 4 km"
+    assert drawn.ax_.get_title(loc="left") == "events cluster from 1 to 4\xa0km"
     assert drawn.ax_.get_xlabel() == "side of a cell (km)"
     assert drawn.ax_.get_xscale() == "log"
 
@@ -43,7 +43,7 @@ def test_filled_dots_are_sizes_at_which_events_cluster():
     ("concentrations", "title"),
     [
         ([INF] * 5, "events do not cluster at any size"),
-        ([INF, INF, 3.0, INF, INF], "events cluster at 2 km"),
+        ([INF, INF, 3.0, INF, INF], "events cluster at 2\xa0km"),
         ([], "events do not cluster at any size"),
     ],
 )
@@ -56,4 +56,4 @@ def test_sizes_are_those_of_the_first_axis_where_units_differ():
     window = Interval(0, 8, unit="km") * Interval(0, 24, unit="h")
     data = spectrum([1.0, 2.0, INF, INF, INF], window, np.stack([SIZES, 3.0 * SIZES], axis=1))
     drawn = ScaleSpectrumDisplay(data).plot()
-    assert drawn.ax_.get_title(loc="left") == "events cluster from 4 to 8 km"
+    assert drawn.ax_.get_title(loc="left") == "events cluster from 4 to 8\xa0km"

@@ -530,11 +530,12 @@ def test_a_fit_that_would_not_fit_in_memory_is_refused_with_the_figure(monkeypat
 
 def test_sampling_and_fitting_again_finds_the_rate_again():
     rate, _ = fitted("interval", "exp")
-    path = np.vstack(rate.sample(30, random_state=1))
-    again = Intensity(rate.window).fit(path, exposure=30.0)
-    Z = rate.window.sample(200, random_state=2)
-    low, high = again.predict_interval(Z, 0.99)
-    assert np.mean((low <= rate.predict(Z)) & (rate.predict(Z) <= high)) > 0.95
+    Z, inside = rate.window.sample(200, random_state=2), []
+    for seed in (1, 2, 3, 4):
+        path = np.vstack(rate.sample(30, random_state=seed))
+        low, high = Intensity(rate.window).fit(path, exposure=30.0).predict_interval(Z, 0.99)
+        inside.append((low <= rate.predict(Z)) & (rate.predict(Z) <= high))
+    assert np.mean(inside) > 0.9
 
 
 def test_degrees_of_longitude_and_latitude_are_warned_of():

@@ -112,10 +112,10 @@ def test_crowded_events_are_seen_in_a_wide_window():
 def test_events_too_crowded_for_any_grid_are_said_to_be():
     hours = RNG.randint(24, size=(2000, 1)).astype(float)
     with pytest.warns(ConvergenceWarning, match="spread them evenly over the step"):
-        Intensity(Interval(0, 24)).fit(hours)
+        Intensity(Interval(0, 24), model="exp").fit(hours)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Intensity(Interval(0, 24)).fit(hours + RNG.random_sample(hours.shape))
+        Intensity(Interval(0, 24), model="exp").fit(hours + RNG.random_sample(hours.shape))
 
 
 def test_a_second_fit_leaves_nothing_of_the_first():

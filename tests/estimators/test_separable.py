@@ -79,7 +79,7 @@ def test_priors_that_another_fit_learned_give_the_same_rate_without_a_search(coa
         again = Intensity(window).learn_mixture(X)
     assert [prior for _, prior in quick.mixture_] == [prior for _, prior in slow.mixture_]
     at = window.sample(50, 0)
-    np.testing.assert_allclose(quick.predict(at), slow.predict(at), rtol=0.01)
+    np.testing.assert_allclose(quick.predict(at), slow.predict(at), rtol=0.02)
     # without the rate, priors are as those of a fit
     assert again == slow.mixture_
     assert Intensity(Interval(0, 1)).learn_mixture(X[:, :1]) == "auto"

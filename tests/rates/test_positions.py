@@ -149,7 +149,7 @@ def test_a_coarse_lattice_is_its_own_step(n):
 def test_few_positions():
     assert not found(np.empty((0, 2))).step.any()
     assert not found([[0.3, 0.3]]).step.any()
-    assert not found([[0.3, 0.3], [0.7, 0.3], [0.5, 0.4]]).step.any()
+    assert not found([[0.3, 0.3], [0.7, 0.3], [0.46, 0.4]]).step.any()
     assert not found(np.c_[np.random.default_rng(5).random(99), np.zeros(99)]).step.any()
     np.testing.assert_allclose(found([[0.3, 0.3], [0.7, 0.3]] * 5).step, 0.4, rtol=1e-6)
     np.testing.assert_allclose(found([[0.3, 0.3]] * 5).step, 3.0)

@@ -118,7 +118,8 @@ def resolution_words(model: Intensity | Unbuilt) -> str:
 def positions_words(model: Intensity | Unbuilt) -> str:
     """What rounded or repeated positions mean for a rate, in a sentence; "" if there are none."""
     positions = getattr(model, "positions_", None)
-    return "" if positions is None else str(positions.words(model.window.axis_units))
+    words = getattr(positions, "words", None)
+    return str(words(model.window.axis_units)) if callable(words) else ""
 
 
 def _scales(model: Intensity | Unbuilt) -> list[str]:

@@ -79,6 +79,8 @@ def learn_spectrum(
     bounds = np.tile([[0.0], [np.inf]], len(concentrations))
     for level, of_level in evidence.items():
         bounds[:, level - 1] = of_level.bounds(best[level])
+        if found[level]:
+            concentrations[level - 1] = np.exp(best[level].log_concentration)
     known = np.flatnonzero((bounds[0] > 1.0) | (concentrations < np.inf))
     k = int(known[-1]) + 1 if len(known) else 0
     sizes = _sizes(statistic.lattice, k)
