@@ -103,7 +103,9 @@ def find_positions(statistic: Statistic) -> Positions:
         cells = indices, counts
         if len(axes) < len(unit) or shift.any():
             cells = distinct(indices[:, axes] >> shift[axes], counts)
-        found = find_step(*cells, LIKELY_STEPS / unit[axes, None])
+        with np.errstate(over="ignore", divide="ignore"):
+            likely = LIKELY_STEPS / unit[axes, None]
+        found = find_step(*cells, likely)
         rounding[axes], spacing[axes] = found.rounding, found.spacing
         repeated = max(repeated, found.repeated)
     sides = np.subtract(*window.bounds()[::-1])

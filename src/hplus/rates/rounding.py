@@ -12,6 +12,9 @@ from hplus._checks import Bools, Floats, Ints
 MIN_LATTICE_STEP = 16
 """Steps shorter than this many units are not told from the rounding of the units themselves."""
 
+MAX_LATTICE_STEP = 2.0**63
+"""No axis is as long as this many units."""
+
 MAX_LATTICE_VALUES = 1024
 """Values of an axis that are looked at."""
 
@@ -51,7 +54,8 @@ def common_step(values: Ints, counts: Ints, likely: Sequence[float] = ()) -> flo
     if len(gaps) < 2:
         return 0.0
     x = (values[sampled_rows(len(values), MAX_LATTICE_VALUES)] - values[0]).astype(float)
-    candidates = {*_divisors(gaps), *likely}
+    usable = (h for h in likely if MIN_LATTICE_STEP <= h < MAX_LATTICE_STEP)
+    candidates = {*_divisors(gaps), *usable}
     gaps = gaps[np.unique(np.geomspace(1, len(gaps), MAX_LATTICE_VALUES).astype(np.int64)) - 1]
     tried = {_refined(gaps, x, h) for h in candidates}
     best = max((h for h in tried if _holds(x, h)), default=0.0)

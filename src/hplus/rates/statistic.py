@@ -162,7 +162,9 @@ class Statistic(Value):
         events, weights = int(counts.sum()), self.weights
         if weights.size:
             weights = np.rint(weights * (counts / self.counts)).astype(np.int64)[held]
-        squares = -(-self.squares * events // max(self.events, 1))
+        units = _exact_sum(weights) if weights.size else events << WEIGHT_BITS
+        shared = -(-self.squares * events // max(self.events, 1))
+        squares = max(shared, -(-(units**2) // max(events, 1)))
         return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
 
     def __add__(self, other: Statistic) -> Statistic:

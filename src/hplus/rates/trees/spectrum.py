@@ -86,7 +86,8 @@ def learn_spectrum(
     known = np.flatnonzero((bounds[0] > 1.0) | (concentrations < np.inf))
     k = int(known[-1]) + 1 if len(known) else 0
     window = statistic.window
-    sizes = np.array([statistic.lattice.cell_sides(depth) for depth in range(k)]).reshape(k, -1)
+    sizes = np.array([statistic.lattice.cell_sides(depth) for depth in range(k)])
+    sizes = sizes.reshape(k, window.dimension)
     if len(set(window.axis_groups())) == 1 and np.ptp(statistic.lattice.sides) == 0.0:
         sizes = sizes[:, 0]
     return ScaleSpectrum(window, sizes, concentrations[:k], bounds[:, :k], gains[:k])
