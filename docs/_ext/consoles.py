@@ -30,10 +30,10 @@ SHOWN = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TYPED = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 SLOW = re.compile(r"<!-- slow(?:: (\d+) rows)? -->")
 CHANGING = ("seconds", "made ")
+"""Beginnings of lines that are never the same."""
 
 LEARNED = ("model ", "scales ", "positions ")
-"""What a fit of fewer events may say in other words."""
-"""Beginnings of lines that are never the same."""
+"""Beginnings of lines in which a fit of fewer events may use other words."""
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
 ROUNDING = 1e-2
