@@ -1,5 +1,6 @@
 """What holds of a rate by trees on every window, and of odd events."""
 
+import os
 import warnings
 
 import numpy as np
@@ -10,6 +11,10 @@ from tree_windows import WINDOWS, events, planar_axis, random_boxes, random_poly
 
 from hplus import Box, Intensity, Interval, Polygon, Statistic, load, save
 from hplus.windows import Cycle
+
+pytestmark = pytest.mark.skipif(
+    "HPLUS_SLOW" not in os.environ, reason="takes minutes: set HPLUS_SLOW to run it"
+)
 
 every_window = pytest.mark.parametrize("name", WINDOWS)
 FLAT = [name for name, window in WINDOWS.items() if window.dimension == 1]
