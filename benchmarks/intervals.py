@@ -188,8 +188,6 @@ def one_half(events: Events, model: str, seed: int) -> dict[str, Entry]:
             inside = covered(means, N)
             assert np.all(inside[(N < low) | (N > high)] < 1e-6)
             found[kind] = Entry(inside, means.mean(axis=1), N < low)
-    if hasattr(fit, "weights_"):
-        print(f"  {fit.weights_}", flush=True)
     return found
 
 

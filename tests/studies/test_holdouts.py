@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hplus import EventStudy, Intensity, SeparableIntensity
+from hplus import Box, Cycle, EventStudy, Intensity, Interval, SeparableIntensity
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
+from hplus.rates.positions import Positions
 from hplus.studies.events import SplitEvents, read_events
 from hplus.studies.plans import plan
 
@@ -107,3 +108,43 @@ def test_shares_and_jobs_that_cannot_be_are_refused(partly, words, said):
     study, path = partly
     with pytest.raises(ValueError, match=said):
         EventStudy(study.frame, **words).fit(path)
+
+
+def test_priors_learned_before_make_the_same_rate():
+    X, window = np.random.RandomState(3).beta(2, 5, (400, 2)), Box([0, 0], [1, 1])
+    model = Intensity(window)
+    priors = model.learn_mixture(X)
+    Z = window.quadrature(5)[0]
+    known, learned = Intensity(window).fit(X, priors=priors), model.fit(X)
+    assert known.weights_.keys() == learned.weights_.keys()
+    np.testing.assert_allclose(known.predict(Z), learned.predict(Z), rtol=0.05)
+    with pytest.raises(ValueError, match="priors must be the mixture_ of a fit with 1 axes"):
+        Intensity(Interval(0, 1)).fit(X[:, :1], priors=priors)
+    with pytest.raises(TypeError, match='priors must be "auto" or what learn_mixture found'):
+        Intensity(window).fit(X, priors=3)
+
+
+def test_models_are_compared_at_the_step_of_positions(tmp_path):
+    """Rounding more finely than the rate varies must not change who predicts better."""
+    X = np.random.RandomState(4).normal(0.5, 0.15, (3000, 2)) % 1.0
+    gains = []
+    for digits in (9, 2):
+        path = tmp_path / f"{digits}.csv"
+        rows = "\n".join(f"{x:.{digits}f},{y:.{digits}f}" for x, y in X)
+        path.write_text(f"x,y\n{rows}\n")
+        study = EventStudy(plan(str(path), ["x", "y"], window=(0, 0, 1, 1))).fit(str(path))
+        gains.append((study.holdout_.gain, study.holdout_.kde_gain))
+    np.testing.assert_allclose(*gains, atol=0.03)
+
+
+@pytest.mark.parametrize("window", [Box([0, 0], [1, 2]), Interval(0, 1) * Cycle(2.0)], ids=repr)
+def test_spread_events_stay_in_the_window_and_within_half_a_step(window):
+    X = np.random.RandomState(5).uniform(size=(500, 2)) * [1.0, 2.0]
+    step = np.array([0.3, 0.2])
+    moved = Positions(step, np.zeros(2), 0.0).spread(window, X, np.random.RandomState(6))
+    assert window.contains(moved).all()
+    away = np.abs(moved - X)
+    if window.closed_axes():
+        away[:, 1] = np.minimum(away[:, 1], 2.0 - away[:, 1])
+    assert np.all(away <= 0.5 * step + 1e-12)
+    assert np.median(away / step) == pytest.approx(0.25, abs=0.05)

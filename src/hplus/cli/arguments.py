@@ -33,13 +33,13 @@ def as_options(text: str) -> str:
     """
     options = option_names()
     names = "|".join(options)
-    value = r"\([^)]*\)|'[^']*'|[\w+-]+(?:\.\w+)*"
+    value = r"\([^)]*\)|'[^']*'|\"[^\"]*\"|[\w+-]+(?:\.\w+)*"
 
     def option(found: re.Match[str]) -> str:
         name, said, comma = found.groups()
         if said is None:
             return options[name] + (comma or "")
-        said = re.sub(r"[()' ]", "", said).rstrip(",")
+        said = re.sub(r"[()'\" ]", "", said).rstrip(",")
         return f"{options[name]}{'=' if said.startswith('-') else ' '}{said}{' ' if comma else ''}"
 
     text = re.sub(rf"\bcolumns=({value}), lonlat=True", r"lonlat=\1", text)

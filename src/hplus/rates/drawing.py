@@ -19,6 +19,9 @@ POINTS_AT_ONCE = 2**14
 class Drawn(Protocol):
     """A rate that is known by equally likely values of it."""
 
+    def function(self, X: Floats) -> Floats:
+        """The rate at each point, shape (n,)."""
+
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
 
@@ -31,9 +34,12 @@ def quantiles_of_draws(rate: Drawn, X: Floats, p: list[float]) -> Floats:
 
 
 def interval_of_draws(rate: Drawn, X: Floats, level: float) -> tuple[Floats, Floats]:
-    """Bounds that contain the rate at each point with probability `level`, (n,) each."""
+    """Bounds that contain the rate at each point with probability `level`, (n,) each.
+
+    The mean lies between them, however skewed the values are.
+    """
     low, high = quantiles_of_draws(rate, X, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    return low, high
+    return low, np.maximum(high, rate.function(X))
 
 
 def log_band_of_draws(rate: Drawn, X: Floats, level: float) -> LogBand:

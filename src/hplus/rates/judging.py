@@ -19,7 +19,7 @@ PRODUCT_ODDS = 2.0
 FEW_EVENTS = 50
 """Events below which parts of them say too little to compare priors by prediction."""
 
-HELD_OUT_PARTS = ((10, 1000), (3, 3000), (2, 10_000), (1, np.inf))
+HELD_OUT_PARTS = ((10, 1000), (5, 2000), (3, 3000), (2, 10_000), (1, np.inf))
 """How many parts are held out in turn, at most, and up to how many events."""
 
 Criterion = Literal["auto", "evidence", "thinning"]

@@ -45,6 +45,9 @@ STIFF_EIGENVALUE, LEVEL_RATIO = 1e6, 300.0
 
 MAX_CG_STEPS = 250
 
+ROUNDED_SHARE = 1e-3
+"""Share of the accuracy beyond which the error shrinks but a residual does not: it is rounding."""
+
 
 class Optimum(NamedTuple):
     """Log rates z (k, *grid), normalised, and charges a with z = Ka + b."""
@@ -219,8 +222,9 @@ def conjugate_gradients(
 ) -> Reals:
     """Solve k systems B x = b at once, until each residual r is a share `accuracy` of the first.
 
-    It also stops where |r|² <= `enough`: in a Newton step |r|² is the error in nats. A start that
-    is worse than 0 is dropped. `precondition` multiplies by an approximation of B⁻¹.
+    It also stops where |r|² <= `enough`: in a Newton step |r|² is the error in nats; and where
+    rᵀB⁻¹r says that what is left of r is rounding. A start that is worse than 0 is dropped.
+    `precondition` multiplies by an approximation of B⁻¹.
     """
     r = b - apply(x)
     useless = broadcast(sums(r * r) - sums(b * b), b) > 0.0
@@ -228,9 +232,10 @@ def conjugate_gradients(
     y = precondition(r)
     p, rr, ry = y.copy(), sums(r * r), sums(r * y)
     goal = np.maximum(accuracy**2 * rr, enough)
+    rounded = ROUNDED_SHARE * accuracy**2 * ry
     tiny, most = np.finfo(b.dtype).tiny, np.finfo(b.dtype).max / MAX_RESIDUAL_SHARE
     for _ in range(MAX_CG_STEPS):
-        if np.all(rr <= goal) or np.any(rr > most):
+        if np.all((rr <= goal) | (ry <= rounded)) or np.any(rr > most):
             break
         q = apply(p)
         # pᵀBp >= pᵀp, which rounding may break

@@ -15,7 +15,7 @@ SAME_DENSITY = 1e-6
 MIN_STACK_WEIGHT = 0.02
 """A rate of less weight is left out."""
 
-MIN_GAIN_ERRORS, MIN_GAIN_NATS = 2.0, 3.0
+MIN_GAIN_ERRORS, MIN_GAIN_NATS = 1.0, 3.0
 """Standard errors, and nats over all events, by which a mixture must predict better than its first
 rate alone: its weights are chosen on the same events."""
 

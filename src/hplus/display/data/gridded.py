@@ -38,9 +38,12 @@ def _means(rate: FittedRate, X: Floats, grid: TensorGrid) -> Floats:
 
 
 def _coarser(rate: TreeRate, grid: TensorGrid) -> TreeRate:
-    """The same trees without the levels that a grid does not show: these only divide the rest."""
+    """The same trees without the levels that a grid does not show: these only divide the rest.
+
+    The smallest cells are no smaller than those of the grid, so that nodes miss none of them.
+    """
     lattice = rate.statistic.lattice
-    depth = int(np.ceil(np.log2(np.max(lattice.sides / grid.spacing))))
-    depth = min(max(depth, 0), rate.statistic.depth)
-    cells, levels = rate.statistic.coarsened(depth), rate.clustering.up_to(depth)
-    return replace(rate, statistic=cells, clustering=levels)
+    depth = int(np.floor(np.log2(np.max(lattice.sides / grid.spacing))))
+    known = rate.clustering.concentrations
+    shown = np.where(np.arange(len(known)) < max(depth, 0) + 2, known, np.inf)
+    return replace(rate, clustering=replace(rate.clustering, concentrations=shown))

@@ -1,0 +1,118 @@
+"""Trees: what their intervals promise of new events holds, and how their concentrations are chosen.
+
+Randomised coverage counts an end value of an interval in part, so that a perfect one has its level.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import pdtr
+
+from hplus import Box, Intensity
+from hplus.rates.trees.concentrations import LevelEvidence
+from hplus.rates.trees.evidence import left_out_gain, log_rising, mean_gain
+
+WINDOW = Box((0, 0), (1, 1))
+SIDE = 64
+
+
+def every_scale(rng):
+    """Relative rates on 64 x 64 cells with structure of every size."""
+    rates = np.ones((1, 1))
+    while len(rates) < SIDE:
+        rates = np.kron(rates, np.ones((2, 2)))
+        rates = rates * np.exp(0.6 * rng.normal(size=rates.shape))
+    return rates / rates.mean()
+
+
+def drawn(rates, n, rng):
+    """About n events."""
+    N = rng.poisson(n * rates / rates.size)
+    cells = np.column_stack(np.nonzero(N)).repeat(N[N > 0], axis=0)
+    return (cells + rng.random(cells.shape)) / SIDE
+
+
+def cells_of(n):
+    at = np.indices((n, n)).reshape(2, -1).T
+    return [Box(corner / n, (corner + 1) / n) for corner in at]
+
+
+@pytest.fixture(scope="module", params=[1500, 12_000])
+def halves(request):
+    """Trees learned from a pattern, the true expected counts of 64 x 64 cells, new events."""
+    rng = np.random.default_rng(request.param)
+    rates = every_scale(rng)
+    model = Intensity(WINDOW, model="tree", random_state=0)
+    model.fit(drawn(rates, request.param, rng))
+    return model, request.param * rates / rates.size, drawn(rates, request.param, rng)
+
+
+@pytest.mark.parametrize("n", [7, 13, 27])
+def test_intervals_contain_new_counts_as_often_as_they_say(halves, n):
+    model, _, Z = halves
+    counts = np.histogram2d(*Z.T, bins=n, range=[[0, 1], [0, 1]])[0].ravel()
+    means = model.rate_.count_draws(cells_of(n))
+    below = np.where(counts > 0, pdtr(counts - 1.0, means.T), 0.0).mean(axis=0)
+    upto = pdtr(counts, means.T).mean(axis=0)
+    inside = np.clip(upto, 0.05, 0.95) - np.clip(below, 0.05, 0.95)
+    coverage = float(np.mean(inside / (upto - below)))
+    assert coverage == pytest.approx(0.9, abs=max(0.05, 3.0 * math.sqrt(0.09) / n))
+
+
+def test_bands_contain_the_rate(halves):
+    model, expected, _ = halves
+    centers = (np.indices(expected.shape).reshape(2, -1).T + 0.5) / SIDE
+    low, high = model.predict_interval(centers)
+    rates = expected.ravel() * expected.size
+    inside = (low <= rates) & (rates <= high)
+    assert 0.85 <= inside.mean()
+    # narrow enough to tell places apart
+    assert np.mean(high < rates.max()) > 0.5
+
+
+def test_samples_of_a_fit_recover_it(halves):
+    model, _, _ = halves
+    again = Intensity(WINDOW, model="tree", random_state=1).fit(model.sample(random_state=2)[0])
+    centers = (np.indices((SIDE, SIDE)).reshape(2, -1).T + 0.5) / SIDE
+    low, high = again.predict_interval(centers)
+    rates = model.predict(centers)
+    assert np.mean((low <= rates) & (rates <= high)) >= 0.85
+    assert np.corrcoef(np.log(rates), np.log(again.predict(centers)))[0, 1] > 0.6
+
+
+def log_evidence(A, shares, counts):
+    rising = sum(log_rising(A * f, n) for f, n in zip(shares, counts, strict=True))
+    return rising - log_rising(A, counts.sum())
+
+
+@pytest.mark.parametrize("A", [0.3, 4.0, 90.0])
+def test_leaving_events_out_is_a_ratio_of_evidences(A):
+    shares, counts = np.array([0.5, 0.3, 0.2]), np.array([7.0, 1.0, 3.0])
+    expected = 0.0
+    for j, one in enumerate(np.eye(3)):
+        gain = log_evidence(A, shares, counts) - log_evidence(A, shares, counts - one)
+        expected += counts[j] * (gain - math.log(shares[j]))
+    found = left_out_gain(A, np.array([0, 3]), np.array([11.0]), shares, counts)
+    assert found == pytest.approx(expected)
+
+
+def uneven_families(rng, size=400):
+    """Cells half of which share events evenly, the others hardly at all, as at a coast."""
+    counts = np.concatenate(
+        [rng.multinomial(40, rng.dirichlet([A / 4] * 4), size // 2) for A in (400.0, 0.2)]
+    ).astype(float)
+    held = counts > 0
+    starts = np.append(0, np.cumsum(held.sum(axis=1)))
+    return starts, np.full(size, 40.0), np.full(int(held.sum()), 0.25), counts[held]
+
+
+def test_with_many_events_concentrations_are_those_that_predict():
+    families = uneven_families(np.random.default_rng(0))
+    few, many = (LevelEvidence({1: families}, 1, many).best() for many in (False, True))
+    assert few.gain == many.gain
+    assert mean_gain(few.concentration, *families) == pytest.approx(few.gain)
+    predicted = [left_out_gain(best.concentration, *families) for best in (few, many)]
+    assert predicted[1] > predicted[0] + 1.0
+    low, high = LevelEvidence({1: families}, 1, True).bounds(many)
+    assert low <= many.concentration <= high
