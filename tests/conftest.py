@@ -133,6 +133,13 @@ def coarsely():
 
 
 @pytest.fixture(scope="module")
+def coarse_grids(coarsely):
+    """All fits in the plane of a module are coarse: what they are asked holds on any grid."""
+    with coarsely():
+        yield
+
+
+@pytest.fixture(scope="module")
 def few_nodes():
     """Kernels that are given act on coarser grids than usual: laws hold on any."""
     with pytest.MonkeyPatch.context() as patch:

@@ -7,6 +7,8 @@ import json
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
 
 def written(path, X):
     path.write_text("x,y\n" + "\n".join(f"{x},{y}" for x, y in X) + "\n")

@@ -10,6 +10,8 @@ from hplus.display.data.gridded import gridded
 from hplus.display.data.hot_spots import find_hot_spots
 from hplus.display.data.margins import line_curve, margins
 
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
 WINDOWS = {
     "line": Interval(0.0, 1.0),
     "plane": Box([0.0, 0.0], [1.0, 1.0]),
@@ -19,7 +21,7 @@ WINDOWS = {
 
 
 @pytest.fixture(scope="module", params=WINDOWS)
-def clustered(request):
+def clustered(request, coarse_grids):
     """Trees fitted to events on a few spots much smaller than a cell of any map."""
     window, rng = WINDOWS[request.param], np.random.default_rng(5)
     spots = rng.uniform(0.05, 0.45, (6, window.dimension))

@@ -414,8 +414,10 @@ def test_a_weight_of_two_is_an_event_that_happened_twice():
     assert np.allclose(weighted.predict(X), twice.predict(X), rtol=1e-8)
 
 
-@pytest.mark.parametrize("name", WINDOWS)
-@pytest.mark.parametrize("factor", [1.0, 0.25, 1024.0])
+@pytest.mark.parametrize(
+    ("name", "factor"),
+    [(name, 0.25) for name in WINDOWS] + [("interval", 1.0), ("interval", 1024.0), ("box", 1024.0)],
+)
 def test_a_constant_weight_scales_the_rate_of_trees_and_leaves_its_shape_and_evidence(name, factor):
     window = WINDOWS[name]
     X = clustered(window)

@@ -105,7 +105,7 @@ def test_bands_contain_the_true_ratio_about_as_often_as_they_should():
     # ∫₀³ (30 + 20 sin x) dx over ∫₀³ 25 dx
     whole = (90.0 + 20.0 * (1.0 - np.cos(3.0))) / 75.0
     at_points, in_part = [], []
-    for seed in range(8):
+    for seed in range(5):
         a = poisson(lambda Z: 30.0 + 20.0 * np.sin(Z[:, 0]), LINE, random_state=seed)
         b = poisson(lambda Z: np.full(len(Z), 25.0), LINE, random_state=100 + seed)
         ratio = Intensity(LINE).fit(a) / Intensity(LINE).fit(b)
@@ -114,7 +114,7 @@ def test_bands_contain_the_true_ratio_about_as_often_as_they_should():
         low, high = ratio.count_ratio_interval(part, 0.9)
         in_part.append(low < whole < high)
     assert 0.8 <= np.mean(at_points) <= 1.0
-    assert sum(in_part) >= 6
+    assert sum(in_part) >= 4
 
 
 def test_where_the_true_ratio_is_far_from_one_it_is_seen_to_differ():

@@ -142,6 +142,18 @@ def inside_share(roots, measure, at, a, b):
 
 
 @uncounted
+def is_inside(roots, measure, low, high):
+    """Do all grid cells that a box meets lie inside a polygon?"""
+    p = measure.plane
+    for i in range(math.floor(low[p]), math.ceil(high[p])):
+        for j in range(math.floor(low[p + 1]), math.ceil(high[p + 1])):
+            row, column = i % roots.cells[p], j % roots.cells[p + 1]
+            if measure.border[row * roots.cells[p + 1] + column] != INSIDE:
+                return False
+    return True
+
+
+@uncounted
 def window_area(roots, measure, low, high):
     """The area of the window in the planar sides of a box."""
     p, total = measure.plane, 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import Codes
-from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds
+from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, is_inside
 from hplus.rates.trees.polygon_edges import compiled, uncounted
 
 
@@ -143,8 +143,11 @@ def run_of(codes, low, high, code, shift):
 
 
 @compiled
-def fill_lowest(ground, k):
-    """Write the base measure of the cells of the lowest level of the pyramid of tree k."""
+def fill_lowest(ground, k, inside):
+    """Write the base measure of the cells of the lowest level of the pyramid of tree k.
+
+    If `inside`, those of cells inside the window are there already.
+    """
     pyramid, roots = ground.pyramid, ground.roots
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     level, first = len(pyramid.starts) - 1, np.zeros(3, np.int64)
@@ -155,7 +158,9 @@ def fill_lowest(ground, k):
         index[0] = first[0] + at // (shape[1] * shape[2])
         index[1] = first[1] + at // shape[2] % shape[1]
         index[2] = first[2] + at % shape[2]
-        if cell_bounds(roots, ground.offsets[k], level, index, low, high):
+        if not cell_bounds(roots, ground.offsets[k], level, index, low, high):
+            continue
+        if not (inside and is_inside(roots, ground.measure, low, high)):
             pyramid.masses[k, start + at] = box_mass(roots, ground.measure, low, high)
 
 

@@ -105,10 +105,10 @@ def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) 
     pyramid = _pyramid(roots, base, len(offsets))
     ground = Ground(roots, measure, pyramid, offsets, varies, rated)
     for k in range(len(offsets) if len(pyramid.starts) else 0):
-        if len(measure.border) or measure.has_zeros:
-            fill_lowest(ground, k)
-        else:
+        if not measure.has_zeros:
             _fill_lowest(ground, k, base.values)
+        if len(measure.border) or measure.has_zeros:
+            fill_lowest(ground, k, inside=not measure.has_zeros)
         fill_pyramid(ground, k)
     return ground
 
