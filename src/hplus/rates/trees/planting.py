@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,10 @@ from hplus.windows import Window
 
 AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
+
+
+MAX_HATS = 256
+"""Integrals of hat functions that are kept: those of both axes of a hundred trees."""
 
 
 class BaseDensity(NamedTuple):
@@ -119,19 +124,26 @@ def _fill_lowest(ground: Ground, k: int, values: Floats) -> None:
     level = len(pyramid.starts) - 1
     out = values
     for j in range(roots.dimension):
-        H = _hats_in_cells(roots, ground.offsets[k, j], level, j, pyramid.shape[level, j])
+        side = 1 << (roots.bits - level)
+        axis = float(roots.scale[j]), int(roots.cells[j]), bool(roots.cyclic[j])
+        H = _hats_in_cells(*axis, int(ground.offsets[k, j]), side, int(pyramid.shape[level, j]))
         # the first axis becomes the last, so in the end all are back in place
         out = (H @ out.reshape(len(out), -1)).reshape(-1, *out.shape[1:])
         out = np.moveaxis(out, 0, -1)
     pyramid.masses[k, pyramid.starts[level] :] = out.ravel()
 
 
-def _hats_in_cells(roots: Roots, offset: int, level: int, axis: int, count: int) -> csr_array:
-    """∫ of the hat function of each node over each of `count` cells of a level, on one axis."""
-    side, n = 1 << (roots.bits - level), int(roots.cells[axis])
-    cyclic = bool(roots.cyclic[axis])
-    first = 0 if cyclic else offset >> (roots.bits - level)
-    edges = ((first + np.arange(count + 1)) * side - offset) * roots.scale[axis]
+@lru_cache(maxsize=MAX_HATS)
+def _hats_in_cells(
+    scale: float, n: int, cyclic: bool, offset: int, side: int, count: int
+) -> csr_array:
+    """∫ of the hat function of each of n + 1 nodes over each of `count` cells of one axis.
+
+    Cells have `side` smallest ones, which are `scale` cells of the grid each. Trees on the rates of
+    several folds share them.
+    """
+    first = 0 if cyclic else offset // side
+    edges = ((first + np.arange(count + 1)) * side - offset) * scale
     if not cyclic:
         edges = np.clip(edges, 0.0, n)
     low, high = edges[:-1], edges[1:]
