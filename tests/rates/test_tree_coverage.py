@@ -11,7 +11,7 @@ from scipy.special import pdtr
 
 from hplus import Box, Intensity
 from hplus.rates.trees.concentrations import LevelEvidence
-from hplus.rates.trees.evidence import left_out_gain, log_rising, mean_gain
+from hplus.rates.trees.evidence import Families, left_out_gain, log_rising, mean_gain
 
 WINDOW = Box((0, 0), (1, 1))
 SIDE = 64
@@ -93,8 +93,9 @@ def test_leaving_events_out_is_a_ratio_of_evidences(A):
     for j, one in enumerate(np.eye(3)):
         gain = log_evidence(A, shares, counts) - log_evidence(A, shares, counts - one)
         expected += counts[j] * (gain - math.log(shares[j]))
-    found = left_out_gain(A, np.array([0, 3]), np.array([11.0]), shares, counts)
-    assert found == pytest.approx(expected)
+    families = Families(np.array([0, 3]), np.array([11.0]), np.zeros(1), shares, counts)
+    # the factor of a family multiplies the concentration
+    assert left_out_gain(A / 3.0, np.array([3.0]), families) == pytest.approx(expected)
 
 
 def uneven_families(rng, size=400):
@@ -104,15 +105,17 @@ def uneven_families(rng, size=400):
     ).astype(float)
     held = counts > 0
     starts = np.append(0, np.cumsum(held.sum(axis=1)))
-    return starts, np.full(size, 40.0), np.full(int(held.sum()), 0.25), counts[held]
+    parents, shares = np.full(size, 40.0), np.full(int(held.sum()), 0.25)
+    return Families(starts, parents, np.zeros(size), shares, counts[held])
 
 
 def test_with_many_events_concentrations_are_those_that_predict():
     families = uneven_families(np.random.default_rng(0))
-    few, many = (LevelEvidence({1: families}, 1, many).best() for many in (False, True))
+    few, many = (LevelEvidence(((1, families),), many).best() for many in (False, True))
+    ones = np.ones(len(families.parents))
     assert few.gain == many.gain
-    assert mean_gain(few.concentration, *families) == pytest.approx(few.gain)
-    predicted = [left_out_gain(best.concentration, *families) for best in (few, many)]
+    assert mean_gain(few.concentration, ones, families) == pytest.approx(few.gain)
+    predicted = [left_out_gain(best.concentration, ones, families) for best in (few, many)]
     assert predicted[1] > predicted[0] + 1.0
-    low, high = LevelEvidence({1: families}, 1, True).bounds(many)
+    low, high = LevelEvidence(((1, families),), True).bounds(many)
     assert low <= many.concentration <= high
