@@ -8,10 +8,13 @@ import math
 import numpy as np
 import pytest
 from scipy.special import pdtr
+from tree_windows import law
 
-from hplus import Box, Intensity
-from hplus.rates.trees.concentrations import LevelEvidence
+from hplus import Box, Intensity, Interval, Statistic
+from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
 from hplus.rates.trees.evidence import Families, left_out_gain, log_rising, mean_gain
+from hplus.rates.trees.planting import uniform_base
+from hplus.rates.trees.tree_rate import TreeRate
 
 WINDOW = Box((0, 0), (1, 1))
 SIDE = 64
@@ -119,3 +122,53 @@ def test_with_many_events_concentrations_are_those_that_predict():
     assert predicted[1] > predicted[0] + 1.0
     low, high = LevelEvidence(((1, families),), True).bounds(many)
     assert low <= many.concentration <= high
+
+
+def test_the_rate_of_one_tree_follows_from_counts_roughness_and_concentrations():
+    X = np.random.default_rng(5).random(300) ** 3
+    statistic = Statistic.of(Interval(0, 1), X[:, None]).coarsened(4)
+    A = np.array([np.inf, 3.0, np.inf, 2.0, 5.0, 1.5])
+    clustering = Clustering(A, np.zeros(6), 1.3, -0.2)
+    trees = TreeRate(statistic, clustering, None, np.array(1.0), 1, 7)
+    offset = int(trees.forest.ground.offsets[0, 0])
+    counts = np.zeros(32)
+    counts[statistic.codes.astype(int) + offset] = statistic.counts
+    inside = np.zeros(32)
+    inside[offset : offset + 16] = 1.0
+    for cell in range(16):
+        rate, rough = 300.0, 0.0
+        for level in range(1, 6):
+            held, room = (
+                x.reshape(2**level, -1).sum(axis=1).reshape(-1, 2)[(cell + offset) >> (6 - level)]
+                for x in (counts, inside)
+            )
+            mine, f = (cell + offset) >> (5 - level) & 1, room / room.sum()
+            concentration, below = law(clustering, level - 1, rough, f, held)
+            if held.sum() and concentration < np.inf:
+                share = held[mine] + concentration * f[mine]
+                rate *= share / ((held.sum() + concentration) * f[mine])
+            rough = below[mine]
+        assert trees.function(np.array([[(cell + 0.5) / 16]]))[0] == pytest.approx(rate)
+
+
+def rough_and_smooth(seed, persistent):
+    """Events of a cascade whose cells are rough at all sizes, or in one half only."""
+    rng, shares = np.random.default_rng(seed), np.ones((1, 1))
+    for level in range(8):
+        A = np.full(shares.shape, 4.0)
+        if persistent and level > 0:
+            A[: len(A) // 2], A[len(A) // 2 :] = 1.0, 400.0
+        parts = rng.gamma(np.repeat(A[..., None], 4, axis=-1) / 4.0)
+        parts = parts.reshape(*A.shape, 2, 2) * shares[..., None, None]
+        parts *= (shares / np.maximum(parts.sum(axis=(2, 3)), 1e-300))[..., None, None]
+        shares = parts.transpose(0, 2, 1, 3).reshape(2 * len(A), -1)
+    cells = rng.choice(shares.size, 3000, p=shares.ravel() / shares.sum())
+    return (np.column_stack(np.unravel_index(cells, shares.shape)) + rng.random((3000, 2))) / 256
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_roughness_is_persistent_where_the_events_say_so(persistent):
+    statistic = Statistic.of(WINDOW, rough_and_smooth(3, persistent)).coarsened(8)
+    found = learn_clustering(statistic, uniform_base(statistic.lattice), False, 0)
+    assert (found.persistence > 0.3) == persistent
+    assert abs(found.crowding) < 0.5

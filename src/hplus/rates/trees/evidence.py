@@ -83,53 +83,80 @@ def left_out_gain(concentration, factors, families):
 
 
 @compiled
+def _end_of_cell(codes, i, end, shift):
+    """The end of the run of codes that lie in the same cell as that at i."""
+    code, j = codes[i] >> shift, i + 1
+    while j < end and codes[j] >> shift == code:
+        j += 1
+    return j
+
+
+@compiled
+def _room_for_families(parents, children):
+    return Families(
+        np.zeros(parents + 1, np.int64),
+        np.zeros(parents),
+        np.empty(parents),
+        np.empty(children),
+        np.empty(children),
+    )
+
+
+@compiled
+def _room_for_crowded(cells):
+    return Crowded(np.empty((cells, 2), np.int64), np.empty(cells), np.empty(cells))
+
+
+@compiled
+def _cut_families(found, parents, children):
+    return Families(
+        found.starts[: parents + 1].copy(),
+        found.parents[:parents].copy(),
+        found.roughness[:parents].copy(),
+        found.shares[:children].copy(),
+        found.counts[:children].copy(),
+    )
+
+
+@compiled
+def _cut_crowded(found, cells):
+    return Crowded(
+        found.runs[:cells].copy(), found.masses[:cells].copy(), found.roughness[:cells].copy()
+    )
+
+
+@compiled
 def families_of(ground, k, level, codes, counts, events, above, every):
     """The families of cells whose children are on a level, and those children that are crowded.
 
     The sorted codes of a tree come with cumulative counts and numbers of events; `above` are the
     crowded cells one level up. Of many families one in `every` is taken, by a hash of the code.
     """
-    roots = ground.roots
-    d, m = roots.dimension, len(above.runs)
-    shift = np.uint64(d * (roots.bits - level))
+    d, m = ground.roots.dimension, len(above.runs)
+    most, shift = min(m << d, len(codes)), np.uint64(d * (ground.roots.bits - level))
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
-    most = min(m << d, len(codes))
-    starts, parents, rough = np.zeros(m + 1, np.int64), np.zeros(m), np.empty(m)
-    shares, children = np.empty(most), np.empty(most)
-    runs, masses, roughness = np.empty((most, 2), np.int64), np.empty(most), np.empty(most)
+    found, inside = _room_for_families(m, most), _room_for_crowded(most)
     families, size, crowded = 0, 0, 0
     for c in range(m):
         i, end = above.runs[c]
-        parent = codes[i] >> shift >> np.uint64(d)
-        taken = every == 1 or mixed(parent) % np.uint64(every) == 0
-        others = max(counts[end] - counts[i] - 1.0, 0.0)
+        taken = every == 1 or mixed(codes[i] >> shift >> np.uint64(d)) % np.uint64(every) == 0
+        others, rough = max(counts[end] - counts[i] - 1.0, 0.0), above.roughness[c]
         while i < end:
-            code, j = codes[i] >> shift, i + 1
-            while j < end and codes[j] >> shift == code:
-                j += 1
-            indices_of(code, d, index)
+            j = _end_of_cell(codes, i, end, shift)
+            indices_of(codes[i] >> shift, d, index)
             mass, n = cell_mass(ground, k, level, index, low, high), counts[j] - counts[i]
             f = mass / above.masses[c]
             if taken and mass > 0.0:
-                shares[size], children[size] = f, n
-                parents[families] += n
+                found.shares[size], found.counts[size] = f, n
+                found.parents[families] += n
                 size += 1
             if mass > 0.0 and events[j] - events[i] > 1:
-                runs[crowded, 0], runs[crowded, 1], masses[crowded] = i, j, mass
-                before = max(n - 1.0, 0.0)
-                roughness[crowded] = roughness_of(above.roughness[c], before, others, f)
+                inside.runs[crowded, 0], inside.runs[crowded, 1] = i, j
+                inside.masses[crowded] = mass
+                inside.roughness[crowded] = roughness_of(rough, max(n - 1.0, 0.0), others, f)
                 crowded += 1
             i = j
-        if taken and size > starts[families]:
-            rough[families] = above.roughness[c]
+        if size > found.starts[families]:
+            found.roughness[families], found.starts[families + 1] = rough, size
             families += 1
-            starts[families] = size
-    found = Families(
-        starts[: families + 1].copy(),
-        parents[:families].copy(),
-        rough[:families].copy(),
-        shares[:size].copy(),
-        children[:size].copy(),
-    )
-    cells = Crowded(runs[:crowded].copy(), masses[:crowded].copy(), roughness[:crowded].copy())
-    return found, cells
+    return _cut_families(found, families, size), _cut_crowded(inside, crowded)

@@ -223,6 +223,16 @@ def indices_of(code, dimension, out):
         out[j] = gathered_bits(code >> np.uint64(j), dimension)
 
 
+@uncounted
+def _go_down(numbers, n, before, f, A):
+    """Change the moments and the roughness of a cell to those of its child with n events."""
+    numbers[3] = roughness_of(numbers[3], n, before, f)
+    if A < np.inf:
+        share, whole = n + A * f, before + A
+        numbers[1] *= share / (whole * f)
+        numbers[2] *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+
+
 @compiled
 def path_moments(forest, k, asked, stops, mean, second):
     """The mean and the second moment of the rate of tree k, relative to the base measure.
@@ -257,15 +267,9 @@ def path_moments(forest, k, asked, stops, mean, second):
             until = run_of(asked, begin, end, asked[begin], shift)[1]
             indices_of(asked[begin] >> np.uint64(shift), d, index)
             mass = cell_mass(ground, k, level, index, low, high)
-            p1, p2, below = m1, m2, rough
+            numbers[top] = mass, m1, m2, rough
             if mass > 0.0:
-                f, n = mass / above, counts[b] - counts[a]
-                below = roughness_of(rough, n, before, f)
-                if A < np.inf:
-                    share, whole = n + A * f, before + A
-                    p1 *= share / (whole * f)
-                    p2 *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+                _go_down(numbers[top], counts[b] - counts[a], before, mass / above, A)
             spans[top] = stop + 1 if mass > 0.0 else len(stops), a, b, begin, until
-            numbers[top] = mass, p1, p2, below
             top += 1
             begin, first = until, b

@@ -50,6 +50,25 @@ def factors_of(powers, roughness, counts):
 
 
 @uncounted
+def inner_concentration(forest, level, roughness, n):
+    """The concentration of the children of a cell of some level with n events."""
+    if level + 1 == len(forest.concentrations):
+        return np.inf
+    return forest.concentrations[level + 1] * factor_of(forest.powers, roughness, n)
+
+
+@uncounted
+def enter_cell(forest, k, walk, level):
+    """Write down the roughness of the open cell of a level and the concentration inside it."""
+    counts, runs, rough = forest.counts[k], walk.runs, walk.rough[level - 1]
+    n = counts[runs[level, 1]] - counts[runs[level, 0]]
+    if walk.mass[level] > 0.0:
+        before = counts[runs[level - 1, 1]] - counts[runs[level - 1, 0]]
+        rough = roughness_of(rough, n, before, walk.mass[level] / walk.mass[level - 1])
+    walk.rough[level], walk.inner[level] = rough, inner_concentration(forest, level, rough, n)
+
+
+@uncounted
 def empty_second_moment(concentrations, powers, level, roughness, dimension):
     """E[(rate/mean)²] in a smallest cell, of a uniform base, inside an empty cell of a level."""
     f, second = 0.5**dimension, 1.0

@@ -16,7 +16,7 @@ from hplus._checks import Floats, Ints
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
 from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
-from hplus.rates.trees.roughness import factor_of, roughness_of
+from hplus.rates.trees.roughness import enter_cell, inner_concentration
 
 
 class RegionSet(NamedTuple):
@@ -183,25 +183,6 @@ def find_cell(forest, k, walk, level, low, high):
     if level == roots.bits or (first < last and level < walk.deepest):
         return level == roots.bits
     return level >= len(ground.pyramid.starts) - 1 or is_even(ground, walk.mass[level], low, high)
-
-
-@uncounted
-def enter_cell(forest, k, walk, level):
-    """Find the roughness of a cell and the concentration of its children."""
-    counts, runs, rough = forest.counts[k], walk.runs, walk.rough[level - 1]
-    n = counts[runs[level, 1]] - counts[runs[level, 0]]
-    if walk.mass[level] > 0.0:
-        before = counts[runs[level - 1, 1]] - counts[runs[level - 1, 0]]
-        rough = roughness_of(rough, n, before, walk.mass[level] / walk.mass[level - 1])
-    walk.rough[level], walk.inner[level] = rough, inner_concentration(forest, level, rough, n)
-
-
-@uncounted
-def inner_concentration(forest, level, rough, n):
-    """The concentration of the children of a cell of some level with n events."""
-    if level + 1 == len(forest.concentrations):
-        return np.inf
-    return forest.concentrations[level + 1] * factor_of(forest.powers, rough, n)
 
 
 @uncounted
