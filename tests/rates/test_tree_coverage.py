@@ -8,10 +8,13 @@ import math
 import numpy as np
 import pytest
 from scipy.special import pdtr
+from tree_windows import law
 
-from hplus import Box, Intensity
-from hplus.rates.trees.concentrations import LevelEvidence
-from hplus.rates.trees.evidence import left_out_gain, log_rising, mean_gain
+from hplus import Box, Intensity, Interval, Statistic
+from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
+from hplus.rates.trees.evidence import Families, left_out_gain, log_rising, mean_gain
+from hplus.rates.trees.planting import uniform_base
+from hplus.rates.trees.tree_rate import TreeRate
 
 WINDOW = Box((0, 0), (1, 1))
 SIDE = 64
@@ -93,8 +96,9 @@ def test_leaving_events_out_is_a_ratio_of_evidences(A):
     for j, one in enumerate(np.eye(3)):
         gain = log_evidence(A, shares, counts) - log_evidence(A, shares, counts - one)
         expected += counts[j] * (gain - math.log(shares[j]))
-    found = left_out_gain(A, np.array([0, 3]), np.array([11.0]), shares, counts)
-    assert found == pytest.approx(expected)
+    families = Families(np.array([0, 3]), np.array([11.0]), np.zeros(1), shares, counts)
+    # the factor of a family multiplies the concentration
+    assert left_out_gain(A / 3.0, np.array([3.0]), families) == pytest.approx(expected)
 
 
 def uneven_families(rng, size=400):
@@ -104,15 +108,67 @@ def uneven_families(rng, size=400):
     ).astype(float)
     held = counts > 0
     starts = np.append(0, np.cumsum(held.sum(axis=1)))
-    return starts, np.full(size, 40.0), np.full(int(held.sum()), 0.25), counts[held]
+    parents, shares = np.full(size, 40.0), np.full(int(held.sum()), 0.25)
+    return Families(starts, parents, np.zeros(size), shares, counts[held])
 
 
 def test_with_many_events_concentrations_are_those_that_predict():
     families = uneven_families(np.random.default_rng(0))
-    few, many = (LevelEvidence({1: families}, 1, many).best() for many in (False, True))
+    few, many = (LevelEvidence(((1, families),), many).best() for many in (False, True))
+    ones = np.ones(len(families.parents))
     assert few.gain == many.gain
-    assert mean_gain(few.concentration, *families) == pytest.approx(few.gain)
-    predicted = [left_out_gain(best.concentration, *families) for best in (few, many)]
+    assert mean_gain(few.concentration, ones, families) == pytest.approx(few.gain)
+    predicted = [left_out_gain(best.concentration, ones, families) for best in (few, many)]
     assert predicted[1] > predicted[0] + 1.0
-    low, high = LevelEvidence({1: families}, 1, True).bounds(many)
+    low, high = LevelEvidence(((1, families),), True).bounds(many)
     assert low <= many.concentration <= high
+
+
+def test_the_rate_of_one_tree_follows_from_counts_roughness_and_concentrations():
+    X = np.random.default_rng(5).random(300) ** 3
+    statistic = Statistic.of(Interval(0, 1), X[:, None]).coarsened(4)
+    A = np.array([np.inf, 3.0, np.inf, 2.0, 5.0, 1.5])
+    clustering = Clustering(A, np.zeros(6), 1.3, -0.2)
+    trees = TreeRate(statistic, clustering, None, np.array(1.0), 1, 7)
+    offset = int(trees.forest.ground.offsets[0, 0])
+    counts = np.zeros(32)
+    counts[statistic.codes.astype(int) + offset] = statistic.counts
+    inside = np.zeros(32)
+    inside[offset : offset + 16] = 1.0
+    for cell in range(16):
+        rate, rough = 300.0, 0.0
+        for level in range(1, 6):
+            held, room = (
+                x.reshape(2**level, -1).sum(axis=1).reshape(-1, 2)[(cell + offset) >> (6 - level)]
+                for x in (counts, inside)
+            )
+            mine, f = (cell + offset) >> (5 - level) & 1, room / room.sum()
+            concentration, below = law(clustering, level - 1, rough, f, held)
+            if held.sum() and concentration < np.inf:
+                share = held[mine] + concentration * f[mine]
+                rate *= share / ((held.sum() + concentration) * f[mine])
+            rough = below[mine]
+        assert trees.function(np.array([[(cell + 0.5) / 16]]))[0] == pytest.approx(rate)
+
+
+def rough_and_smooth(seed, persistent):
+    """Events of a cascade whose cells are rough at all sizes, or in one half only."""
+    rng, shares = np.random.default_rng(seed), np.ones((1, 1))
+    for level in range(8):
+        A = np.full(shares.shape, 4.0)
+        if persistent and level > 0:
+            A[: len(A) // 2], A[len(A) // 2 :] = 1.0, 400.0
+        parts = rng.gamma(np.repeat(A[..., None], 4, axis=-1) / 4.0)
+        parts = parts.reshape(*A.shape, 2, 2) * shares[..., None, None]
+        parts *= (shares / np.maximum(parts.sum(axis=(2, 3)), 1e-300))[..., None, None]
+        shares = parts.transpose(0, 2, 1, 3).reshape(2 * len(A), -1)
+    cells = rng.choice(shares.size, 3000, p=shares.ravel() / shares.sum())
+    return (np.column_stack(np.unravel_index(cells, shares.shape)) + rng.random((3000, 2))) / 256
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_roughness_is_persistent_where_the_events_say_so(persistent):
+    statistic = Statistic.of(WINDOW, rough_and_smooth(3, persistent)).coarsened(8)
+    found = learn_clustering(statistic, uniform_base(statistic.lattice), False, 0)
+    assert (found.persistence > 0.3) == persistent
+    assert abs(found.crowding) < 0.5

@@ -9,6 +9,7 @@ from tree_windows import (
     WINDOWS,
     children,
     events,
+    law,
     mass,
     planar_axis,
     random_boxes,
@@ -44,7 +45,7 @@ def exposed_rate(name: str, depth: int | None = None) -> TreeRate:
     exposure = exposures(f)
     cells = statistic.coarsened(depth or statistic.depth)
     cells = moved_onto(cells, density_of(cells, TreeBase(f), exposure))
-    clustering = Clustering(A, np.zeros(len(A))).up_to(cells.depth)
+    clustering = Clustering(A, np.zeros(len(A)), 1.3, -0.2).up_to(cells.depth)
     return TreeRate(cells, clustering, TreeBase(f), exposure, 4, 3)
 
 
@@ -98,7 +99,7 @@ def test_the_observed_events_are_those_expected():
 def drawn_shares(trees, k, region, rng, draws):
     """Draws of ∫ of the rate over a box under tree k, in units of shares, from the root down."""
     forest = trees.forest
-    ground, A = forest.ground, forest.concentrations
+    ground, clustering = forest.ground, trees.clustering
     roots, n = ground.roots, np.diff(forest.counts[k])
     low, high = np.zeros(3), np.ones(3)
     ends = [(np.array(end) - trees.density.grid.low) / trees.density.grid.spacing
@@ -115,7 +116,7 @@ def drawn_shares(trees, k, region, rng, draws):
     cells = np.array([[sum((c >> (2 * i + j) & 1) << i for i in range(20)) for j in (0, 1)]
                       for c in codes])  # fmt: skip
 
-    def share(level, index):
+    def share(level, index, rough):
         whole = mass(ground, k, level, [*index, 0])
         held = np.all(cells >> (roots.bits - level) == index, axis=1)
         if level == roots.bits:
@@ -128,13 +129,14 @@ def drawn_shares(trees, k, region, rng, draws):
         counts = [n[np.all(cells >> (roots.bits - level - 1) == child, axis=1)].sum()
                   for child in family]  # fmt: skip
         shares = np.tile(f, (draws, 1))
-        if held.any() and A[level + 1] < np.inf:
-            gammas = rng.gamma(A[level + 1] * f + counts, size=(draws, len(f)))
+        A, inner = law(clustering, level, rough, f, counts)
+        if held.any() and A < np.inf:
+            gammas = rng.gamma(A * f + counts, size=(draws, len(f)))
             shares = gammas / gammas.sum(axis=1, keepdims=True)
-        parts = np.array([share(level + 1, child) for child in family])
+        parts = np.array([share(level + 1, *child) for child in zip(family, inner, strict=True)])
         return np.einsum("ij,ji->i", shares, parts) + unseen / whole
 
-    return share(0, [0, 0])
+    return share(0, [0, 0], 0.0)
 
 
 def test_the_moments_of_a_count_are_those_of_draws_of_the_tree(rng):

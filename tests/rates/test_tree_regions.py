@@ -10,6 +10,7 @@ from tree_windows import (
     WINDOWS,
     children,
     events,
+    law,
     mass,
     random_boxes,
     random_polygons,
@@ -31,7 +32,8 @@ def rate(name: str, based: bool) -> TreeRate:
     A = np.full(statistic.depth + 2, np.inf)
     A[1:9] = 3.0, 8.0, np.inf, 2.0, 5.0, 20.0, np.inf, 4.0
     base = TreeBase(smooth(WINDOWS[name])) if based else None
-    return TreeRate(statistic, Clustering(A, np.zeros(len(A))), base, np.array(2.0), TREES, 3)
+    clustering = Clustering(A, np.zeros(len(A)), 1.3, -0.2)
+    return TreeRate(statistic, clustering, base, np.array(2.0), TREES, 3)
 
 
 @pytest.mark.parametrize("based", [False, True])
@@ -88,7 +90,8 @@ def coarse(window, depth, base=None):
     X = np.clip(window.sample(40, random_state=0) ** 2 % 1.7, *window.bounds())
     statistic = Statistic.of(window, X[window.contains(X)]).coarsened(depth)
     A = np.array([np.inf, 3.0, 5.0, np.inf, 2.0, 4.0, 3.0])[: depth + 2]
-    return TreeRate(statistic, Clustering(A, np.zeros(len(A))), base, np.array(1.0), 8, 7)
+    clustering = Clustering(A, np.zeros(len(A)), 0.9, 0.3)
+    return TreeRate(statistic, clustering, base, np.array(1.0), 8, 7)
 
 
 SMALL = Box((0, 0), (3, 2))
@@ -137,12 +140,12 @@ def test_an_expected_count_is_the_integral_of_the_rate_on_a_smooth_base(name):
 def drawn_shares(trees, k, region, rng, draws):
     """Draws of the share of a region under tree k, level by level from the root."""
     forest = trees.forest
-    ground, A = forest.ground, forest.concentrations
+    ground, clustering = forest.ground, trees.clustering
     roots, n = ground.roots, np.diff(forest.counts[k])
     cells = np.array([[int(bin(c)[:1:-1][j::2][::-1] or "0", 2) for j in (0, 1)] for c in
                       map(int, forest.codes[k])])  # fmt: skip
 
-    def share(level, index):
+    def share(level, index, rough):
         held = np.all(cells >> (roots.bits - level) == index, axis=1)
         if mass(ground, k, level, [*index, 0]) == 0.0:
             return np.zeros(draws)
@@ -158,13 +161,14 @@ def drawn_shares(trees, k, region, rng, draws):
         counts = [n[np.all(cells >> (roots.bits - level - 1) == child, axis=1)].sum()
                   for child in family]  # fmt: skip
         shares = np.tile(f, (draws, 1))
-        if A[level + 1] < np.inf:
-            gammas = rng.gamma(A[level + 1] * f + counts, size=(draws, len(f)))
+        A, inner = law(clustering, level, rough, f, counts)
+        if A < np.inf:
+            gammas = rng.gamma(A * f + counts, size=(draws, len(f)))
             shares = gammas / gammas.sum(axis=1, keepdims=True)
-        parts = [share(level + 1, child) for child in family]
+        parts = [share(level + 1, *child) for child in zip(family, inner, strict=True)]
         return np.einsum("ij,ji->i", shares, np.array(parts))
 
-    return share(0, [0, 0])
+    return share(0, [0, 0], 0.0)
 
 
 @pytest.mark.parametrize("region", REGIONS, ids=["hole", "box", "sticks out"])

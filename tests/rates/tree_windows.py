@@ -60,6 +60,15 @@ def children(index, dimension):
     return [[*(2 * np.array(index[:dimension]) + b), *index[dimension:]] for b in bits]
 
 
+def law(clustering, level, rough, f, counts):
+    """The concentration of the children of a cell, and the roughness of each of them."""
+    n, f, counts = np.sum(counts), np.array(f), np.array(counts)
+    A = clustering.concentrations[level + 1] * max(n, 1.0) ** clustering.crowding
+    expected = (n + 0.5) * np.where(f > 0.0, f, 1.0)
+    inner = 0.5 * rough + 0.5 * np.abs(np.log((counts + 0.5 * np.maximum(f, 1e-9)) / expected))
+    return A / (0.2 + rough) ** clustering.persistence, inner
+
+
 def random_boxes(window, rng):
     """A partition of the bounding box by random cuts."""
     boxes = [tuple(map(np.array, window.bounds()))]

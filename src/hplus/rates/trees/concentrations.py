@@ -5,21 +5,32 @@ measure. The concentration A of a level maximises the evidence, averaged over se
 infinite, and the base measure right at that level, unless that gains enough. Where events are many,
 some of the cells of a level are far more even than others (land and coast), and no concentration is
 right for all: then the one is taken, near that of the evidence, that predicts each event best from
-the others.
+the others. The concentration also depends on the roughness and the count of the cell, by two powers
+that all levels share, where that explains the events better.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from hplus._checks import Floats, Ints
+from hplus.rates.lattice import Codes
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.evidence import families_of, left_out_gain, mean_gain, merged
+from hplus.rates.trees.evidence import (
+    Crowded,
+    Families,
+    families_of,
+    left_out_gain,
+    mean_gain,
+)
+from hplus.rates.trees.paths import Ground, cell_mass
 from hplus.rates.trees.planting import (
+    AXES,
     BaseDensity,
     draw_offsets,
     effective_counts,
@@ -27,6 +38,7 @@ from hplus.rates.trees.planting import (
     prepare,
     sorted_codes,
 )
+from hplus.rates.trees.roughness import factors_of
 
 MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
 """Nats that a level must gain over a smooth base, and over a constant; nats per event."""
@@ -34,8 +46,8 @@ MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
 LOG_CONCENTRATIONS = np.arange(-6.0, 25.0, 3.0)
 """Log concentrations that are tried first."""
 
-MAX_FAMILIES = 8192
-"""Cells with children, in each tree and level, from which a concentration is learned."""
+MAX_FAMILIES = 2048
+"""Cells with two or more events, in each tree and level, from which a concentration is learned."""
 
 LIKELY_LOSS = 1.92
 """Nats that the ends of a 95 % likelihood interval lose to the best value: a half of χ²."""
@@ -47,13 +59,24 @@ MAX_LOG_CHANGE = 2.0
 """How far the log concentration that predicts best may lie from that of the evidence: where no
 cell is empty, predictions alone would let it fall to 0."""
 
+MAX_PERSISTENCE, CROWDING = 3.0, (-0.5, 0.5)
+"""The largest power of the roughness, and the range of that of the count."""
+
+POWER_TREES = 1
+"""Trees from which powers are learned if there are MANY_EVENTS: two numbers need no more."""
+
 
 @dataclass(frozen=True)
 class Clustering:
-    """The concentration of each level of trees and what it gains over the base, (levels,) each."""
+    """The concentration of each level of trees and what it gains over the base, (levels,) each.
+
+    For the children of a cell it is multiplied by (0.2 + roughness)^-persistence·count^crowding.
+    """
 
     concentrations: Floats
     gains: Floats
+    persistence: float = 0.0
+    crowding: float = 0.0
 
     @property
     def depth(self) -> int:
@@ -61,9 +84,15 @@ class Clustering:
         finite = np.flatnonzero(self.concentrations < np.inf)
         return max(int(finite[-1]) - 1, 0) if len(finite) else 0
 
+    @property
+    def powers(self) -> Floats:
+        """The persistence and the crowding, (2,)."""
+        return np.array([self.persistence, self.crowding])
+
     def up_to(self, depth: int) -> Clustering:
         """The levels of trees whose smallest cells have some depth."""
-        return Clustering(self.concentrations[: depth + 2], self.gains[: depth + 2])
+        levels = slice(depth + 2)
+        return replace(self, concentrations=self.concentrations[levels], gains=self.gains[levels])
 
 
 @dataclass(frozen=True)
@@ -75,27 +104,46 @@ class Best:
     concentration: float
 
 
-Families = tuple[Ints, Floats, Floats, Floats]
-"""Cells of one level with their children, as in `families_of`."""
-
-
 @dataclass(frozen=True)
 class LevelEvidence:
     """What the children of cells say about the concentration of one level.
 
-    By `every`, one in how many families was taken: the families of all trees. `many` says whether
-    there are MANY_EVENTS.
+    The families of each tree come with one in how many was taken. `many` says whether there are
+    MANY_EVENTS; `powers` are those of the roughness and the count.
     """
 
-    families: dict[int, Families]
-    trees: int
+    families: tuple[tuple[int, Families], ...]
     many: bool
+    powers: tuple[float, float] = (0.0, 0.0)
 
     def loss(self, log_concentration: float) -> float:
         """Nats that a concentration loses to the base, averaged over trees."""
-        A = float(np.exp(log_concentration))
-        gains = (every * mean_gain(A, *found) for every, found in self.families.items())
-        return -sum(gains) / self.trees
+        return self._loss(mean_gain, log_concentration)
+
+    def predicted_loss(self, log_concentration: float) -> float:
+        """The same, if there are many events of each of them predicted from the others."""
+        return self._loss(left_out_gain if self.many else mean_gain, log_concentration)
+
+    def _loss(self, gain: Callable[..., float], log_concentration: float) -> float:
+        A, found = float(np.exp(log_concentration)), zip(self.families, self.factors, strict=True)
+        gains = (every * gain(A, factors, families) for (every, families), factors in found)
+        return -sum(gains) / len(self.families)
+
+    @cached_property
+    def factors(self) -> list[Floats]:
+        """What multiplies the concentration for each family of each tree."""
+        powers = np.array(self.powers)
+        return [
+            factors_of(powers, found.roughness, np.maximum(found.parents - 1.0, 0.0))
+            for _, found in self.families
+        ]
+
+    @cached_property
+    def mean_log_factor(self) -> float:
+        """The mean of the logs of the factors over events."""
+        found = list(zip(self.families, self.factors, strict=True))
+        logs = sum(every * float(f.parents @ np.log(factors)) for (every, f), factors in found)
+        return logs / sum(every * float(f.parents.sum()) for every, f in self.families)
 
     @cached_property
     def tried(self) -> Floats:
@@ -106,21 +154,12 @@ class LevelEvidence:
         """The concentration with the largest gain."""
         center = LOG_CONCENTRATIONS[int(np.argmin(self.tried))]
         step = LOG_CONCENTRATIONS[1] - LOG_CONCENTRATIONS[0]
-        around = center - step, center + step
-        best = minimize_scalar(self.loss, bounds=around, method="bounded", options={"xatol": 0.05})
-        x = float(best.x)
-        return Best(x, -float(best.fun), float(np.exp(self._predicting(x) if self.many else x)))
+        x, loss = _least(self.loss, center - step, center + step)
+        return Best(x, -loss, float(np.exp(self.predicting(x) if self.many else x)))
 
-    def _predicting(self, near: float) -> float:
+    def predicting(self, near: float) -> float:
         """The log concentration, near another, under which events predict each other best."""
-
-        def loss(x: float) -> float:
-            A = float(np.exp(x))
-            return -sum(every * left_out_gain(A, *found) for every, found in self.families.items())
-
-        around = near - MAX_LOG_CHANGE, near + MAX_LOG_CHANGE
-        best = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 0.05})
-        return float(best.x)
+        return _least(self.predicted_loss, near - MAX_LOG_CHANGE, near + MAX_LOG_CHANGE)[0]
 
     def bounds(self, best: Best) -> tuple[float, float]:
         """The least and the greatest concentration that gain nearly as much; 0 or inf if all do.
@@ -148,20 +187,65 @@ def learn_clustering(
     """
     evidence = evidence_of(statistic, base, distinct, seed)
     best = {level: of_level.best() for level, of_level in evidence.items()}
-    return clustering_of(statistic, base, best)
+    return clustering_of(statistic, base, evidence, best)
 
 
-def clustering_of(statistic: Statistic, base: BaseDensity, best: dict[int, Best]) -> Clustering:
-    """The best concentrations of those levels where they gain enough."""
-    least = MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN
-    least = max(least, MIN_GAIN_PER_EVENT * statistic.effective_events)
+def clustering_of(
+    statistic: Statistic,
+    base: BaseDensity,
+    evidence: dict[int, LevelEvidence],
+    best: dict[int, Best],
+) -> Clustering:
+    """The best concentrations of those levels where they gain enough, and powers that do."""
+    enough = MIN_GAIN_PER_EVENT * statistic.effective_events
+    least = max(MIN_GAIN_OVER_CONSTANT if base.is_constant else MIN_GAIN, enough)
     gains = np.zeros(statistic.depth + 2)
     concentrations = np.full(statistic.depth + 2, np.inf)
     for level, found in best.items():
         gains[level] = found.gain
         if found.gain >= least:
             concentrations[level] = found.concentration
-    return Clustering(concentrations, gains)
+    used = {level: evidence[level] for level in best if concentrations[level] < np.inf}
+    logs = {level: float(np.log(concentrations[level])) for level in used}
+    powers = _powers(used, logs, max(MIN_GAIN, enough))
+    for level, of_level in used.items() if any(powers) else ():
+        changed = replace(of_level, powers=powers)
+        near = logs[level] - changed.mean_log_factor
+        concentrations[level] = np.exp(changed.predicting(near))
+    return Clustering(concentrations, gains, *powers)
+
+
+def _powers(
+    used: dict[int, LevelEvidence], logs: dict[int, float], least: float
+) -> tuple[float, float]:
+    """The powers of roughness and count, each 0 unless it gains `least` nats in all."""
+    few = {
+        level: replace(of_level, families=of_level.families[:POWER_TREES])
+        if of_level.many
+        else of_level
+        for level, of_level in used.items()
+    }
+
+    def loss(powers: tuple[float, float]) -> float:
+        levels = ((logs[level], replace(found, powers=powers)) for level, found in few.items())
+        return sum(found.predicted_loss(x - found.mean_log_factor) for x, found in levels)
+
+    first = loss((0.0, 0.0))
+    persistence, then = _least(lambda x: loss((x, 0.0)), 0.0, MAX_PERSISTENCE)
+    if first - then < least:
+        persistence, then = 0.0, first
+    crowding, last = _least(lambda x: loss((persistence, x)), *CROWDING)
+    if then - last < least:
+        return persistence, 0.0
+    if persistence > 0.0:
+        persistence, _ = _least(lambda x: loss((x, crowding)), 0.0, MAX_PERSISTENCE)
+    return persistence, crowding
+
+
+def _least(loss: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+    """Where a loss is least between two numbers, and that loss."""
+    best = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.05})
+    return float(best.x), float(best.fun)
 
 
 def evidence_of(
@@ -177,29 +261,25 @@ def evidence_of(
     cells = statistic.lattice.indices(statistic.codes)
     kept = have_mass(ground, cells)
     cells, counts, events = cells[kept], counts[kept], events[kept]
-    found: dict[tuple[int, int], list[Families]] = {}
-    for k in range(trees):
+    levels: dict[int, list[tuple[int, Families]]] = {}
+    for k in range(trees if len(cells) else 0):
         codes, order = sorted_codes(ground, k, cells)
-        at = codes, counts[order], events[order]
-        for level in range(statistic.depth + 1, 0, -1):
-            every = max(1, len(at[0]) // MAX_FAMILIES)
-            families = families_of(ground, k, level, *at, every)
-            if len(families[1]):
-                found.setdefault((level, every), []).append(families)
-            at = merged(*at, statistic.window.dimension)
-    levels: dict[int, dict[int, Families]] = {}
-    for (level, every), parts in found.items():
-        levels.setdefault(level, {})[every] = _joined(parts)
-    return {level: LevelEvidence(families, trees, many) for level, families in levels.items()}
+        sums = (np.append(0, np.cumsum(x[order])) for x in (counts, events))
+        for level, found in _tree_families(ground, k, codes, *sums):
+            levels.setdefault(level, []).append(found)
+    return {level: LevelEvidence(tuple(found), many) for level, found in levels.items()}
 
 
-def _joined(parts: list[Families]) -> Families:
-    """Families of several trees as if they were of one."""
-    starts, parents, shares, counts = zip(*parts, strict=True)
-    sizes = np.concatenate([np.diff(s) for s in starts])
-    return (
-        np.append(0, np.cumsum(sizes)),
-        np.concatenate(parents),
-        np.concatenate(shares),
-        np.concatenate(counts),
-    )
+def _tree_families(
+    ground: Ground, k: int, codes: Codes, counts: Floats, events: Ints
+) -> Iterator[tuple[int, tuple[int, Families]]]:
+    """Levels of one tree that have families, with one in how many was taken."""
+    mass = cell_mass(ground, k, 0, np.zeros(AXES, np.int64), np.zeros(AXES), np.ones(AXES))
+    crowded = Crowded(np.array([[0, len(codes)]]), np.array([mass]), np.zeros(1))
+    for level in range(1, ground.roots.bits + 1):
+        every = max(1, len(crowded.runs) // MAX_FAMILIES)
+        found, crowded = families_of(ground, k, level, codes, counts, events, crowded, every)
+        if len(found.parents):
+            yield level, (every, found)
+        if not len(crowded.runs):
+            return

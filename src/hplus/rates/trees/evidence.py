@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from hplus._checks import Floats, Ints
 from hplus.rates.cell_counts import mixed
 from hplus.rates.trees.paths import cell_mass, indices_of
 from hplus.rates.trees.polygon_edges import compiled
+from hplus.rates.trees.roughness import roughness_of
 
 SMALL_COUNT = 6.0
+
+
+class Families(NamedTuple):
+    """Cells of one level of a tree with their children that are not empty.
+
+    Children starts[c]:starts[c + 1] are those of parent c, with their shares of its base measure
+    and their counts. The roughness of a parent is that seen by each of its events, without it.
+    """
+
+    starts: Ints
+    parents: Floats
+    roughness: Floats
+    shares: Floats
+    counts: Floats
+
+
+class Crowded(NamedTuple):
+    """The cells of one level of a tree that hold two or more events.
+
+    Their runs (m, 2) of the tree's sorted codes, base measures and roughness.
+    """
+
+    runs: Ints
+    masses: Floats
+    roughness: Floats
 
 
 @compiled
@@ -25,77 +53,110 @@ def log_rising(x, n):
 
 
 @compiled
-def mean_gain(concentration, families, parents, shares, counts):
-    """Nats that a concentration gains over the base measure, summed over families of cells."""
-    A, total = concentration, 0.0
-    for c in range(len(parents)):
-        total -= log_rising(A, parents[c])
-        for i in range(families[c], families[c + 1]):
+def mean_gain(concentration, factors, families):
+    """Nats that a concentration gains over the base measure, summed over families of cells.
+
+    It is multiplied by the factor of each family.
+    """
+    total, starts, shares, counts = 0.0, families.starts, families.shares, families.counts
+    for c in range(len(families.parents)):
+        A = concentration * factors[c]
+        total -= log_rising(A, families.parents[c])
+        for i in range(starts[c], starts[c + 1]):
             total += log_rising(A * shares[i], counts[i]) - counts[i] * math.log(shares[i])
     return total
 
 
 @compiled
-def left_out_gain(concentration, families, parents, shares, counts):
+def left_out_gain(concentration, factors, families):
     """Nats that a concentration gains over the base measure in predicting each event, the child of
     its cell that it lies in, from all others.
     """
-    A, total = concentration, 0.0
-    for c in range(len(parents)):
-        others = max(parents[c] - 1.0, 0.0) + A
-        for i in range(families[c], families[c + 1]):
+    total, starts, shares, counts = 0.0, families.starts, families.shares, families.counts
+    for c in range(len(families.parents)):
+        A = concentration * factors[c]
+        others = max(families.parents[c] - 1.0, 0.0) + A
+        for i in range(starts[c], starts[c + 1]):
             share = (max(counts[i] - 1.0, 0.0) + A * shares[i]) / others
             total += counts[i] * math.log(share / shares[i])
     return total
 
 
 @compiled
-def families_of(ground, k, level, codes, counts, events, every):
-    """Children of cells with two or more events on one level: where each family starts, the count
-    of its parent, and the shares and counts of its children that are not empty.
-
-    Of many families one in `every` is taken, by a hash of the parent's code.
-    """
-    roots = ground.roots
-    d = roots.dimension
-    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
-    m = len(codes)
-    starts, parents = np.empty(m + 1, np.int64), np.empty(m)
-    shares, children = np.empty(m), np.empty(m)
-    families, size, i = 0, 0, 0
-    while i < m:
-        parent, j, seen = codes[i] >> np.uint64(d), i, 0
-        while j < m and codes[j] >> np.uint64(d) == parent:
-            seen += events[j]
-            j += 1
-        if seen > 1 and (every == 1 or mixed(parent) % np.uint64(every) == 0):
-            indices_of(parent, d, index)
-            above = cell_mass(ground, k, level - 1, index, low, high)
-            starts[families], parents[families] = size, 0.0
-            for c in range(i, j):
-                indices_of(codes[c], d, index)
-                mass = cell_mass(ground, k, level, index, low, high)
-                if mass > 0.0 and above > 0.0:
-                    shares[size], children[size] = mass / above, counts[c]
-                    parents[families] += counts[c]
-                    size += 1
-            families += 1
-        i = j
-    starts[families] = size
-    return starts[: families + 1], parents[:families], shares[:size], children[:size]
+def _end_of_cell(codes, i, end, shift):
+    """The end of the run of codes that lie in the same cell as that at i."""
+    code, j = codes[i] >> shift, i + 1
+    while j < end and codes[j] >> shift == code:
+        j += 1
+    return j
 
 
 @compiled
-def merged(codes, counts, events, dimension):
-    """The cells one level up: their codes, counts and numbers of events."""
-    m = len(codes)
-    out, n, e = np.empty(m, np.uint64), np.empty(m), np.empty(m, np.int64)
-    size = 0
-    for i in range(m):
-        parent = codes[i] >> np.uint64(dimension)
-        if size == 0 or out[size - 1] != parent:
-            out[size], n[size], e[size] = parent, 0.0, 0
-            size += 1
-        n[size - 1] += counts[i]
-        e[size - 1] += events[i]
-    return out[:size].copy(), n[:size].copy(), e[:size].copy()
+def _room_for_families(parents, children):
+    return Families(
+        np.zeros(parents + 1, np.int64),
+        np.zeros(parents),
+        np.empty(parents),
+        np.empty(children),
+        np.empty(children),
+    )
+
+
+@compiled
+def _room_for_crowded(cells):
+    return Crowded(np.empty((cells, 2), np.int64), np.empty(cells), np.empty(cells))
+
+
+@compiled
+def _cut_families(found, parents, children):
+    return Families(
+        found.starts[: parents + 1].copy(),
+        found.parents[:parents].copy(),
+        found.roughness[:parents].copy(),
+        found.shares[:children].copy(),
+        found.counts[:children].copy(),
+    )
+
+
+@compiled
+def _cut_crowded(found, cells):
+    return Crowded(
+        found.runs[:cells].copy(), found.masses[:cells].copy(), found.roughness[:cells].copy()
+    )
+
+
+@compiled
+def families_of(ground, k, level, codes, counts, events, above, every):
+    """The families of cells whose children are on a level, and those children that are crowded.
+
+    The sorted codes of a tree come with cumulative counts and numbers of events; `above` are the
+    crowded cells one level up. Of many families one in `every` is taken, by a hash of the code.
+    """
+    d, m = ground.roots.dimension, len(above.runs)
+    most, shift = min(m << d, len(codes)), np.uint64(d * (ground.roots.bits - level))
+    low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
+    found, inside = _room_for_families(m, most), _room_for_crowded(most)
+    families, size, crowded = 0, 0, 0
+    for c in range(m):
+        i, end = above.runs[c]
+        taken = every == 1 or mixed(codes[i] >> shift >> np.uint64(d)) % np.uint64(every) == 0
+        others, rough = max(counts[end] - counts[i] - 1.0, 0.0), above.roughness[c]
+        while i < end:
+            j = _end_of_cell(codes, i, end, shift)
+            indices_of(codes[i] >> shift, d, index)
+            mass, n = cell_mass(ground, k, level, index, low, high), counts[j] - counts[i]
+            f = mass / above.masses[c]
+            if taken and mass > 0.0:
+                found.shares[size], found.counts[size] = f, n
+                found.parents[families] += n
+                size += 1
+            if mass > 0.0 and events[j] - events[i] > 1:
+                inside.runs[crowded, 0], inside.runs[crowded, 1] = i, j
+                inside.masses[crowded] = mass
+                inside.roughness[crowded] = roughness_of(rough, max(n - 1.0, 0.0), others, f)
+                crowded += 1
+            i = j
+        if size > found.starts[families]:
+            found.roughness[families], found.starts[families + 1] = rough, size
+            families += 1
+    return _cut_families(found, families, size), _cut_crowded(inside, crowded)

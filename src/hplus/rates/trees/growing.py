@@ -14,8 +14,11 @@ from hplus.rates.trees.strays import moved_onto
 from hplus.rates.trees.tree_base import TreeBase, density_of
 from hplus.rates.trees.tree_rate import TreeRate
 
-MAX_TREES, MIN_TREES, TREES_TIMES_EVENTS = 64, 16, 500_000
-"""Trees that are averaged: as many as the events allow."""
+MAX_TREES, USUAL_TREES, MIN_TREES = 64, 32, 16
+"""Trees that are averaged: most of few events, fewest of very many and on a smooth base."""
+
+FEW_TREE_EVENTS, MAX_TREE_EVENTS = 500_000, 16_000_000
+"""Events times trees up to which more trees than usual are averaged, and at most the usual."""
 
 
 def learn_tree_rate(
@@ -62,5 +65,7 @@ def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Stat
 
 def trees_for(events: float, smooth: bool) -> int:
     """How many trees to average: more for fewer events, and few on a smooth base."""
-    most = MIN_TREES if smooth else MAX_TREES
-    return int(np.clip(TREES_TIMES_EVENTS / max(events, 1.0), MIN_TREES, most))
+    if smooth:
+        return MIN_TREES
+    most = np.clip(FEW_TREE_EVENTS / max(events, 1.0), USUAL_TREES, MAX_TREES)
+    return int(max(min(most, MAX_TREE_EVENTS / max(events, 1.0)), MIN_TREES))

@@ -14,6 +14,7 @@ from hplus._checks import Floats, Ints
 from hplus.rates.lattice import Codes
 from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, is_inside
 from hplus.rates.trees.polygon_edges import compiled, uncounted
+from hplus.rates.trees.roughness import empty_second_moment, factor_of, roughness_of
 
 
 class Pyramid(NamedTuple):
@@ -45,13 +46,15 @@ class Ground(NamedTuple):
 class Forest(NamedTuple):
     """Trees over the same events: sorted codes (trees, m), cumulative counts (trees, m + 1).
 
-    `concentrations` (bits + 1,) are by level, infinite where the base measure is right.
+    `concentrations` (bits + 1,) are by level, infinite where the base measure is right; `powers`
+    (2,) are those of the roughness and of the count of a cell that they depend on.
     """
 
     ground: Ground
     codes: Codes
     counts: Floats
     concentrations: Floats
+    powers: Floats
 
 
 @uncounted
@@ -225,45 +228,53 @@ def indices_of(code, dimension, out):
         out[j] = gathered_bits(code >> np.uint64(j), dimension)
 
 
+@uncounted
+def _go_down(numbers, n, before, f, A):
+    """Change the moments and the roughness of a cell to those of its child with n events."""
+    numbers[3] = roughness_of(numbers[3], n, before, f)
+    if A < np.inf:
+        share, whole = n + A * f, before + A
+        numbers[1] *= share / (whole * f)
+        numbers[2] *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+
+
 @compiled
-def path_moments(forest, k, asked, stops, prior, mean, second):
+def path_moments(forest, k, asked, stops, mean, second):
     """The mean and the second moment of the rate of tree k, relative to the base measure.
 
     At the cells with sorted codes `asked` (n,). The paths stop at levels `stops` only, and end in
-    empty cells: `prior` (levels,) is the product of prior second moments below each level.
+    empty cells.
     """
-    ground, A = forest.ground, forest.concentrations
-    roots, d = ground.roots, ground.roots.dimension
-    codes, counts = forest.codes[k], forest.counts[k]
+    ground, powers = forest.ground, forest.powers
+    d, counts = ground.roots.dimension, forest.counts[k]
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     # what is pending shares no cell that is asked for
     most = max(len(asked), 1)
-    spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 3))
-    spans[0] = 0, 0, len(codes), 0, len(asked)
-    numbers[0] = cell_mass(ground, k, 0, index, low, high), 1.0, 1.0
+    spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 4))
+    spans[0] = 0, 0, len(forest.codes[k]), 0, len(asked)
+    numbers[0] = cell_mass(ground, k, 0, index, low, high), 1.0, 1.0, 0.0
     top = 1
     while top > 0:
         top -= 1
         stop, first, last, begin, end = spans[top]
-        above, m1, m2 = numbers[top]
+        above, m1, m2, rough = numbers[top]
         if first == last or stop == len(stops):
-            rest = prior[stops[stop - 1] if stop > 0 else 0] if first == last else 1.0
-            mean[begin:end], second[begin:end] = m1, m2 * rest
+            if first == last:
+                level = stops[stop - 1] if stop > 0 else 0
+                m2 *= empty_second_moment(forest.concentrations, powers, level, rough, d)
+            mean[begin:end], second[begin:end] = m1, m2
             continue
         level, before = stops[stop], counts[last] - counts[first]
-        shift = d * (roots.bits - level)
+        A = forest.concentrations[level] * factor_of(powers, rough, before)
+        shift = d * (ground.roots.bits - level)
         while begin < end:
-            a, b = run_of(codes, first, last, asked[begin], shift)
+            a, b = run_of(forest.codes[k], first, last, asked[begin], shift)
             until = run_of(asked, begin, end, asked[begin], shift)[1]
             indices_of(asked[begin] >> np.uint64(shift), d, index)
             mass = cell_mass(ground, k, level, index, low, high)
-            p1, p2 = m1, m2
-            if A[level] < np.inf and mass > 0.0:
-                f, n = mass / above, counts[b] - counts[a]
-                share, whole = n + A[level] * f, before + A[level]
-                p1 *= share / (whole * f)
-                p2 *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+            numbers[top] = mass, m1, m2, rough
+            if mass > 0.0:
+                _go_down(numbers[top], counts[b] - counts[a], before, mass / above, A)
             spans[top] = stop + 1 if mass > 0.0 else len(stops), a, b, begin, until
-            numbers[top] = mass, p1, p2
             top += 1
             begin, first = until, b

@@ -159,7 +159,7 @@ def _hats_in_cells(
     return csr_array((weights, (rows, nodes)), shape=(count, n + 1))
 
 
-def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Forest:
+def plant(statistic: Statistic, ground: Ground, concentrations: Floats, powers: Floats) -> Forest:
     """Trees whose smallest cells are those of the statistic."""
     cells, counts = statistic.lattice.indices(statistic.codes), effective_counts(statistic)
     kept = have_mass(ground, cells)
@@ -169,7 +169,7 @@ def plant(statistic: Statistic, ground: Ground, concentrations: Floats) -> Fores
     for k in range(trees):
         codes[k], order = sorted_codes(ground, k, cells)
         np.cumsum(counts[order], out=sums[k, 1:])
-    return Forest(ground, codes, sums, concentrations)
+    return Forest(ground, codes, sums, concentrations, powers)
 
 
 def have_mass(ground: Ground, cells: Ints) -> Bools:

@@ -16,6 +16,7 @@ from hplus._checks import Floats, Ints
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
 from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
+from hplus.rates.trees.roughness import enter_cell, inner_concentration
 
 
 class RegionSet(NamedTuple):
@@ -33,7 +34,8 @@ class RegionSet(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The open cell on each level of a tree: its code, place, run of events, mass and next child.
+    """The open cell on each level of a tree: its code, place, run of events, mass, next child,
+    roughness, and the concentration of its children.
 
     Entries begin[level]:begin[level + 1] are the regions whose border it meets: which region, its
     entry one level up, sums over children, and its edges in the cell. Below the `deepest` level
@@ -46,6 +48,8 @@ class Walk(NamedTuple):
     runs: Ints
     mass: Floats
     child: Ints
+    rough: Floats
+    inner: Floats
     begin: Ints
     region: Ints
     above: Ints
@@ -68,6 +72,8 @@ def new_walk(concentrations, regions):
         np.zeros((levels, 2), np.int64),
         np.zeros(levels),
         np.zeros(levels, np.int64),
+        np.zeros(levels),
+        np.zeros(levels),
         np.zeros(levels + 1, np.int64),
         np.empty(levels * r, np.int64),
         np.empty(levels * r, np.int64),
@@ -98,6 +104,7 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
     walk.runs[0, 0], walk.runs[0, 1] = 0, len(forest.codes[k])
     walk.mass[0] = cell_mass(ground, k, 0, walk.place[0], low, high)
     walk.child[0], level = 0, 0
+    walk.inner[0] = inner_concentration(forest, 0, 0.0, forest.counts[k, -1])
     walk.sums[: len(first)] = 0.0
     while level >= 0:
         if walk.child[level] < 1 << ground.roots.dimension:
@@ -172,6 +179,7 @@ def find_cell(forest, k, walk, level, low, high):
     last = first_at_least(codes, first, last, (walk.codes[level] + np.uint64(1)) << shift)
     walk.runs[level, 0], walk.runs[level, 1] = first, last
     walk.mass[level] = cell_mass(ground, k, level, walk.place[level], low, high)
+    enter_cell(forest, k, walk, level)
     if level == roots.bits or (first < last and level < walk.deepest):
         return level == roots.bits
     return level >= len(ground.pyramid.starts) - 1 or is_even(ground, walk.mass[level], low, high)
@@ -266,7 +274,7 @@ def side_of(roots, regions, r, j, image, low, high):
 @uncounted
 def add_child(forest, k, walk, level, e, m1, m2):
     """Add the moments of a cell to the sums of entry e of the cell above it."""
-    A, counts = forest.concentrations[level], forest.counts[k]
+    A, counts = walk.inner[level - 1], forest.counts[k]
     f = walk.mass[level] / walk.mass[level - 1]
     a, more = f, 0.0
     if A < np.inf:
@@ -282,7 +290,7 @@ def joined_moments(forest, k, walk, level, e):
 
     Children without exposure have the cell's own rate.
     """
-    A, counts = forest.concentrations[level + 1], forest.counts[k]
+    A, counts = walk.inner[level], forest.counts[k]
     first, second, squares = walk.sums[e, 0], walk.sums[e, 1], walk.sums[e, 2]
     fixed = walk.sums[e, 3] / walk.mass[level]
     m1, m2 = first, first * first + second - squares

@@ -73,7 +73,7 @@ def learn_spectrum(
     """
     evidence = evidence_of(statistic, base, distinct, seed)
     best = {level: of_level.best() for level, of_level in evidence.items()}
-    clustering = clustering_of(statistic, base, best)
+    clustering = clustering_of(statistic, base, evidence, best)
     found = clustering.gains >= MIN_GAIN
     concentrations = np.where(found, clustering.concentrations, np.inf)[1:]
     bounds = np.tile([[0.0], [np.inf]], len(concentrations))

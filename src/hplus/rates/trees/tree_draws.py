@@ -7,6 +7,7 @@ import numpy as np
 from hplus.rates.trees.masses import box_mass, cell_bounds
 from hplus.rates.trees.paths import cell_mass, indices_of, run_of, spread_bits
 from hplus.rates.trees.polygon_edges import compiled
+from hplus.rates.trees.roughness import factor_of, roughness_of
 
 
 @compiled
@@ -23,7 +24,7 @@ def draw_cells(forest, trees, uniforms, lows, highs):
     for i in range(len(trees)):
         k = trees[i]
         codes, counts = forest.codes[k], forest.counts[k]
-        first, last = 0, len(codes)
+        first, last, rough = 0, len(codes), 0.0
         index[:] = 0
         for level in range(1, roots.bits + 1):
             shift = d * (roots.bits - level)
@@ -39,8 +40,10 @@ def draw_cells(forest, trees, uniforms, lows, highs):
             for c in range(1 << d):
                 masses[c] /= total
             n, u = counts[last] - counts[first], uniforms[i, level - 1]
-            chosen = _chosen_child(masses[: 1 << d], runs, counts, n, A[level], u)
+            inner = A[level] * factor_of(forest.powers, rough, n)
+            chosen = _chosen_child(masses[: 1 << d], runs, counts, n, inner, u)
             first, last = runs[chosen]
+            rough = roughness_of(rough, counts[last] - counts[first], n, masses[chosen])
             for j in range(d):
                 index[j] = 2 * index[j] + (chosen >> j & 1)
         cell_bounds(roots, ground.offsets[k], roots.bits, index, low, high)
@@ -76,10 +79,10 @@ def draw_leaves(forest, k, places):
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     room = (roots.bits + 1) << d
     spans, codes = np.zeros((room, 3), np.int64), np.zeros(room, np.uint64)
-    numbers = np.empty((room, 2))
+    numbers = np.empty((room, 3))
     spans[0] = 0, 0, len(forest.codes[k])
     mass = cell_mass(ground, k, 0, index, low, high)
-    numbers[0] = mass, 1.0 / mass
+    numbers[0] = mass, 1.0 / mass, 0.0
     top, found, total = 1, 0, 0.0
     while top > 0 and found < len(places):
         top -= 1
@@ -102,13 +105,16 @@ def draw_leaves(forest, k, places):
 
 @compiled
 def _push_children(forest, k, spans, codes, numbers, top):
-    """Replace a cell by its children: level and events, code, mass, and ∫ of the rate per mass."""
+    """Replace a cell by its children: level and events, code, mass, ∫ of the rate per mass, and
+    roughness.
+    """
     ground, counts = forest.ground, forest.counts[k]
     roots, d = ground.roots, ground.roots.dimension
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
-    (above, rate), code = numbers[top], codes[top]
+    (above, rate, rough), code = numbers[top], codes[top]
     level, first, last = spans[top, 0] + 1, spans[top, 1], spans[top, 2]
-    A, shift = forest.concentrations[level], d * (roots.bits - level)
+    n, shift = forest.counts[k, last] - forest.counts[k, first], d * (roots.bits - level)
+    A = forest.concentrations[level] * factor_of(forest.powers, rough, n)
     for c in range(1 << d):
         child = (code << np.uint64(d)) | np.uint64(c)
         indices_of(child, d, index)
@@ -117,9 +123,11 @@ def _push_children(forest, k, spans, codes, numbers, top):
         mass = cell_mass(ground, k, level, index, low, high)
         a, b = run_of(forest.codes[k], first, last, child << np.uint64(shift), shift)
         spans[top, 0], spans[top, 1], spans[top, 2] = level, a, b
-        codes[top], numbers[top, 0], numbers[top, 1] = child, mass, rate
-        if mass > 0.0 and A < np.inf:
-            n, f = counts[last] - counts[first], mass / above
-            numbers[top, 1] = rate * (counts[b] - counts[a] + A * f) / ((n + A) * f)
+        codes[top], numbers[top, 0], numbers[top, 1], numbers[top, 2] = child, mass, rate, rough
+        if mass > 0.0:
+            f, inside = mass / above, counts[b] - counts[a]
+            numbers[top, 2] = roughness_of(rough, inside, n, f)
+            if A < np.inf:
+                numbers[top, 1] = rate * (inside + A * f) / ((n + A) * f)
         top += 1
     return top

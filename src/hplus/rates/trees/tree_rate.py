@@ -64,7 +64,7 @@ class TreeRate:
         lattice, depth = self.statistic.lattice, self.statistic.depth
         offsets = draw_offsets(lattice, depth, self.trees, self.seed)
         ground = prepare(lattice, depth, self.density, offsets)
-        return plant(self.statistic, ground, self.clustering.concentrations)
+        return plant(self.statistic, ground, self.clustering.concentrations, self.clustering.powers)
 
     @cached_property
     def density(self) -> BaseDensity:
@@ -258,12 +258,12 @@ class TreeRate:
         depth = self.statistic.depth
         codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
         cells = lattice.indices(codes)
-        stops, prior = _stops(self.clustering.concentrations, lattice.dimension)
+        stops = _stops(self.clustering)
         mean, second = np.empty((2, self.trees, len(X)))
         for k in range(self.trees):
             asked, order = sorted_codes(forest.ground, k, cells)
             m1, m2 = np.empty((2, len(X)))
-            path_moments(forest, k, asked, stops, prior, m1, m2)
+            path_moments(forest, k, asked, stops, m1, m2)
             mean[k, order], second[k, order] = m1, m2
         return mean, second
 
@@ -273,13 +273,14 @@ def _over_trees(values: Floats) -> Floats:
     return np.ascontiguousarray(values.T).mean(axis=1)
 
 
-def _stops(A: Floats, d: int) -> tuple[Ints, Floats]:
-    """The levels whose counts matter, and the product of prior second moments below each level."""
-    finite = A < np.inf
+def _stops(clustering: Clustering) -> Ints:
+    """The levels whose counts matter: all down to the last where events cluster, if roughness does.
+
+    Else those where they do, and those just above.
+    """
+    finite = clustering.concentrations < np.inf
     matters = finite | np.append(finite[1:], False)
-    f = 0.5**d
-    with np.errstate(invalid="ignore"):
-        seconds = np.where(finite, (A * f + 1.0) / (f * (A + 1.0)), 1.0)
-    below = np.append(np.cumprod(seconds[:0:-1])[::-1], 1.0)
-    levels = np.arange(len(A))
-    return levels[matters & (levels > 0)], below
+    if clustering.powers.any():
+        matters = np.cumsum(finite[::-1])[::-1] > 0
+    levels = np.arange(len(finite))
+    return levels[matters & (levels > 0)]
