@@ -28,8 +28,11 @@ MAX_REPEAT_EVENTS = 30_000
 MAX_PAIRS, MAX_PAIR_SHARE = 400_000, 0.05
 """Most pairs within the longest distance, in number and as a share of all."""
 
-DISTANCES, LAGS = 4, 4
-"""Distances, each half of the one before, and lags."""
+DISTANCES = (0.1, 0.2, 0.5, 1.0)
+"""Distances, as shares of the longest."""
+
+LAGS = 4
+"""Number of lags."""
 
 LONGEST_LAG = 0.01
 """The longest lag, as a share of the period."""
@@ -82,9 +85,10 @@ def near_repeats(
     near = np.abs(block[pairs[:, 0]] - block[pairs[:, 1]]) <= 1  # others are never close in time
     parts = np.split(times, np.flatnonzero(np.diff(block)) + 1)
     shuffled = [np.concatenate([rng.permutation(x) for x in parts]) for _ in range(PERMUTATIONS)]
-    halvings = np.minimum(-np.log2(np.maximum(far[near] / distance, 1e-9)), DISTANCES - 1)
-    tables = knox_tables(np.stack([times, *shuffled]), pairs[near], halvings.astype(np.int64), lags)
-    return _judged(tables, distance * 0.5 ** np.arange(float(DISTANCES)), lags, unit)
+    distances = distance * np.array(DISTANCES)
+    within = np.searchsorted(distances[:-1], far[near])
+    tables = knox_tables(np.stack([times, *shuffled]), pairs[near], within, lags)
+    return _judged(tables, distances, lags, unit)
 
 
 def _reach(places: Floats, order: Ints, rng: np.random.RandomState) -> tuple[Ints, float]:
@@ -109,17 +113,17 @@ def close_pairs(places: Floats, distance: float) -> tuple[Ints, Floats]:
     return pairs, np.linalg.norm(places[pairs[:, 0]] - places[pairs[:, 1]], axis=1)
 
 
-def knox_tables(times: Floats, pairs: Ints, halvings: Ints, lags: Floats) -> Floats:
-    """Pairs within each distance and lag, (rows, DISTANCES, lags), for each row of times (r, n).
+def knox_tables(times: Floats, pairs: Ints, within: Ints, lags: Floats) -> Floats:
+    """Pairs within each distance and lag, (rows, distances, lags), for each row of times (r, n).
 
-    `halvings` (m,) says how often the distance can be halved until the pair is no longer within.
+    `within` (m,) is the index of the shortest distance that each pair is within.
     """
-    counts = _counts(times, pairs, halvings, lags, DISTANCES)
-    return np.cumsum(np.cumsum(counts[:, ::-1], axis=1)[:, ::-1], axis=2).astype(float)
+    counts = _counts(times, pairs, within, lags, len(DISTANCES))
+    return np.cumsum(np.cumsum(counts, axis=1), axis=2).astype(float)
 
 
 @compiled
-def _counts(times: Floats, pairs: Ints, halvings: Ints, lags: Floats, distances: int) -> Ints:
+def _counts(times: Floats, pairs: Ints, within: Ints, lags: Floats, distances: int) -> Ints:
     out = np.zeros((len(times), distances, len(lags)), np.int64)
     for r in range(len(times)):
         row = times[r]
@@ -129,7 +133,7 @@ def _counts(times: Floats, pairs: Ints, halvings: Ints, lags: Floats, distances:
                 j = 0
                 while lag > lags[j]:
                     j += 1
-                out[r, halvings[p], j] += 1
+                out[r, within[p], j] += 1
     return out
 
 

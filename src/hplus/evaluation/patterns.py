@@ -19,12 +19,17 @@ PATTERN_LEVEL = 0.05
 """Level at which one of several lengths of block is found to be at fault."""
 
 
+NOTABLE_EXCESS = 1.1
+"""Ratio of observed to expected numbers from which a pattern is named."""
+
+
 @final
 @value
 class Pattern(Value):
     """How events depend on each other: `name`, one `sentence`, and its `meaning` for the user.
 
-    `name` is "bursts", "uneven counts", "events keep apart", "alternating gaps" or "near repeats".
+    `name` is "bursts", "uneven counts", "events keep apart", "alternating gaps", "slight
+    dependence" or "near repeats".
     """
 
     name: str
@@ -44,19 +49,24 @@ def patterns(
 
 def _in_time(order: TimeOrder, faults: Collection[str]) -> Pattern | None:
     """The pattern of gaps and counts in time, if one of their checks is at fault."""
+    if not {"gaps", "neighbours", "dispersion"} & set(faults):
+        return None
     counts = order.dispersion if "dispersion" in faults else None
-    local = 0.0 if counts is None else _local_sign(counts)
+    sign = 0.0 if counts is None else _local_sign(counts)
     if "gaps" in faults:
-        local = float(np.sign(order.gaps.variation - 1.0))
-    if not local and "neighbours" in faults:
+        sign = float(np.sign(order.gaps.variation - 1.0))
+    if not sign and "neighbours" in faults:
         if order.neighbours.correlations.sum() < 0.0:
             return _alternating()
-        local = 1.0
-    if local > 0.0:
-        return _bursts(order)
-    if local < 0.0:
-        return _apart(order)
-    return None if counts is None else _uneven(order, counts)
+        sign = 1.0
+    if sign > 0.0 and order.more is not None and order.more.ratio > NOTABLE_EXCESS:
+        return _bursts(order, order.more)
+    if sign < 0.0 and order.fewer is not None and order.fewer.ratio < 1.0 / NOTABLE_EXCESS:
+        return _apart(order, order.fewer)
+    at = 0 if counts is None else int(counts.tails.argmin())
+    if counts is not None and counts.index[at] > NOTABLE_EXCESS:
+        return _uneven(order, counts, at)
+    return _slight()
 
 
 def _local_sign(counts: Dispersion) -> float:
@@ -67,22 +77,29 @@ def _local_sign(counts: Dispersion) -> float:
     return float(np.sign(counts.index[at] - 1.0)) if found else 0.0
 
 
-def _bursts(order: TimeOrder) -> Pattern:
-    text = "Events come in bursts"
-    sentence = f"{text}{_others(order, order.more)}."
-    return Pattern("bursts", sentence, f"{_too_narrow(order)} {_one_burst()}")
+def _bursts(order: TimeOrder, found: Excess) -> Pattern:
+    return Pattern(
+        "bursts",
+        f"Events come in bursts: {_others(order, found)}.",
+        f"{_too_narrow(order)} Events of one burst are not independent evidence of a peak.",
+    )
 
 
-def _one_burst() -> str:
-    return "Events of one burst are not independent evidence for a peak of the rate."
-
-
-def _apart(order: TimeOrder) -> Pattern:
+def _apart(order: TimeOrder, found: Excess) -> Pattern:
     return Pattern(
         "events keep apart",
-        f"Events keep apart{_others(order, order.fewer)}.",
+        f"Events keep apart: {_others(order, found)}.",
         "The mean rate remains right, but intervals for counts, which assume independent events, "
-        "are too wide.",
+        "are too wide. A rate that follows the events it was learned from looks the same: check "
+        "others.",
+    )
+
+
+def _slight() -> Pattern:
+    return Pattern(
+        "slight dependence",
+        "Events depend on each other, but only slightly.",
+        "With so many events small effects are found; the rate and its intervals remain useful.",
     )
 
 
@@ -95,11 +112,8 @@ def _alternating() -> Pattern:
     )
 
 
-def _uneven(order: TimeOrder, counts: Dispersion) -> Pattern | None:
-    """Counts of long blocks that vary too much: a level that changes."""
-    at = int(counts.tails.argmin())
-    if counts.index[at] < 1.0:
-        return _apart(order)
+def _uneven(order: TimeOrder, counts: Dispersion, at: int) -> Pattern:
+    """Counts of blocks that vary too much: a level that changes."""
     block = duration_words(float(counts.events[at]) * order.gap, order.unit)
     more = times(float(counts.index[at]))
     return Pattern(
@@ -122,20 +136,11 @@ def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Pattern:
     )
 
 
-def _others(order: TimeOrder, found: Excess | None) -> str:
+def _others(order: TimeOrder, found: Excess) -> str:
     """How many others there are near an event, as the end of a sentence."""
-    if found is None:
-        return f": gaps vary {times(order.gaps.variation)} times as much as those of chance"
-    lag, ratio = duration_words(found.lag, order.unit), found.ratio
-    many = (
-        "no others, where the rate expects some"
-        if ratio == 0.0
-        else (
-            f"{times(ratio) if ratio >= 0.1 else f'{ratio:.2f}'} times as many others as the rate "
-            "expects"
-        )
-    )
-    return f": within {lag} of an event there are {many}"
+    ratio = times(found.ratio) if found.ratio >= 0.1 else f"{found.ratio:.2g}"
+    lag = duration_words(found.lag, order.unit)
+    return f"within {lag} of an event there are {ratio} times as many others as the rate expects"
 
 
 def _too_narrow(order: TimeOrder) -> str:
