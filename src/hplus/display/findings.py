@@ -6,7 +6,13 @@ import math
 from typing import final
 
 from hplus._values import Value, value
-from hplus.display.data.check_data import CalibrationData, QuadratResiduals, RescaledTimes
+from hplus.display.data.check_data import (
+    CalibrationData,
+    GapQuantiles,
+    QuadratResiduals,
+    RescaledTimes,
+)
+from hplus.evaluation.patterns import Pattern
 from hplus.studies.event_study import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 
@@ -36,6 +42,8 @@ class Fit(Value):
     faults: tuple[str, ...]
     calibration: CalibrationData
     residuals: QuadratResiduals | RescaledTimes
+    patterns: tuple[Pattern, ...] = ()
+    gaps: GapQuantiles | None = None
 
 
 def concentrated(share: float, held: str, extent: str) -> Finding:
