@@ -40,7 +40,7 @@ LONGEST_LAG = 0.01
 PERMUTATIONS = 499
 """Permutations of the times."""
 
-MAX_BLOCKS, MIN_PERMUTED = 16, 100
+MAX_BLOCKS, MIN_PERMUTED = 16, 50
 """Most parts of the period within which times are permuted, and the fewest events of each."""
 
 MIN_KNOX_PAIRS = 1.0

@@ -15,8 +15,8 @@ from hplus.evaluation.near_repeats import NearRepeats
 from hplus.evaluation.time_order import TimeOrder
 from hplus.wording import duration_words, lengths_words, times
 
-PATTERN_LEVEL = 0.05
-"""Level at which one of several lengths of block is found to be at fault."""
+PATTERN_LEVEL = 0.005
+"""Level at which one check by itself names a pattern: a tenth of that of all checks together."""
 
 
 NOTABLE_EXCESS = 1.1
@@ -53,9 +53,9 @@ def _in_time(order: TimeOrder, faults: Collection[str]) -> Pattern | None:
         return None
     counts = order.dispersion if "dispersion" in faults else None
     sign = 0.0 if counts is None else _local_sign(counts)
-    if "gaps" in faults:
+    if order.gaps.p_value < PATTERN_LEVEL:
         sign = float(np.sign(order.gaps.variation - 1.0))
-    if not sign and "neighbours" in faults:
+    if not sign and order.neighbours.p_value < PATTERN_LEVEL:
         if order.neighbours.correlations.sum() < 0.0:
             return _alternating()
         sign = 1.0

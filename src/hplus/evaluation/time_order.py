@@ -18,7 +18,9 @@ from hplus.evaluation.timelines import (
     Timeline,
     cumulative_shares,
     ordered,
+    slow_part,
     time_profile,
+    with_hours,
 )
 from hplus.windows import Interval, Product
 
@@ -66,7 +68,8 @@ def line_of_rate(
 ) -> Timeline | None:
     """The timeline of events X (n, d) whose last axis is time; None if it is folded or unknown.
 
-    On a line shares are exact at the events; with uneven exposure, at lattice nodes (q, 1).
+    The rate is that of blocks of 32 events, and of the hours of a day if those differ. On a line
+    it is exact; with uneven exposure, it is that at lattice nodes (q, 1).
     """
     window, even = model.window, bool(np.all(nodes.exposures == 1.0))
     last = window.right if isinstance(window, Product) else window
@@ -76,14 +79,15 @@ def line_of_rate(
     line = Timeline(X[:, -1], ends, np.array([0.0, 1.0]), last.unit).spread(rng)
     if not even:
         edges = np.linspace(last.low, last.high, len(nodes.X) + 1)
-        return line.replace(nodes=edges, shares=cumulative_shares(nodes.intensities))
+        return line.replace(nodes=edges, shares=cumulative_shares(nodes.intensities))  # may be 0
     if window.dimension == 1:
         times = np.sort(line.times)
         shares = cumulative_shares(between(model, times))
-        return line.replace(nodes=np.concatenate([ends[:1], times, ends[1:]]), shares=shares)
+        line = line.replace(nodes=np.concatenate([ends[:1], times, ends[1:]]), shares=shares)
+        return with_hours(slow_part(line))
     edges = np.linspace(last.low, last.high, PROFILE_TIMES + 1)
     rates = time_profile(model, 0.5 * (edges[1:] + edges[:-1]), rng)
-    return line.replace(nodes=edges, shares=cumulative_shares(rates))
+    return with_hours(slow_part(line.replace(nodes=edges, shares=cumulative_shares(rates))))
 
 
 def between(model: Rate, times: Floats) -> Floats:

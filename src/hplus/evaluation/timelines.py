@@ -9,6 +9,8 @@ from scipy.stats import binom
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
+from hplus.evaluation.gaps import GROUP_GAPS
+from hplus.evaluation.residuals import chi_square
 from hplus.evaluation.scores import Rate
 from hplus.rates.positions import find_positions
 from hplus.rates.statistic import Statistic
@@ -32,6 +34,15 @@ PROFILE_PLACES = 64
 
 PROFILE_TIMES = 2**12
 """Steps of time at which it is."""
+
+MIN_HOURS, MAX_HOURS = 336, 2**20
+"""Hours of a period in which hours of the day are compared: two weeks at least."""
+
+MAX_HOUR_STEP = 6.0
+"""Hours to which times may be rounded for that."""
+
+HOURS_LEVEL = 1e-3
+"""Level at which hours of the day differ."""
 
 MIN_TURNS = 24
 """Number of steps that times must span."""
@@ -77,6 +88,42 @@ class Timeline(Value):
         moved = np.where(moved < low, 2.0 * low - moved, moved)
         moved = np.where(moved > high, 2.0 * high - moved, moved)
         return self.replace(times=np.clip(moved, low, high), step=float(step))
+
+
+def slow_part(line: Timeline) -> Timeline:
+    """The timeline of a rate that is constant over blocks of as many events as a group of gaps.
+
+    A rate that was learned from bursts may follow them, which does not make them independent.
+    """
+    blocks = max(1, round(len(line.times) / GROUP_GAPS))
+    shares = np.linspace(0.0, 1.0, blocks + 1)
+    inner = np.interp(shares[1:-1], line.shares, line.nodes)
+    return line.replace(
+        nodes=np.concatenate([line.nodes[:1], inner, line.nodes[-1:]]), shares=shares
+    )
+
+
+def with_hours(line: Timeline) -> Timeline:
+    """The timeline with the rate of each hour of the day scaled to its events, if hours differ.
+
+    A cycle that the rate leaves out is not a burst. Unchanged for periods under two weeks.
+    """
+    if line.unit not in SECONDS_IN:
+        return line
+    hour = SECONDS_IN["h"] / SECONDS_IN[line.unit]
+    low, high = float(line.nodes[0]), float(line.nodes[-1])
+    hours = int(np.ceil((high - low) / hour))
+    if not MIN_HOURS <= hours <= MAX_HOURS or line.step > MAX_HOUR_STEP * hour:
+        return line
+    edges = np.minimum(low + hour * np.arange(hours + 1), high)
+    masses, of_day = np.diff(line.share(edges)), np.arange(hours) % 24
+    expected = len(line.times) * np.bincount(of_day, masses, 24).astype(float)
+    at = np.minimum(((line.times - low) / hour).astype(np.int64), hours - 1)
+    observed = np.bincount(at % 24, minlength=24).astype(float)
+    if expected.min() <= 0.0 or chi_square(observed, expected)[1] > HOURS_LEVEL:
+        return line
+    ratio = (observed + 1.0) / (expected + 1.0)
+    return line.replace(nodes=edges, shares=cumulative_shares(masses * ratio[of_day]))
 
 
 def time_profile(model: Rate, times: Floats, rng: np.random.RandomState) -> Floats:
