@@ -89,9 +89,8 @@ def _apart(order: TimeOrder, found: Excess) -> Pattern:
     return Pattern(
         "events keep apart",
         f"Events keep apart: {_others(order, found)}.",
-        "The mean rate remains right, but intervals for counts, which assume independent events, "
-        "are too wide. A rate that follows the events it was learned from looks the same: check "
-        "others.",
+        "This leaves the mean rate right, but makes intervals for counts, which assume independent "
+        "events, too wide.",
     )
 
 
@@ -107,8 +106,8 @@ def _alternating() -> Pattern:
     return Pattern(
         "alternating gaps",
         "Gaps depend on each other: after a long gap a short one is more likely.",
-        "The mean rate remains right, but events are not independent, so that intervals for "
-        "counts are approximate.",
+        "This leaves the mean rate right, but makes intervals for counts, which assume independent "
+        "events, approximate.",
     )
 
 
@@ -131,7 +130,7 @@ def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Pattern:
         "near repeats",
         f"Events repeat nearby: within {where} and {when} of an event there are "
         f"{times(repeats.ratio)} times as many others as if places and times were independent.",
-        "The mean rate remains right, but after an event more are to be expected nearby, and "
+        "This leaves the mean rate right, but after an event more are to be expected nearby, and "
         "intervals for counts of small areas are too narrow.",
     )
 
@@ -145,15 +144,14 @@ def _others(order: TimeOrder, found: Excess) -> str:
 
 def _too_narrow(order: TimeOrder) -> str:
     """That intervals are too narrow and, where counts of blocks tell it, by how much."""
-    text = "The mean rate remains right, but intervals for counts, which assume independent events"
+    text = "This leaves the mean rate right, but makes intervals for counts, which assume "
+    text += "independent events, too narrow"
     counts = order.dispersion
     if counts is None:
-        return f"{text}, are too narrow."
+        return f"{text}."
     many = np.flatnonzero(counts.events * MIN_EVEN_BLOCKS <= 2.0 * counts.events[0])
     if not len(many) or counts.index[many].max() <= 1.0:
-        return f"{text}, are too narrow."
+        return f"{text}."
     at = int(many[counts.index[many].argmax()])
     block = duration_words(float(counts.events[at]) * order.gap, order.unit)
-    return (
-        f"{text}, are too narrow: for {block} by a factor of about {counts.index[at] ** 0.5:.1f}."
-    )
+    return f"{text}: those for {block} by a factor of about {counts.index[at] ** 0.5:.1f}."
