@@ -12,7 +12,7 @@ from hplus.display.data.check_data import (
     QuadratResiduals,
     RescaledTimes,
 )
-from hplus.evaluation.patterns import Pattern
+from hplus.evaluation.patterns import Dependence
 from hplus.studies.event_study import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 
@@ -42,7 +42,7 @@ class Fit(Value):
     faults: tuple[str, ...]
     calibration: CalibrationData
     residuals: QuadratResiduals | RescaledTimes
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[Dependence, ...] = ()
     gaps: GapQuantiles | None = None
 
 

@@ -2,7 +2,7 @@
 
 from hplus.evaluation.goodness import Check, check
 from hplus.evaluation.kde import AdaptiveKDE, EdgeCorrectedKDE, best_kde
-from hplus.evaluation.patterns import Pattern
+from hplus.evaluation.patterns import Dependence
 from hplus.evaluation.progressive import Progress, prequential, regret
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
@@ -12,8 +12,8 @@ __all__ = [
     "AdaptiveKDE",
     "Calibration",
     "Check",
+    "Dependence",
     "EdgeCorrectedKDE",
-    "Pattern",
     "Progress",
     "Quadrats",
     "Rate",

@@ -21,7 +21,7 @@ from hplus._values import Value, value
 from hplus.evaluation.dispersion import Dispersion
 from hplus.evaluation.gaps import Gaps, Neighbours
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
-from hplus.evaluation.patterns import Pattern, patterns
+from hplus.evaluation.patterns import Dependence, patterns
 from hplus.evaluation.residuals import (
     Calibration,
     Predicted,
@@ -94,7 +94,7 @@ class Check(Value):
         return tuple(name for name in p_values if name in found)
 
     @property
-    def patterns(self) -> tuple[Pattern, ...]:
+    def patterns(self) -> tuple[Dependence, ...]:
         """How events depend on each other, in words; empty if no check says that they do."""
         return patterns(self.order, self.repeats, self.faults)
 

@@ -25,7 +25,7 @@ NOTABLE_EXCESS = 1.1
 
 @final
 @value
-class Pattern(Value):
+class Dependence(Value):
     """How events depend on each other: `name`, one `sentence`, and its `meaning` for the user.
 
     `name` is "bursts", "uneven counts", "events keep apart", "alternating gaps", "slight
@@ -39,7 +39,7 @@ class Pattern(Value):
 
 def patterns(
     order: TimeOrder | None, repeats: NearRepeats | None, faults: Collection[str]
-) -> tuple[Pattern, ...]:
+) -> tuple[Dependence, ...]:
     """The patterns behind the checks of dependence that are among the `faults`."""
     found = [] if order is None else [_in_time(order, faults)]
     if repeats is not None and "near repeats" in faults:
@@ -47,7 +47,7 @@ def patterns(
     return tuple(pattern for pattern in found if pattern is not None)
 
 
-def _in_time(order: TimeOrder, faults: Collection[str]) -> Pattern | None:
+def _in_time(order: TimeOrder, faults: Collection[str]) -> Dependence | None:
     """The pattern of gaps and counts in time, if one of their checks is at fault."""
     if not {"gaps", "neighbours", "dispersion"} & set(faults):
         return None
@@ -77,16 +77,16 @@ def _local_sign(counts: Dispersion) -> float:
     return float(np.sign(counts.index[at] - 1.0)) if found else 0.0
 
 
-def _bursts(order: TimeOrder, found: Excess) -> Pattern:
-    return Pattern(
+def _bursts(order: TimeOrder, found: Excess) -> Dependence:
+    return Dependence(
         "bursts",
         f"Events come in bursts: {_others(order, found)}.",
         f"{_too_narrow(order)} Events of one burst are not independent evidence of a peak.",
     )
 
 
-def _apart(order: TimeOrder, found: Excess) -> Pattern:
-    return Pattern(
+def _apart(order: TimeOrder, found: Excess) -> Dependence:
+    return Dependence(
         "events keep apart",
         f"Events keep apart: {_others(order, found)}.",
         "This leaves the mean rate right, but makes intervals for counts, which assume independent "
@@ -94,16 +94,16 @@ def _apart(order: TimeOrder, found: Excess) -> Pattern:
     )
 
 
-def _slight() -> Pattern:
-    return Pattern(
+def _slight() -> Dependence:
+    return Dependence(
         "slight dependence",
         "Events depend on each other, but only slightly.",
         "With so many events small effects are found; the rate and its intervals remain useful.",
     )
 
 
-def _alternating() -> Pattern:
-    return Pattern(
+def _alternating() -> Dependence:
+    return Dependence(
         "alternating gaps",
         "Gaps depend on each other: after a long gap a short one is more likely.",
         "This leaves the mean rate right, but makes intervals for counts, which assume independent "
@@ -111,22 +111,22 @@ def _alternating() -> Pattern:
     )
 
 
-def _uneven(order: TimeOrder, counts: Dispersion, at: int) -> Pattern:
+def _uneven(order: TimeOrder, counts: Dispersion, at: int) -> Dependence:
     """Counts of blocks that vary too much: a level that changes."""
     block = duration_words(float(counts.events[at]) * order.gap, order.unit)
     more = times(float(counts.index[at]))
-    return Pattern(
+    return Dependence(
         "uneven counts",
         f"Counts are uneven: those of {block} vary {more} times as much as the rate allows.",
         _too_narrow(order),
     )
 
 
-def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Pattern:
+def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Dependence:
     unit = "" if order is None else order.unit
     where = lengths_words([float(f"{repeats.distance:.2g}")], [repeats.unit])
     when = duration_words(repeats.lag, unit)
-    return Pattern(
+    return Dependence(
         "near repeats",
         f"Events repeat nearby: within {where} and {when} of an event there are "
         f"{times(repeats.ratio)} times as many others as if places and times were independent.",
