@@ -36,7 +36,13 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
-from hplus.evaluation.time_order import TimeOrder, between, line_of_rate, time_order
+from hplus.evaluation.time_order import (
+    TimeOrder,
+    between,
+    line_of_rate,
+    order_unfollowed,
+    time_order,
+)
 from hplus.evaluation.timelines import Timeline
 from hplus.rates.exposure import OverWindow, check_exposures, values_at
 from hplus.windows import Product, Window
@@ -191,6 +197,8 @@ def check(
     events, nodes = _predicted(model, X, lattice(window, tiling.shape), exposure)
     thinned = _thinned(tiling, events, nodes, quadrats, rng)
     line = line_of_rate(model, X, nodes, rng) if timeline is None else timeline.spread(rng)
+    # a rate on a cycle cannot follow single events
+    in_time = order_unfollowed if timeline is None else time_order
     return Check(
         count=len(X),
         expected=float(model.expected_count(window)),
@@ -198,7 +206,7 @@ def check(
         thinned=thinned,
         calibration=calibration(events, nodes),
         rescaling=_rescaling(model, X, nodes) if window.dimension == 1 else None,
-        order=None if line is None else time_order(line),
+        order=None if line is None else in_time(line),
         repeats=None if line is None else _repeats(window, X, line, rng),
     )
 

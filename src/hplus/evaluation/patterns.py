@@ -15,8 +15,8 @@ from hplus.evaluation.near_repeats import NearRepeats
 from hplus.evaluation.time_order import TimeOrder
 from hplus.wording import duration_words, lengths_words, times
 
-PATTERN_LEVEL = 0.005
-"""Level at which one check by itself names a pattern: a tenth of that of all checks together."""
+PATTERN_LEVEL = 0.002
+"""Level at which one check by itself names a pattern: that of 25 checks together."""
 
 
 NOTABLE_EXCESS = 1.1

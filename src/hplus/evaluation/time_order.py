@@ -24,6 +24,9 @@ from hplus.evaluation.timelines import (
 )
 from hplus.windows import Interval, Product
 
+FOLLOWED_LEVEL = 0.002
+"""Level of a check from which it matters whether the rate follows the events."""
+
 
 @final
 @value
@@ -63,13 +66,27 @@ def time_order(line: Timeline) -> TimeOrder | None:
     )
 
 
+def order_unfollowed(line: Timeline) -> TimeOrder | None:
+    """The tests; of the slow part of the rate if events depend and a rate that follows hides it.
+
+    Where the rate has learned each burst, rescaled gaps are odd, but not those of bursts.
+    """
+    found = time_order(line)
+    if found is None or min(found.gaps.p_value, found.neighbours.p_value) > FOLLOWED_LEVEL:
+        return found
+    slow = time_order(slow_part(line))
+    if slow is None or slow.gaps.p_value > FOLLOWED_LEVEL or slow.gaps.variation < 1.0:
+        return found
+    return slow
+
+
 def line_of_rate(
     model: Rate, X: Floats, nodes: Predicted, rng: np.random.RandomState
 ) -> Timeline | None:
     """The timeline of events X (n, d) whose last axis is time; None if it is folded or unknown.
 
-    The rate is that of blocks of 32 events, and of the hours of a day if those differ. On a line
-    it is exact; with uneven exposure, it is that at lattice nodes (q, 1).
+    On a line shares are exact at the events; with uneven exposure, at lattice nodes (q, 1). The
+    rate of each hour of the day is that of its events, if hours differ.
     """
     window, even = model.window, bool(np.all(nodes.exposures == 1.0))
     last = window.right if isinstance(window, Product) else window
@@ -79,15 +96,15 @@ def line_of_rate(
     line = Timeline(X[:, -1], ends, np.array([0.0, 1.0]), last.unit).spread(rng)
     if not even:
         edges = np.linspace(last.low, last.high, len(nodes.X) + 1)
-        return line.replace(nodes=edges, shares=cumulative_shares(nodes.intensities))  # may be 0
+        return line.replace(nodes=edges, shares=cumulative_shares(nodes.intensities))
     if window.dimension == 1:
         times = np.sort(line.times)
         shares = cumulative_shares(between(model, times))
         line = line.replace(nodes=np.concatenate([ends[:1], times, ends[1:]]), shares=shares)
-        return with_hours(slow_part(line))
+        return with_hours(line)
     edges = np.linspace(last.low, last.high, PROFILE_TIMES + 1)
     rates = time_profile(model, 0.5 * (edges[1:] + edges[:-1]), rng)
-    return with_hours(slow_part(line.replace(nodes=edges, shares=cumulative_shares(rates))))
+    return with_hours(line.replace(nodes=edges, shares=cumulative_shares(rates)))
 
 
 def between(model: Rate, times: Floats) -> Floats:
