@@ -23,6 +23,18 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 UNIT_NAMES = {"h": "hour", "min": "minute", "s": "second"}
 """Units of time in full."""
 
+SECONDS_IN = {
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "day": 86_400.0,
+    "week": 604_800.0,
+    "year": 31_557_600.0,
+}
+"""Units of time, in seconds."""
+
 NO_PLURAL = frozenset("°%²³/ ")
 """Characters of units without a plural, such as "km²" and "m/s"."""
 
@@ -234,6 +246,17 @@ def lengths_words(lengths: Iterable[float], units: Iterable[str]) -> str:
         for length, unit in zip(lengths, units, strict=True)
     ]
     return scales_words(*zip(*[pair for pair in known if pair[0] > 0.0], strict=True))
+
+
+def duration_words(length: float, unit: str) -> str:
+    """A length of time such as "30 minutes", "7 days" or "5 ms"; other units as they are."""
+    if unit not in SECONDS_IN:
+        return lengths_words([float(f"{length:.2g}")], [unit])
+    seconds = length * SECONDS_IN[unit]
+    known = [name for name in SECONDS_IN if name != "week" and seconds >= 0.999 * SECONDS_IN[name]]
+    name = known[-1] if known else "us"
+    amount = float(f"{seconds / SECONDS_IN[name]:.2g}")
+    return f"{rounded(amount, 2)} {plural(UNIT_NAMES.get(name, name), amount)}"
 
 
 def share_words(share: float) -> str:

@@ -214,14 +214,18 @@ def check(model: str, events: str, as_json: bool) -> None:
     """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
     from hplus.evaluation import check as check_rate
     from hplus.studies.events import sampled
+    from hplus.studies.unfolding import unfolded
 
     study = load_model(model, "EventStudy")
-    X, reading, extent = sampled(events, study.frame.at_any_time())
-    found = check_rate(study.model_, X, exposure=_exposure(study, extent))
+    X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
+    line = unfolded(study, seconds)
+    found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
     if as_json:
         print_json({
             "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
+            "verdict": str(found).splitlines()[0],
             "faults": list(found.faults), "p_values": found.p_values,
+            "patterns": [pattern.get_params() for pattern in found.patterns],
             "calibration": {name: getattr(found.calibration, name) for name in
                             ("rates", "expected", "observed", "low", "high")},
         })  # fmt: skip

@@ -36,8 +36,9 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
 
     check_writable(output)
     study = load_model(model, "EventStudy")
-    points = None if events is None else sampled(events, study.frame).X
-    write_report(study, output, points, options["title"])
+    found = None if events is None else sampled(events, study.frame)
+    points, seconds = (None, None) if found is None else (found.X, found.seconds)
+    write_report(study, output, points, options["title"], seconds=seconds)
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
     if options["opened"]:
         import webbrowser

@@ -9,7 +9,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.display.canvas import CHART_SIZE, Canvas, shape, written
 from hplus.display.chart_axes import ChartAxis, log_ticks
-from hplus.display.data.check_data import CalibrationData, RescaledTimes
+from hplus.display.data.check_data import CalibrationData, GapQuantiles, RescaledTimes
 from hplus.display.data.margins import Concentration
 from hplus.display.page_figures import PageCurve
 from hplus.studies.event_study import Holdout
@@ -90,6 +90,20 @@ def rescaled_chart(data: RescaledTimes) -> Element:
         canvas.path(ENDS, ENDS, "ideal"),
         canvas.path(times[1:], shares[:-1], "curve"),
         label=f"Share of {len(data.times)} events against the share expected",
+    )
+
+
+def gap_chart(data: GapQuantiles) -> Element:
+    """Gaps between events against those of independent events, on logarithmic axes."""
+    drawn = np.log10(np.stack([data.expected, data.observed]))
+    start, end = float(drawn.min()) - 0.1, float(drawn.max()) + 0.1
+    x = ChartAxis("gap if independent, × average", start, end, log_ticks(start, end))
+    canvas = Canvas(x, x.replace(label="gap observed, × average"), *CHART_SIZE, top=26.0)
+    return canvas.svg(
+        *canvas.axes(4, 4),
+        canvas.path((start, end), (start, end), "ideal"),
+        *(_dot(canvas, x, y, "point", 2.5) for x, y in drawn.T.tolist()),
+        label="Gaps between events against those of independent events",
     )
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.display.data.check_data import calibration_data, residual_data
+from hplus.display.data.check_data import calibration_data, gap_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
 from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
@@ -23,8 +23,9 @@ from hplus.display.page_figures import (
     spot_table,
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
-from hplus.evaluation.goodness import check
+from hplus.evaluation.goodness import DEPENDENCE, Check, check
 from hplus.studies.event_study import EventStudy
+from hplus.studies.unfolding import unfolded
 from hplus.windows import Window
 from hplus.wording import (
     count,
@@ -45,8 +46,10 @@ TITLES = {
 """By whether there are places, and whether there are times."""
 
 
-def gather(study: EventStudy, events: Floats | None, title: str | None) -> SimpleNamespace:
-    """Everything on the page of a fitted study, with the events (n, d) of its window if given."""
+def gather(
+    study: EventStudy, events: Floats | None, title: str | None, seconds: Floats | None = None
+) -> SimpleNamespace:
+    """Everything on the page of a study, with its events (n, d) and their seconds (n,) if given."""
     sums = margins(study.model_)
     table = spot_table(study, sums, events)
     place, curve = page_map(study, sums, events), page_curve(study, sums, events)
@@ -63,7 +66,7 @@ def gather(study: EventStudy, events: Floats | None, title: str | None) -> Simpl
         table=table,
         concentration=dense,
         extent=whole,
-        fit=fit(study, events),
+        fit=fit(study, events, seconds),
         holdout=study.holdout_,
         fitted=how_fitted(study),
         origin=how_to_reproduce(study),
@@ -180,15 +183,34 @@ def _busiest_time(study: EventStudy, curve: PageCurve | None) -> str:
     return str(list(study.frame.describe(X[None])[0].values())[-1])
 
 
-def fit(study: EventStudy, events: Floats | None) -> Fit | None:
+def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None) -> Fit | None:
     """What checks find: on held-out events if there are some, otherwise on those given."""
     model, held = study.model_, study.holdout_
     if held is not None:
         found = held.check
     elif events is not None and len(events):
-        found = check(model, events, exposure=study.exposure_over_window)
+        found = in_order(study, events, seconds)
     else:
         return None
+    # held-out events of a cycle have no order, those of the file do
+    dated = found
+    if held is not None and found.order is None and seconds is not None and events is not None:
+        dated = in_order(study, events, seconds)
     # in multiples of the average rate, so that the exposure does not matter
     relative = calibration_data(found).scaled(model.window.volume / found.expected)
-    return Fit(found.count, held is not None, found.faults, relative, residual_data(found))
+    shape = tuple(name for name in found.faults if name not in DEPENDENCE)
+    return Fit(
+        found.count,
+        held is not None,
+        shape,
+        relative,
+        residual_data(found),
+        dated.patterns,
+        gap_data(dated),
+    )
+
+
+def in_order(study: EventStudy, events: Floats, seconds: Floats | None) -> Check:
+    """What checks of the rate find on events (n, d); with seconds (n,), also those of a cycle."""
+    line = None if seconds is None else unfolded(study, seconds)
+    return check(study.model_, events, exposure=study.exposure_over_window, timeline=line)

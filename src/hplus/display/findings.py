@@ -6,7 +6,13 @@ import math
 from typing import final
 
 from hplus._values import Value, value
-from hplus.display.data.check_data import CalibrationData, QuadratResiduals, RescaledTimes
+from hplus.display.data.check_data import (
+    CalibrationData,
+    GapQuantiles,
+    QuadratResiduals,
+    RescaledTimes,
+)
+from hplus.evaluation.patterns import Dependence
 from hplus.studies.event_study import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 
@@ -36,6 +42,8 @@ class Fit(Value):
     faults: tuple[str, ...]
     calibration: CalibrationData
     residuals: QuadratResiduals | RescaledTimes
+    patterns: tuple[Dependence, ...] = ()
+    gaps: GapQuantiles | None = None
 
 
 def concentrated(share: float, held: str, extent: str) -> Finding:
@@ -88,4 +96,7 @@ def verdict(fit: Fit) -> str:
         events = f"the {count(fit.count)} events it was fitted to, which flatters it"
     if fit.faults:
         return f"Not everywhere: on {events}, {listed(fit.faults)} found a misfit; {limits}"
+    if fit.patterns:
+        found = "The rate fits, but events are not independent: no check of the rate"
+        return f"{found} on {events} found a misfit, and {limits}"
     return f"Yes: no check on {events} found a misfit, and {limits}"

@@ -20,23 +20,31 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-def report_html(study: EventStudy, events: Any = None, title: str | None = None) -> str:
+def report_html(
+    study: EventStudy, events: Any = None, title: str | None = None, *, seconds: Any = None
+) -> str:
     """The page of a fitted study as text.
 
     `events` (n, d) in the coordinates of the study's window are drawn as dots; without them the
-    page shows what the study itself knows.
+    page shows what the study itself knows. `seconds` (n,) are their times, which tell whether
+    events of a cycle come in bursts.
     """
     if not isinstance(study, EventStudy) or not hasattr(study, "model_"):
         raise TypeError(f"study must be a fitted EventStudy, got {shown(study)}.")
     known = None if events is None else study.model_.window.require("events", events)
-    return page_template().render(facts=gather(study, known, title))
+    return page_template().render(facts=gather(study, known, title, seconds))
 
 
 def write_report(
-    study: EventStudy, path: str | PathLike[str], events: Any = None, title: str | None = None
+    study: EventStudy,
+    path: str | PathLike[str],
+    events: Any = None,
+    title: str | None = None,
+    *,
+    seconds: Any = None,
 ) -> None:
     """Write the page of a fitted study; an existing file is replaced in one step."""
-    replace_file(Path(path), [report_html(study, events, title).encode()])
+    replace_file(Path(path), [report_html(study, events, title, seconds=seconds).encode()])
 
 
 @cache

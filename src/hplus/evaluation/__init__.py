@@ -2,20 +2,24 @@
 
 from hplus.evaluation.goodness import Check, check
 from hplus.evaluation.kde import AdaptiveKDE, EdgeCorrectedKDE, best_kde
+from hplus.evaluation.patterns import Dependence
 from hplus.evaluation.progressive import Progress, prequential, regret
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
+from hplus.evaluation.timelines import Timeline
 
 __all__ = [
     "AdaptiveKDE",
     "Calibration",
     "Check",
+    "Dependence",
     "EdgeCorrectedKDE",
     "Progress",
     "Quadrats",
     "Rate",
     "Rescaling",
     "Thinned",
+    "Timeline",
     "best_kde",
     "check",
     "coverage",

@@ -18,6 +18,10 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
+from hplus.evaluation.dispersion import Dispersion
+from hplus.evaluation.gaps import Gaps, Neighbours
+from hplus.evaluation.near_repeats import NearRepeats, near_repeats
+from hplus.evaluation.patterns import Dependence, patterns
 from hplus.evaluation.residuals import (
     Calibration,
     Predicted,
@@ -32,8 +36,17 @@ from hplus.evaluation.residuals import (
     thin_to_level,
 )
 from hplus.evaluation.scores import Rate
+from hplus.evaluation.time_order import (
+    TimeOrder,
+    between,
+    line_of_rate,
+    order_unfollowed,
+    time_order,
+)
+from hplus.evaluation.timelines import Timeline
 from hplus.rates.exposure import OverWindow, check_exposures, values_at
-from hplus.windows import Interval, Window
+from hplus.windows import Product, Window
+from hplus.wording import listed
 
 SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
@@ -42,13 +55,21 @@ QuadratCounts = int | Sequence[int] | None
 """The number of quadrats, for all axes or for each; None for as many as the events allow."""
 
 
+Tested = Quadrats | Calibration | Rescaling | Gaps | Neighbours | Dispersion | NearRepeats
+"""What a check found, with a `statistic` and a `p_value`."""
+
+DEPENDENCE = ("gaps", "neighbours", "dispersion", "near repeats")
+"""Checks that events are independent of each other; the others are of the rate."""
+
+
 @final
 @value
 class Check(Value):
     """The results of all checks of a rate; `print` it for a table.
 
     `count` events were observed and `expected` were expected per unit of exposure; the checks
-    scale the rate to the count. `rescaling` is None unless the window has one axis, such as time.
+    scale the rate to the count. `rescaling` is None unless the window has one axis, such as time;
+    `order` and `repeats` are None unless the times of events are known.
     """
 
     count: int
@@ -57,30 +78,57 @@ class Check(Value):
     thinned: Thinned
     calibration: Calibration
     rescaling: Rescaling | None = None
+    order: TimeOrder | None = None
+    repeats: NearRepeats | None = None
 
     @property
     def p_values(self) -> dict[str, float]:
-        """The p-value of each check by name."""
+        """The p-value of each check by name: the chance of as large a misfit of a right rate."""
         return {name: part.p_value for name, part in self._parts().items()}
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The checks that reject the rate: p-value times the number of checks below 0.05."""
+        """The checks that reject the rate, by Holm's rule: 5 % for any if the rate is right."""
         p_values = self.p_values
-        return tuple(name for name, p in p_values.items() if len(p_values) * p < SIGNIFICANCE)
+        found = set[str]()
+        for left, name in zip(
+            range(len(p_values), 0, -1), sorted(p_values, key=p_values.__getitem__), strict=True
+        ):
+            if left * p_values[name] >= SIGNIFICANCE:
+                break
+            found.add(name)
+        return tuple(name for name in p_values if name in found)
+
+    @property
+    def patterns(self) -> tuple[Dependence, ...]:
+        """How events depend on each other, in words; empty if no check says that they do."""
+        return patterns(self.order, self.repeats, self.faults)
 
     def __str__(self) -> str:
-        return "\n".join([self._verdict(), "", *self._tests(), "", *self._bins()])
+        said = [line for found in self.patterns for line in (found.sentence, found.meaning)]
+        return "\n".join([self._verdict(), *said, "", *self._tests(), "", *self._bins()])
 
-    def _parts(self) -> dict[str, Quadrats | Calibration | Rescaling]:
-        line = {} if self.rescaling is None else {"time rescaling": self.rescaling}
-        places = {"quadrats": self.quadrats, "thinning": self.thinned.quadrats}
-        return {**line, **places, "calibration": self.calibration}
+    def _parts(self) -> dict[str, Tested]:
+        order, counts = self.order, None if self.order is None else self.order.dispersion
+        parts: dict[str, Tested | None] = {
+            "time rescaling": self.rescaling,
+            "gaps": None if order is None else order.gaps,
+            "neighbours": None if order is None else order.neighbours,
+            "dispersion": counts,
+            "near repeats": self.repeats,
+            "quadrats": self.quadrats,
+            "thinning": self.thinned.quadrats,
+            "calibration": self.calibration,
+        }
+        return {name: part for name, part in parts.items() if part is not None}
 
     def _verdict(self) -> str:
         scaled = f"{self.count} events, rate scaled from {self.expected:.6g} to match"
+        shape = [name for name in self.faults if name not in DEPENDENCE]
+        if shape:
+            return f"The rate does not fit, according to {listed(shape)} ({scaled})."
         if self.faults:
-            return f"The rate does not fit, according to {' and '.join(self.faults)} ({scaled})."
+            return f"The rate fits, but events are not independent ({scaled})."
         return f"The rate fits: no check rejects its shape ({scaled})."
 
     def _tests(self) -> list[str]:
@@ -108,12 +156,18 @@ def check(
     exposure: OverWindow = 1.0,
     quadrats: QuadratCounts = None,
     random_state: Seed = 0,
+    timeline: Timeline | None = None,
 ) -> Check:
-    """Does a fitted rate fit the events X (n, d)? Four checks on a line, three in space.
+    """Does a fitted rate fit the events X (n, d), and are they independent of each other?
 
     Time rescaling: ∫λE up to an event is uniform. Quadrats: observed and expected counts in boxes.
     Thinning: kept with probability level/λE, events are uniform where λE >= level. Calibration:
     observed and expected counts from where the rate is low to where it is high.
+
+    Where the times of events are known, also: gaps in rescaled time are exponential (gaps) and
+    independent (neighbours), counts in blocks of time vary as much as those of independent events
+    (dispersion), and events close in place are not closer in time than others (near repeats).
+    These look at short times only, so that a rate that changes slowly does not mislead them.
 
     The p-values are valid for events that were not used in the fit. For events that were, they are
     too large: a rejection still counts, but a rate that follows every event passes.
@@ -130,7 +184,10 @@ def check(
     quadrats : int or tuple of int, default=None
         Number of boxes on each axis; None makes 2√n boxes or, for fewer than 100 events, n/5.
     random_state : int, RandomState or None, default=0
-        Random seed of the thinning.
+        Random seed of the thinning, of rounded times, which are spread, and of permutations.
+    timeline : Timeline, default=None
+        When events happened, for a window in which times are folded into a cycle; None takes the
+        last axis of a line, or of a product of places and times.
     """
     window = model.window
     X, rng = window.require("X", X), check_random_state(random_state)
@@ -138,13 +195,19 @@ def check(
         raise ValueError("X must contain at least one event, got none.")
     tiling = Tiling(window, _shape(quadrats, len(X), window.dimension))
     events, nodes = _predicted(model, X, lattice(window, tiling.shape), exposure)
+    thinned = _thinned(tiling, events, nodes, quadrats, rng)
+    line = line_of_rate(model, X, nodes, rng) if timeline is None else timeline.spread(rng)
+    # a rate on a cycle cannot follow single events
+    in_time = order_unfollowed if timeline is None else time_order
     return Check(
         count=len(X),
         expected=float(model.expected_count(window)),
         quadrats=tiling.quadrats(X, nodes.X, nodes.intensities),
-        thinned=_thinned(tiling, events, nodes, quadrats, rng),
+        thinned=thinned,
         calibration=calibration(events, nodes),
         rescaling=_rescaling(model, X, nodes) if window.dimension == 1 else None,
+        order=None if line is None else in_time(line),
+        repeats=None if line is None else _repeats(window, X, line, rng),
     )
 
 
@@ -215,28 +278,21 @@ def _thinned(
     return Thinned(points, level, uniform)
 
 
+def _repeats(
+    window: Window, X: Floats, line: Timeline, rng: np.random.RandomState
+) -> NearRepeats | None:
+    """Near repeats of events X (n, d) whose last axis is time, if the others have one unit."""
+    if not isinstance(window, Product) or len(set(window.left.axis_units)) > 1:
+        return None
+    return near_repeats(X[:, :-1], line, window.left.axis_units[0], rng)
+
+
 def _rescaling(model: Rate, X: Floats, nodes: Predicted) -> Rescaling:
     """Time rescaling of events X (n, 1) on a line, by ∫λE over the intervals between them."""
+    times = np.sort(X[:, 0])
     if np.all(nodes.exposures == 1.0):
-        return rescale_time(_between(model, X))
+        return rescale_time(between(model, times))
     low, high = model.window.bounds()
     edges = np.linspace(low[0], high[0], len(nodes.X) + 1)
     total = np.append(0.0, np.cumsum(nodes.intensities))
-    before = np.interp(np.sort(X[:, 0]), edges, total)
-    return rescale_time(np.diff(before, prepend=0.0, append=total[-1]))
-
-
-def _between(model: Rate, X: Floats) -> Floats:
-    """∫λ up to, between and after n events on a line, shape (n + 1,)."""
-    times, inverse = np.unique(X[:, 0], return_inverse=True)
-    low, high = model.window.bounds()
-    edges = np.concatenate([low, times, high])
-    gaps = np.diff(edges) > 0.0
-    pieces = [Interval(a, b) for a, b in zip(edges[:-1][gaps], edges[1:][gaps], strict=True)]
-    integrals = np.zeros(len(edges) - 1)
-    integrals[gaps] = model.expected_count(pieces)
-    # nothing lies between events at the same time
-    before = np.concatenate([np.flatnonzero(np.diff(np.sort(inverse), prepend=-1)), [len(X)]])
-    increments = np.zeros(len(X) + 1)
-    increments[before] = integrals
-    return increments
+    return rescale_time(np.diff(np.interp(times, edges, total), prepend=0.0, append=total[-1]))

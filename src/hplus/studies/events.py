@@ -153,11 +153,18 @@ def read_events(
     table: Table, frame: Frame, add: Callable[[Floats], None]
 ) -> tuple[Reading, Extent]:
     """Pass the events (n, d) of a file to `add`, chunk by chunk; what was read, and its range."""
+    return read_placed(table, frame, lambda part: add(part.X))
+
+
+def read_placed(
+    table: Table, frame: Frame, add: Callable[[Placed], None]
+) -> tuple[Reading, Extent]:
+    """The same with all that is known of the events, such as their seconds."""
     rows = kept = 0
     dropped: Counter[str] = Counter()
     extent = NO_EXTENT
     for part in placed(table, frame):
-        add(part.X)
+        add(part)
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
@@ -169,18 +176,27 @@ def read_events(
 
 
 class Sampled(NamedTuple):
-    """Events of a file (n, d), what was read, and the range of its columns."""
+    """Events of a file (n, d), what was read, and the range of its columns.
+
+    `seconds` (n,) are the times of the events, if the file has times.
+    """
 
     X: Floats
     reading: Reading
     extent: Extent
+    seconds: Floats
 
 
 def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
     """Events of a file in the window of a frame; of very many, a random sample."""
-    sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
-    found = read_events(open_table(path), frame, lambda X: sample.add(X, rng.random_sample(len(X))))
-    return Sampled(sample.X, *found)
+    sample, rng = Sample(frame.window.dimension + 1), np.random.RandomState(seed)
+
+    def add(part: Placed) -> None:
+        rows = np.column_stack([part.X, part.seconds])
+        sample.add(rows, rng.random_sample(len(rows)))
+
+    found = read_placed(open_table(path), frame, add)
+    return Sampled(sample.X[:, :-1], *found, seconds=sample.X[:, -1])
 
 
 def _reasons(dropped: Mapping[str, int]) -> str:

@@ -87,6 +87,28 @@ def residual_data(found: Check) -> QuadratResiduals | RescaledTimes:
     return RescaledTimes(line.times, shares, reach, line.statistic, line.p_value)
 
 
+@final
+@value
+class GapQuantiles(PlotData):
+    """Quantiles of gaps between events in rescaled time, and of the exponential distribution.
+
+    Both are in average gaps, shape (k,), and equal if events are independent of each other.
+    """
+
+    expected: Floats
+    observed: Floats
+
+
+def gap_data(found: Check) -> GapQuantiles | None:
+    """The quantiles of the gaps that `evaluation.check` found; None if times are not known."""
+    order = _checked(found).order
+    if order is None:
+        return None
+    # gaps of 0, of which there are few, have no logarithm
+    least = 0.1 * float(order.gaps.exponential[0])
+    return GapQuantiles(order.gaps.exponential, np.maximum(order.gaps.observed, least))
+
+
 def _checked(found: Any) -> Check:
     if not isinstance(found, Check):
         raise TypeError(f"found must be what evaluation.check returns, got {shown(found)}.")

@@ -1,0 +1,173 @@
+"""Are bursts called bursts, and independent events not? Simulations through the whole road.
+
+Bursts at a flat rate (clusters of 2 to 10 events, events that cause events), events in place and
+time with near repeats, and Poisson data: flat, with a weekly cycle, with a trend, rounded to
+minutes. The rate is learned by hplus, as in `hplus fit`, and checked as in `hplus check`, on the
+events it was fitted to and on later ones.
+
+    python benchmarks/bursts.py --runs 200
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity
+from hplus.evaluation import check
+from hplus.evaluation.timelines import Timeline, cumulative_shares, time_profile
+
+WEEK = 168.0
+WEEKS = 20.0
+SPAN = WEEK * WEEKS
+Times = np.ndarray
+
+
+def poisson(n: float, rng: np.random.Generator, shape: Callable[[Times], Times]) -> Times:
+    """Sorted times over two spans, n expected in each, thinned to a shape of at most 1."""
+    t = rng.random(rng.poisson(16.0 * n)) * 2.0 * SPAN
+    kept = t[rng.random(len(t)) < shape(t)]
+    return np.sort(rng.permutation(kept)[: rng.poisson(2.0 * n)])
+
+
+def flat(n: float, rng: np.random.Generator) -> Times:
+    return np.sort(rng.random(rng.poisson(2.0 * n)) * 2.0 * SPAN)
+
+
+def weekly(n: float, rng: np.random.Generator) -> Times:
+    """Five times as many in the afternoon as at night, half as many at weekends."""
+
+    def shape(t: Times) -> Times:
+        day = 0.6 - 0.4 * np.cos(2.0 * np.pi * (t % 24.0 - 3.0) / 24.0)
+        return day * np.where(t % WEEK > 120.0, 0.5, 1.0)
+
+    return poisson(n, rng, shape)
+
+
+def trend(n: float, rng: np.random.Generator) -> Times:
+    return poisson(n, rng, lambda t: 0.3 + 0.7 * t / (2.0 * SPAN))
+
+
+def rounded(n: float, rng: np.random.Generator) -> Times:
+    return np.sort(np.round(weekly(n, rng) * 60.0) / 60.0)
+
+
+def clusters(size: float, length: float) -> Callable[[float, np.random.Generator], Times]:
+    """Neyman-Scott: Poisson(size) events after each parent, `length` average gaps long."""
+
+    def draw(n: float, rng: np.random.Generator) -> Times:
+        parents = rng.random(rng.poisson(2.0 * n / size)) * 2.0 * SPAN
+        each = rng.poisson(size, len(parents))
+        t = np.repeat(parents, each) + rng.exponential(length * SPAN / n, each.sum())
+        return np.sort(t[t < 2.0 * SPAN])
+
+    return draw
+
+
+def hawkes(branching: float, length: float) -> Callable[[float, np.random.Generator], Times]:
+    """Each event causes Poisson(branching) others, `length` average gaps later."""
+
+    def draw(n: float, rng: np.random.Generator) -> Times:
+        wave = rng.random(rng.poisson(2.0 * n * (1.0 - branching))) * 2.0 * SPAN
+        waves = [wave]
+        while len(wave):
+            each = rng.poisson(branching, len(wave))
+            wave = np.repeat(wave, each) + rng.exponential(length * SPAN / n, each.sum())
+            waves.append(wave)
+        t = np.concatenate(waves)
+        return np.sort(t[t < 2.0 * SPAN])
+
+    return draw
+
+
+POISSON = {"flat": flat, "weekly": weekly, "trend": trend, "rounded": rounded}
+BURSTS = {
+    **{f"clusters of {m}, {x:g} gaps": clusters(m, x) for m in (2, 5, 10) for x in (0.03, 0.3)},
+    **{f"Hawkes {b}, {x:g} gaps": hawkes(b, x) for b in (0.3, 0.5, 0.8) for x in (0.03, 0.3)},
+}
+
+
+def repeated(label: int, n: int) -> int:
+    """A seed of its own for each simulation."""
+    return 1000 * n + label
+
+
+def line_names(t: Times, n: float) -> tuple[set[str], set[str]]:
+    """Patterns named by a rate over the first span, for the events fitted to and for fresh ones."""
+    window, first = Interval(0.0, SPAN, unit="h"), t[t < SPAN]
+    fresh = t[t >= SPAN] - SPAN
+    model = Intensity(window, random_state=0).fit(first[:, None])
+    return tuple({p.name for p in check(model, x[:, None]).patterns} for x in (first, fresh))
+
+
+def cycle_names(t: Times, n: float) -> tuple[set[str], set[str]]:
+    """The same for a weekly cycle: fresh events are those of the weeks that follow."""
+    model = Intensity(Cycle(WEEK, unit="h"), random_state=0)
+    first, later = t[t < SPAN], t[t >= SPAN]
+    model.fit(first[:, None] % WEEK, exposure=WEEKS)
+    found = []
+    for x, start in ((first, 0.0), (later, SPAN)):
+        hours = (np.arange(2016) + 0.5) / 2016 * WEEK
+        shares = cumulative_shares(np.tile(time_profile(model, hours, np.random), int(WEEKS)))
+        line = Timeline(x, start + np.linspace(0.0, SPAN, len(shares)), shares, unit="h")
+        found.append({p.name for p in check(model, x[:, None] % WEEK, timeline=line).patterns})
+    return found[0], found[1]
+
+
+def places(n: int, rng: np.random.Generator, share: float) -> np.ndarray:
+    """Events (n, 3) around centres in 10 by 10 km and 1000 days; a share repeat near others."""
+    first = round(n * (1.0 - share))
+    centres = rng.random((20, 2)) * 10.0
+    spot = (centres[rng.integers(20, size=first)] + rng.normal(size=(first, 2))) % 10.0
+    x, t = spot, rng.random(first) * 1000.0
+    again = rng.integers(first, size=n - first)
+    x = np.vstack([x, np.clip(x[again] + 0.05 * rng.normal(size=(n - first, 2)), 0.0, 10.0)])
+    t = np.append(t, np.clip(t[again] + rng.exponential(3.0, n - first), 0.0, 999.9))
+    return np.column_stack([x, t])
+
+
+def place_names(X: np.ndarray, n: float) -> tuple[set[str], set[str]]:
+    """Patterns in place and time, of events fitted to and (without repeats) of others."""
+    half = np.random.RandomState(0).random_sample(len(X)) < 0.5
+    window = Box((0, 0), (10, 10), unit="km") * Interval(0, 1000, unit="day")
+    model = SeparableIntensity(window, random_state=0).fit(X[half])
+    return tuple({p.name for p in check(model, x).patterns} for x in (X[half], X))
+
+
+def report(kind: str, name: str, n: int, runs: int, draw, names) -> None:
+    """How often each pattern is named, for events fitted to and for others."""
+    counts: tuple[Counter, Counter] = Counter(), Counter()
+    for label in range(runs):
+        rng = np.random.default_rng(repeated(label, n))
+        for counter, found in zip(counts, names(draw(n, rng), n), strict=True):
+            counter.update(found)
+    words = [", ".join(f"{k} {v / runs:.1%}" for k, v in c.most_common()) or "none" for c in counts]
+    print(f"{kind:<7}{name:<26}{n:>7}{runs:>5}  fitted: {words[0]}; others: {words[1]}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20, help="simulations of each")
+    parser.add_argument("--sizes", default="50,200,2000,20000", help="numbers of events")
+    given = parser.parse_args()
+    for n in map(int, given.sizes.split(",")):
+        runs = given.runs if n <= 2000 else max(3, given.runs // 10)
+        for name, draw in POISSON.items():
+            if name in ("flat", "trend"):  # a line has no cycle
+                report("line", name, n, runs, draw, line_names)
+            report("cycle", name, n, runs, draw, cycle_names)
+        for name, draw in BURSTS.items() if n >= 200 else ():
+            report("line", name, n, max(3, runs // 2), draw, line_names)
+            report("cycle", name, n, max(3, runs // 2), draw, cycle_names)
+    for n in (400, 4000):
+        for share in (0.0, 0.2):
+            draw = partial(places, share=share)
+            report("place", f"{share:.0%} near repeats", n, given.runs, draw, place_names)
+
+
+if __name__ == "__main__":
+    main()
