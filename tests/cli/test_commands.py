@@ -221,3 +221,19 @@ def test_info_says_what_is_wrong_with_a_file_whose_document_was_changed(kept, ru
     text = dumps(document | {"sha256": seal(document)})
     path.write_bytes(b"".join([header(text, tensors), *(a.tobytes() for a in tensors.values())]))
     assert "Reading rejects its stored fields" in run("info", path, code=4).stderr
+
+
+def test_bursts_in_a_study_with_a_cycle_are_named_in_words_and_in_json(kept, folder, run):
+    """Folded into a day, bursts look like any other events: their order tells."""
+    rng, start = np.random.RandomState(0), np.datetime64("2026-01-05T00:00:00")
+    hours = np.repeat(rng.gamma(9.0, 1.6, 100) % 24 + 24 * rng.randint(27, size=100), 4)
+    hours += rng.exponential(0.05, 400)
+    stamps = start + (hours * 3600).astype("timedelta64[s]")
+    (folder / "bursts.csv").write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    model = kept / "day.hplus"
+    found = json.loads(run("check", model, "bursts.csv", "--json").stdout)
+    assert [pattern["name"] for pattern in found["patterns"]] == ["bursts"]
+    assert not found["fits"]
+    assert found["patterns"][0]["sentence"] in run("check", model, "bursts.csv").stdout
+    own = json.loads(run("check", model, kept / "times.csv", "--json").stdout)
+    assert not own["patterns"]

@@ -74,7 +74,7 @@ def order_unfollowed(line: Timeline) -> TimeOrder | None:
     found = time_order(line)
     if found is None or min(found.gaps.p_value, found.neighbours.p_value) > FOLLOWED_LEVEL:
         return found
-    slow = time_order(slow_part(line))
+    slow = time_order(with_hours(slow_part(line)))
     if slow is None or slow.gaps.p_value > FOLLOWED_LEVEL or slow.gaps.variation < 1.0:
         return found
     return slow
