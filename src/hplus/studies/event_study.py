@@ -24,6 +24,7 @@ from hplus.rates.statistic import Statistic
 from hplus.studies.event_facts import event_facts, model_parts
 from hplus.studies.events import MAX_SAMPLE, Reading, SplitEvents, added, read_events
 from hplus.studies.frames import check_frame
+from hplus.studies.outlooks import Occurrences, learn_outlook
 from hplus.studies.spans import Amount, phases
 from hplus.windows import Interval, Window
 
@@ -90,6 +91,8 @@ class EventStudy(Estimator):
     reading_ : Reading
         How many rows were read, and why some were dropped.
     holdout_ : Holdout or None
+    outlook_ : Outlook or None
+        What follows the observation period; None without times.
     made_with_ : dict
         The command, versions and seconds.
     """
@@ -162,13 +165,15 @@ class EventStudy(Estimator):
     def _read(self, path: str | Table) -> SplitEvents:
         table = path if isinstance(path, Table) else open_table(path)
         events = SplitEvents(self.frame, float(self.holdout), self.random_state)
-        self.reading_: Reading = read_events(table, self.frame, events.add)[0]
+        times = Occurrences(self.frame)
+        self.reading_: Reading = read_events(table, self.frame, events.add, times.add)[0]
         self.reading_.check_dropped(self.most_dropped)
         if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
             raise ValueError(
                 f"model={self.model!r} takes at most {MAX_SAMPLE} events, got "
                 f'{self.reading_.kept}: use model="auto".'
             )
+        self.outlook_ = learn_outlook(self.frame.clock, times, self.random_state)
         return events
 
     def _priors(self, statistic: Statistic) -> Mixture | str:

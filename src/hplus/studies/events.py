@@ -150,14 +150,21 @@ def placed(table: Table, frame: Frame) -> Iterator[Placed]:
 
 
 def read_events(
-    table: Table, frame: Frame, add: Callable[[Floats], None]
+    table: Table,
+    frame: Frame,
+    add: Callable[[Floats], None],
+    also: Callable[[Floats, Floats], None] = lambda X, seconds: None,
 ) -> tuple[Reading, Extent]:
-    """Pass the events (n, d) of a file to `add`, chunk by chunk; what was read, and its range."""
+    """Pass the events (n, d) of a file to `add`, chunk by chunk; what was read, and its range.
+
+    `also` gets them with their times in seconds since 1970, before these are folded or spread.
+    """
     rows = kept = 0
     dropped: Counter[str] = Counter()
     extent = NO_EXTENT
     for part in placed(table, frame):
         add(part.X)
+        also(part.X, part.seconds)
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped

@@ -10,13 +10,20 @@ import numpy as np
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
+from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
-from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
+from hplus.studies.outlooks import local_dispersion
+from hplus.studies.periods import Period
+from hplus.studies.spans import SECONDS
+from hplus.studies.time_counts import Counted, time_counts
 from hplus.windows import Box, Interval, Window
 
 MAX_CELLS = 100_000
 """Cells of a grid, at most."""
+
+REGIONS_AT_ONCE = 4096
+"""Regions whose draws are in memory together."""
 
 
 class Region(NamedTuple):
@@ -35,13 +42,6 @@ class Expected(NamedTuple):
     expected: float
     low: float
     high: float
-
-
-class Period(NamedTuple):
-    """A period as parts of the axis of time, each with how often it occurs; and in words."""
-
-    parts: Sequence[tuple[Interval | None, float]]
-    words: str
 
 
 def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Region]:
@@ -63,9 +63,10 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
 
 
 def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
-    """The window's bounding box in cells: a number for each column, or for the axis of time."""
-    region = frame.region
-    whole = frame.window if region is None else region
+    """The window's bounding box in cells: a number for each column."""
+    if frame.region is None:
+        raise ValueError("a grid needs columns of coordinates: cut the period instead.")
+    whole = frame.region
     if len(shape) != whole.dimension:
         raise ValueError(
             f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, like "
@@ -84,10 +85,6 @@ def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
     low = np.array([edge[i] for edge, i in zip(edges, index, strict=True)])
     high = np.array([edge[i + 1] for edge, i in zip(edges, index, strict=True)])
     name = "-".join(str(i + 1) for i in index)
-    if frame.region is None:
-        assert frame.clock is not None
-        words = frame.clock.words(np.array([low[0], high[0]]))
-        return Region(name, Interval(low[0], high[0]), {"from": words[0], "to": words[1]}, None)
     a, b = frame.own(np.array([low, high]))
     named = {f"{c}_low": float(x) for c, x in zip(frame.columns, a, strict=True)}
     named |= {f"{c}_high": float(x) for c, x in zip(frame.columns, b, strict=True)}
@@ -99,102 +96,69 @@ def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
     return Region(name, window, named, geometry if len(low) == 2 else None)
 
 
-def time_asked(
-    study: EventStudy, lasting: Amount | None, start: str | None = None, end: str | None = None
-) -> Period:
-    """The period of the counts: of a cycle, of the observation period, or an exposure."""
-    clock = study.frame.clock
-    if clock is None:
-        return _of_exposure(study, lasting, start, end)
-    if lasting is not None and end is not None:
-        raise ValueError("give lasting= or end=, not both.")
-    begins = clock.end if clock.cycle else clock.start
-    a = begins if start is None else seconds_of("start", start, clock.zone)
-    if clock.cycle:
-        if end is not None:
-            seconds = seconds_of("end", end, clock.zone) - a
-        else:
-            seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
-        if not seconds > 0.0:
-            raise ValueError("end= must be after start=.")
-        parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
-        return Period(parts, _span(a, a + seconds))
-    b = clock.end if end is None else seconds_of("end", end, clock.zone)
-    if lasting is not None:
-        b = a + lasting.to("s")
-    if not clock.start <= a < b <= clock.end:
-        raise ValueError(
-            f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
-            f"{moment(b)}: to forecast, fit with cycle='day' or cycle='week'."
-        )
-    scale = SECONDS[clock.unit]
-    part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
-    once = _one(study.exposure_)
-    return Period([(part, 1.0)], _span(a, b) + (f", in {once}" if once else ""))
-
-
-def _one(exposure: Amount) -> str:
-    """One unit of exposure in words; "" if the exposure is not known."""
-    if not exposure.unit and exposure.amount == 1.0:
-        return ""
-    return f"one {exposure.unit or 'unit of exposure'}"
-
-
-def _span(a: float, b: float) -> str:
-    """A period in words, as short as possible."""
-    ends = (moment(t).replace("T", " ").removesuffix(":00") for t in (a, b))
-    return " to ".join(ends)
-
-
-def _of_exposure(
-    study: EventStudy, lasting: Amount | None, start: str | None, end: str | None
-) -> Period:
-    unit = study.exposure_.unit
-    if start or end:
-        raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
-    if lasting is None:
-        return Period([(None, 1.0)], _one(study.exposure_) or "the observation period")
-    if not unit and lasting.unit:
-        raise ValueError(
-            f"lasting= needs a model that was fitted with an exposure, got {lasting}: fit with "
-            "exposure=, for example exposure='365d'."
-        )
-    words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
-    return Period([(None, lasting.to(unit))], words)
-
-
 def expect(
-    study: EventStudy, regions: Sequence[Region], time: Period, level: float = 0.9
+    study: EventStudy,
+    regions: Sequence[Region],
+    time: Period | Sequence[Period],
+    level: float = 0.9,
 ) -> list[Expected]:
-    """The expected count in each region during a period, with a prediction interval."""
+    """The expected count in each region during a period, with a prediction interval.
+
+    During each of several periods, one after another: regions then have the edges `from` and `to`.
+    """
     tail = 0.5 * (1.0 - check_fraction("level", level))
-    rate, count = study.model_.rate_, len(regions)
-    means, draws = np.zeros(count), np.zeros((count, 1))
-    for part, times in time.parts:
-        windows = [_region_during(study.frame, region.window, part) for region in regions]
-        met = [i for i, window in enumerate(windows) if window is not None]
-        asked = [window for window in windows if window is not None]
-        means[met] += times * rate.integrals(asked)
-        more = times * rate.count_draws(asked)
-        draws = np.tile(draws, (1, more.shape[1] // draws.shape[1]))
-        draws[met] += more
-    low, high = (mixed_poisson_quantile(draws, p).tolist() for p in (tail, 1.0 - tail))
-    return list(map(Expected, regions, means.tolist(), low, high))
+    where = _by_place(study, regions)
+    if isinstance(time, Period):
+        when = _by_time(study, [time])
+        return list(map(Expected, regions, *_counts(study, where, when, 0, time, tail)))
+    when, found = _by_time(study, time), []
+    for p, period in enumerate(time):
+        # without places, parts of the time are all there is to name
+        names = [str(p + 1) if study.frame.region is None else r.name for r in regions]
+        named = [
+            region._replace(name=name, edges=region.edges | period.edges)
+            for region, name in zip(regions, names, strict=True)
+        ]
+        found += list(map(Expected, named, *_counts(study, where, when, p, period, tail)))
+    return found
+
+
+def _by_time(study: EventStudy, periods: Sequence[Period]) -> Counted:
+    """Counts in the whole window by period, or the exposure of each."""
+    if study.frame.clock is not None:
+        return time_counts(study, periods)
+    exposures = np.array([period.exposure for period in periods])
+    return Counted(exposures, exposures[:, None])
+
+
+def _by_place(study: EventStudy, regions: Sequence[Region]) -> Counted:
+    """Counts for one unit of exposure by region or, with times, shares of all events."""
+    frame, rate = study.frame, study.model_.rate_
+    if frame.region is None:
+        return Counted(np.ones(len(regions)), np.ones((len(regions), 1)))
+    windows = [frame.region if r.window is None else r.window for r in regions]
+    if not isinstance(rate, SeparableRate):
+        return Counted(rate.integrals(windows), rate.count_draws(windows))
+    return Counted(*rate.shares(windows))
+
+
+def _counts(
+    study: EventStudy, where: Counted, when: Counted, p: int, period: Period, tail: float
+) -> tuple[list[float], list[float], list[float]]:
+    """Means and bounds of the counts of each region during one of the periods."""
+    i, j = pairs_of_draws(where.draws.shape[1], when.draws.shape[1])
+    time, low, high = when.draws[p, j], [], []
+    law = local_dispersion(study, period)
+    for first in range(0, len(where.means), REGIONS_AT_ONCE):
+        some = slice(first, first + REGIONS_AT_ONCE)
+        draws = where.draws[some][:, i] * time
+        if law is not None:
+            draws = law.varied(draws, period.seconds / SECONDS["day"], where.means[some])
+        low += mixed_poisson_quantile(draws, tail).tolist()
+        high += mixed_poisson_quantile(draws, 1.0 - tail).tolist()
+    return (where.means * when.means[p]).tolist(), low, high
 
 
 def whole(frame: Frame) -> Region:
     """All of the window."""
     return Region("all", frame.region, {}, None)
-
-
-def _region_during(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
-    """A region during a part of the period, as a region of the window; None if it is empty."""
-    if frame.region is None:
-        if region is None or part is None:
-            return region or part or frame.window
-        low, high = max(region.bounds()[0][0], part.low), min(region.bounds()[1][0], part.high)
-        return Interval(low, high) if low < high else None
-    region = frame.region if region is None else region
-    if frame.clock is None:
-        return region
-    return region * (frame.clock.window if part is None else part)

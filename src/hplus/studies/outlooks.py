@@ -1,0 +1,131 @@
+"""Outlooks: what a study knows of times to come, learned in the same pass over its file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus._values import Value, value
+from hplus.rates.local_dispersion import LocalDispersion, learn_local_dispersion, together
+from hplus.rates.statistic import Statistic, merged, with_another
+from hplus.studies.frames import Frame
+from hplus.studies.periods import Period, natural_unit
+from hplus.studies.spans import SECONDS, Amount, Clock
+from hplus.windows import Interval
+
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+
+DAY = SECONDS["day"]
+
+TIME_DEPTH = 20
+"""Times are kept to 2⁻²⁰ of the observation period."""
+
+MOST_BLOCKS = 200
+"""Blocks of the observation period whose counts are kept for a chart."""
+
+MIN_FORECAST_EVENTS = 30
+"""With fewer events, there is no forecast but the mean rate."""
+
+
+class Occurrences:
+    """Events of a file by time, and by place and time, in statistics of bounded size."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._times: tuple[Statistic, ...] = ()
+        self._both: tuple[Statistic, ...] = ()
+        clock = frame.clock
+        if clock is not None:
+            self._line = Interval(clock.start / DAY, clock.end / DAY, unit="day")
+            self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
+
+    def add(self, X: Floats, seconds: Floats) -> None:
+        """Points of the window (n, d), and their times in seconds since 1970 (n,)."""
+        clock, region = self._frame.clock, self._frame.region
+        if clock is None:
+            return
+        days = np.clip(seconds / DAY, self._line.low, self._line.high)[:, None]
+        new = Statistic.of(self._line, days)
+        self._times = with_another(self._times, new.coarsened(min(new.depth, TIME_DEPTH)))
+        if region is not None:
+            at = np.hstack([X[:, : region.dimension], days])
+            both = together(Statistic.of(region * self._line, at))
+            self._both = with_another(self._both, both)
+
+    @property
+    def times(self) -> Statistic:
+        """Events by time, in days since 1970."""
+        return merged(self._times)
+
+    @property
+    def both(self) -> Statistic | None:
+        """Events by place and time, None if there are no places."""
+        return merged(self._both) if self._both else None
+
+
+@final
+@value
+class Outlook(Value):
+    """What is known of times to come: a forecast of the total, or the reason why there is none.
+
+    `local` is how much more counts of parts of the window vary; None if there are no parts, or too
+    few events to tell. `blocks` are the counts in equal blocks of the observation period.
+    """
+
+    forecast: Any
+    reason: str
+    local: LocalDispersion | None
+    blocks: Ints
+
+
+def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -> Outlook | None:
+    """The outlook of a study; None if it has no times."""
+    if clock is None:
+        return None
+    forecast, reason = _forecast(clock, events.times, random_state)
+    both = events.both
+    local = None if both is None else learn_local_dispersion(both)
+    return Outlook(forecast, reason, local, _blocks(clock, events.times))
+
+
+def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Any, str]:
+    """The forecast of all events, or None and why."""
+    return None, "not there yet"
+
+
+def _blocks(clock: Clock, times: Statistic) -> Ints:
+    """Counts in whole units of time before the end, as many as a chart can show."""
+    unit, span = SECONDS[natural_unit(clock)] / DAY, (clock.end - clock.start) / DAY
+    many = int(np.clip(np.floor(span / unit + 1e-9), 1, MOST_BLOCKS))
+    ends = clock.end / DAY + unit * np.arange(-many, 1)
+    at = times.lattice.centers(times.codes, times.depth)[:, 0]
+    return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
+
+
+def local_dispersion(study: EventStudy, period: Period) -> LocalDispersion | None:
+    """The law of local variation, if it is known and the period is one to come."""
+    outlook, clock = getattr(study, "outlook_", None), study.frame.clock
+    if outlook is None or clock is None or not period.end > clock.end:
+        return None
+    law: LocalDispersion | None = outlook.local
+    return law
+
+
+def basis_words(study: EventStudy, period: Period) -> str:
+    """What counts of a period rest on, in words; "" if there are neither times nor an exposure."""
+    clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
+    if clock is None:
+        if study.exposure_ == Amount(1.0):
+            return ""
+        return "with the variance of independent events, since there are no times to learn it from"
+    if period.end <= clock.end:
+        return "from the fitted rate"
+    if outlook is not None and outlook.forecast is not None:
+        both = "the fitted rate and " if period.start < clock.end else ""
+        return f"from {both}a forecast"
+    mean = f"the mean {clock.cycle}" if clock.cycle else "the mean rate"
+    reason = "the model file is of an earlier version" if outlook is None else outlook.reason
+    return f"from {mean}, without a forecast: {reason}"
