@@ -29,6 +29,7 @@ A file calls them kernels.Product and windows.Product: a class name may occur in
 
 MODULES = {
     "hplus.estimators.density": ("Density",),
+    "hplus.estimators.forecast": ("Dispersion", "Forecast"),
     "hplus.estimators.intensity": ("Intensity",),
     "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
     "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
@@ -40,6 +41,8 @@ MODULES = {
     "hplus.positivity.exp": ("GridFunction",),
     "hplus.positivity.sos": ("SumOfSquares",),
     "hplus.rates.binned": ("BinnedStatistic",),
+    "hplus.rates.forecasts.cycle_factor": ("CycleGain", "Cycles"),
+    "hplus.rates.forecasts.forecast_rate": ("ForecastRate",),
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
     "hplus.rates.local_dispersion": ("LocalDispersion",),

@@ -1,0 +1,113 @@
+"""Time cut into blocks: those observed, and those to come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hplus._checks import Floats, Ints, check_nonnegative, shown
+
+MIN_BLOCKS, USUAL_BLOCKS, MAX_BLOCKS = 64, 1024, 4096
+"""Blocks of an observation period: few for few events, many for a short horizon."""
+
+BLOCKS_AHEAD = 4
+"""Blocks of a horizon, at least, if the observation period has no more than MAX_BLOCKS of them."""
+
+FINE_STEPS = 50
+"""Blocks of fewer steps of rounded times than this hold a whole number of them."""
+
+MAX_EVEN_BLOCKS = 1024
+"""Blocks to come of the same length as those observed; later ones are longer and longer."""
+
+GROWTH = 1.05
+"""Ratio of the lengths of two later blocks."""
+
+EXPOSURE_POINTS = 4
+"""Points of a part of a block at which a function of time is evaluated."""
+
+Exposure = float | Callable[[Floats], Any]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Edges of blocks, in order; the first `observed` ones were observed."""
+
+    edges: Floats
+    observed: int
+
+    @property
+    def now(self) -> float:
+        """The end of the observation period."""
+        return float(self.edges[self.observed])
+
+    @property
+    def block(self) -> float:
+        """The length of a block."""
+        return float(self.edges[self.observed] - self.edges[self.observed - 1])
+
+    @property
+    def steps(self) -> Floats:
+        """The time from the center of the block before to each block's, in blocks' lengths."""
+        centers = 0.5 * (self.edges[1:] + self.edges[:-1])
+        steps = np.diff(centers, prepend=centers[0])
+        return np.round(steps / self.block, 9) * self.block
+
+    def blocks_of(self, times: Floats) -> Ints:
+        """The block that each time lies in."""
+        found = np.searchsorted(self.edges, times, side="right") - 1
+        return np.clip(found, 0, len(self.edges) - 2)
+
+
+def make_timeline(low: float, high: float, horizon: float, times: Floats) -> Timeline:
+    """Blocks that are short against the horizon, and of which there are enough."""
+    span = high - low
+    usual = int(np.clip(4 * len(times), MIN_BLOCKS, USUAL_BLOCKS))
+    block = span / usual
+    if horizon > 0.0:
+        block = max(min(block, horizon / BLOCKS_AHEAD), span / MAX_BLOCKS)
+    step = rounding_step(times)
+    if 0.0 < step and block < FINE_STEPS * step:
+        block = step * max(round(block / step), 1)
+    count = max(int(np.ceil(span / block - 1e-6)), 1)
+    past = high - block * np.arange(count, -1, -1)
+    past[0] = low
+    even = min(int(np.ceil(horizon / block - 1e-6)), MAX_EVEN_BLOCKS)
+    future = block * np.arange(1, even + 1)
+    longer = block
+    while horizon - (future[-1] if len(future) else 0.0) > 1e-6 * block:
+        longer *= GROWTH
+        future = np.append(future, future[-1] + longer)
+    if len(future):
+        future[-1] = horizon
+    return Timeline(np.concatenate([past, high + future]), count)
+
+
+def rounding_step(times: Floats) -> float:
+    """The step of which all times are multiples but for a constant, or 0."""
+    values = np.unique(times)
+    if len(values) < 3:
+        return 0.0
+    gaps = np.diff(values)
+    step = float(gaps.min())
+    if len(values) > 0.9 * len(times) and len(times) < 4.0 * (values[-1] - values[0]) / step:
+        return 0.0
+    return step if np.all(np.abs(gaps / step - np.round(gaps / step)) < 1e-3) else 0.0
+
+
+def exposure_of(given: Exposure, edges: Floats) -> Floats:
+    """∫ of the exposure over each of the parts between edges, (parts,)."""
+    lengths = np.diff(edges)
+    if not callable(given):
+        return check_nonnegative("exposure", given) * lengths
+    at = (np.arange(EXPOSURE_POINTS) + 0.5) / EXPOSURE_POINTS
+    points = edges[:-1, None] + lengths[:, None] * at
+    values = np.asarray(given(points.reshape(-1, 1)), dtype=float)
+    if values.shape != (points.size,) or not np.all(np.isfinite(values) & (values >= 0.0)):
+        raise ValueError(
+            "exposure must return one finite number of at least 0 for each time, got "
+            f"{shown(values)} for {points.size} times."
+        )
+    return lengths * values.reshape(points.shape).mean(axis=1)
