@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
+from hplus.estimators.forecast import Forecast
 from hplus.rates.local_dispersion import LocalDispersion, learn_local_dispersion, together
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame
@@ -20,14 +21,17 @@ if TYPE_CHECKING:
 
 DAY = SECONDS["day"]
 
-TIME_DEPTH = 20
-"""Times are kept to 2⁻²⁰ of the observation period."""
+MOST_TIMES = 2**20
+"""Events whose times are kept one by one; of more, counts in short blocks."""
 
 MOST_BLOCKS = 200
 """Blocks of the observation period whose counts are kept for a chart."""
 
-MIN_FORECAST_EVENTS = 30
+MIN_FORECAST_EVENTS = 20
 """With fewer events, there is no forecast but the mean rate."""
+
+MOST_SPANS_AHEAD, MOST_DAYS_AHEAD = 10.0, 3652.5
+"""Forecasts reach ten times as far ahead as was observed, or ten years, but at least as far."""
 
 
 class Occurrences:
@@ -48,8 +52,7 @@ class Occurrences:
         if clock is None:
             return
         days = np.clip(seconds / DAY, self._line.low, self._line.high)[:, None]
-        new = Statistic.of(self._line, days)
-        self._times = with_another(self._times, new.coarsened(min(new.depth, TIME_DEPTH)))
+        self._times = with_another(self._times, Statistic.of(self._line, days))
         if region is not None:
             at = np.hstack([X[:, : region.dimension], days])
             both = together(Statistic.of(region * self._line, at))
@@ -58,7 +61,8 @@ class Occurrences:
     @property
     def times(self) -> Statistic:
         """Events by time, in days since 1970."""
-        return merged(self._times)
+        found = merged(self._times)
+        return found if found.events <= MOST_TIMES else found.coarsened(min(found.depth, 20))
 
     @property
     def both(self) -> Statistic | None:
@@ -75,7 +79,7 @@ class Outlook(Value):
     few events to tell. `blocks` are the counts in equal blocks of the observation period.
     """
 
-    forecast: Any
+    forecast: Forecast | None
     reason: str
     local: LocalDispersion | None
     blocks: Ints
@@ -91,9 +95,22 @@ def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -
     return Outlook(forecast, reason, local, _blocks(clock, events.times))
 
 
-def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Any, str]:
+def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Forecast | None, str]:
     """The forecast of all events, or None and why."""
-    return None, "not there yet"
+    if times.events < MIN_FORECAST_EVENTS:
+        few = f"{times.events} events are too few, {MIN_FORECAST_EVENTS} are needed"
+        return None, few
+    span = times.window.volume
+    horizon = min(MOST_SPANS_AHEAD * span, max(span, MOST_DAYS_AHEAD))
+    forecast = Forecast(times.window, horizon, random_state=random_state)
+    at = times.lattice.centers(times.codes, times.depth)[:, 0]
+    try:
+        if times.events <= MOST_TIMES:
+            # one by one, so that rounded times are recognised
+            return forecast.fit(np.repeat(at, times.counts)), ""
+        return forecast.fit(at, sample_weight=times.masses), ""
+    except ValueError as error:
+        return None, str(error).rstrip(".")
 
 
 def _blocks(clock: Clock, times: Statistic) -> Ints:

@@ -11,7 +11,7 @@ from hplus._checks import Floats
 from hplus.rates.fitted import FittedRate
 from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.periods import Period
-from hplus.studies.spans import SECONDS, Clock, phases
+from hplus.studies.spans import SECONDS, Clock, moment, phases
 from hplus.windows import Interval
 
 if TYPE_CHECKING:
@@ -69,7 +69,11 @@ def _forecast(study: EventStudy, spans: Spans) -> Counted:
     clock, outlook = study.frame.clock, study.outlook_
     assert clock is not None
     assert outlook is not None
+    assert outlook.forecast is not None
     some = [(a, b) for a, b in spans if a < b]
+    last, reach = max(b for _, b in some), outlook.forecast.reach_.high * SECONDS["day"]
+    if last > reach:
+        raise ValueError(f"forecasts reach as far as {moment(reach)}, got {moment(last)}.")
     parts = [Interval(a / SECONDS["day"], b / SECONDS["day"]) for a, b in some]
     found, draws = outlook.forecast.expected_count(parts), outlook.forecast.count_draws(parts)
     # a cycle's rates are of the whole count, others of one unit of exposure
