@@ -11,6 +11,7 @@ from hplus.display.data.check_data import calibration_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
 from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
+from hplus.display.outlook_charts import page_outlook
 from hplus.display.page_figures import (
     PageCurve,
     PageMap,
@@ -63,6 +64,7 @@ def gather(study: EventStudy, events: Floats | None, title: str | None) -> Simpl
         table=table,
         concentration=dense,
         extent=whole,
+        outlook=page_outlook(study),
         fit=fit(study, events),
         holdout=study.holdout_,
         fitted=how_fitted(study),

@@ -8,6 +8,7 @@ import numpy as np
 
 from hplus.rates.by_region import rate_unit
 from hplus.studies.frames import Frame
+from hplus.studies.prospects import outlook_facts
 from hplus.studies.spans import moment
 from hplus.wording import lengths_words, percent, rate_words, scales_words, window_words
 
@@ -31,6 +32,7 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
         "expected": float(model.expected_count(study.frame.window)),
         "peak": study.frame.describe(place)[0] | {"rate": rate},
         "gap": model.solution_.relative_gap,
+        "outlook": outlook_facts(study),
     }
 
 

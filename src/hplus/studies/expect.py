@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,13 +11,15 @@ from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
-from hplus.studies.event_study import EventStudy
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import local_dispersion
 from hplus.studies.periods import Period
 from hplus.studies.spans import SECONDS
 from hplus.studies.time_counts import Counted, time_counts
 from hplus.windows import Box, Interval, Window
+
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
 
 MAX_CELLS = 100_000
 """Cells of a grid, at most."""
