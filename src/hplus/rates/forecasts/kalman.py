@@ -21,6 +21,21 @@ compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @compiled
+def moved(step: Floats, noise: Floats, P: Floats, half: Floats) -> None:
+    """P becomes F P Fᵀ + Q; all states but the smooth field and its slope move by themselves."""
+    for j in range(STATES):
+        for i in (0, 3, 4):
+            half[i, j] = step[i, i] * P[i, j]
+        half[1, j] = step[1, 1] * P[1, j] + step[1, 2] * P[2, j]
+        half[2, j] = step[2, 1] * P[1, j] + step[2, 2] * P[2, j]
+    for i in range(STATES):
+        for j in (0, 3, 4):
+            P[i, j] = half[i, j] * step[j, j] + noise[i, j]
+        P[i, 1] = half[i, 1] * step[1, 1] + half[i, 2] * step[1, 2] + noise[i, 1]
+        P[i, 2] = half[i, 1] * step[2, 1] + half[i, 2] * step[2, 2] + noise[i, 2]
+
+
+@compiled
 def forward(F: Floats, Q: Floats, kind: Ints, start: Floats, w: Floats) -> tuple[Floats, Floats]:
     """Variances before each block is seen: of its log rate (n,), and with all states (n, 5).
 
@@ -29,28 +44,15 @@ def forward(F: Floats, Q: Floats, kind: Ints, start: Floats, w: Floats) -> tuple
     """
     n, J = len(w), STATES
     variance, gain = np.empty(n), np.empty((n, J))
-    P, FP, ph = np.diag(start), np.empty((J, J)), np.empty(J)
+    P, half = np.diag(start), np.empty((J, J))
     for b in range(n):
         if b > 0:
-            step, noise = F[kind[b]], Q[kind[b]]
-            for i in range(J):
-                for j in range(J):
-                    FP[i, j] = step[i, 0] * P[0, j]
-                    for k in range(1, J):
-                        FP[i, j] += step[i, k] * P[k, j]
-            for i in range(J):
-                for j in range(i + 1):
-                    p = noise[i, j]
-                    for k in range(J):
-                        p += FP[i, k] * step[j, k]
-                    P[i, j] = p
-                    P[j, i] = p
-        s = 0.0
+            moved(F[kind[b]], Q[kind[b]], P, half)
+        ph = gain[b]
         for i in range(J):
             ph[i] = P[i, 0] + P[i, 1] + P[i, 3] + P[i, 4]
         s = ph[0] + ph[1] + ph[3] + ph[4]
         variance[b] = s
-        gain[b] = ph
         if w[b] > 0.0:
             scale = w[b] / (1.0 + s * w[b])
             for i in range(J):
@@ -64,34 +66,35 @@ def smoothed(
     F: Floats, kind: Ints, w: Floats, variance: Floats, gain: Floats, seen: Floats
 ) -> Floats:
     """The mean log rate of each block (n,) given all observations `seen` of precision w."""
-    n, J = len(w), STATES
+    n = len(w)
     mean, surprise = np.empty(n), np.zeros(n)
-    a, moved = np.zeros(J), np.zeros(J)
+    a0, a1, a2, a3, a4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for b in range(n):
-        if b > 0:
-            step = F[kind[b]]
-            for i in range(J):
-                moved[i] = 0.0
-                for k in range(J):
-                    moved[i] += step[i, k] * a[k]
-            a[:] = moved
-        mean[b] = a[0] + a[1] + a[3] + a[4]
+        f, g = F[kind[b]], gain[b]
+        a1, a2 = f[1, 1] * a1 + f[1, 2] * a2, f[2, 1] * a1 + f[2, 2] * a2
+        a3, a4 = f[3, 3] * a3, f[4, 4] * a4
+        mean[b] = a0 + a1 + a3 + a4
         if w[b] > 0.0:
-            surprise[b] = (seen[b] - mean[b]) * w[b] / (1.0 + variance[b] * w[b])
-            a += gain[b] * surprise[b]
-    r, q = np.zeros(J), np.zeros(J)
+            x = (seen[b] - mean[b]) * w[b] / (1.0 + variance[b] * w[b])
+            a0, a1, a2, a3, a4 = (
+                a0 + g[0] * x,
+                a1 + g[1] * x,
+                a2 + g[2] * x,
+                a3 + g[3] * x,
+                a4 + g[4] * x,
+            )
+            surprise[b] = x
+    r0, r1, r2, r3, r4 = 0.0, 0.0, 0.0, 0.0, 0.0
     for b in range(n - 1, -1, -1):
-        if b < n - 1:
-            step = F[kind[b + 1]]
-            for i in range(J):
-                q[i] = 0.0
-                for k in range(J):
-                    q[i] += step[k, i] * r[k]
-        r[:] = q
+        g = gain[b]
         if w[b] > 0.0:
-            add = surprise[b] - np.dot(gain[b], q) * w[b] / (1.0 + variance[b] * w[b])
-            r += SEEN * add
-        mean[b] += np.dot(gain[b], r)
+            d = g[0] * r0 + g[1] * r1 + g[2] * r2 + g[3] * r3 + g[4] * r4
+            x = surprise[b] - d * w[b] / (1.0 + variance[b] * w[b])
+            r0, r1, r3, r4 = r0 + x, r1 + x, r3 + x, r4 + x
+        mean[b] += g[0] * r0 + g[1] * r1 + g[2] * r2 + g[3] * r3 + g[4] * r4
+        f = F[kind[b]]
+        r1, r2 = f[1, 1] * r1 + f[2, 1] * r2, f[1, 2] * r1 + f[2, 2] * r2
+        r3, r4 = f[3, 3] * r3, f[4, 4] * r4
     return mean
 
 

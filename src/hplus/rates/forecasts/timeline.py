@@ -13,6 +13,9 @@ from hplus._checks import Floats, Ints, check_nonnegative, shown
 MIN_BLOCKS, USUAL_BLOCKS, MAX_BLOCKS = 64, 1024, 4096
 """Blocks of an observation period: few for few events, many for a short horizon."""
 
+EVENTS_PER_BLOCK = 4
+"""Events of a block on average, unless there are MIN_BLOCKS or USUAL_BLOCKS of them."""
+
 BLOCKS_AHEAD = 4
 """Blocks of a horizon, at least, if the observation period has no more than MAX_BLOCKS of them."""
 
@@ -64,7 +67,7 @@ class Timeline:
 def make_timeline(low: float, high: float, horizon: float, times: Floats) -> Timeline:
     """Blocks that are short against the horizon, and of which there are enough."""
     span = high - low
-    usual = int(np.clip(4 * len(times), MIN_BLOCKS, USUAL_BLOCKS))
+    usual = int(np.clip(len(times) // EVENTS_PER_BLOCK, MIN_BLOCKS, USUAL_BLOCKS))
     block = span / usual
     if horizon > 0.0:
         block = max(min(block, horizon / BLOCKS_AHEAD), span / MAX_BLOCKS)

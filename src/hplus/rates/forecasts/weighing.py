@@ -30,7 +30,7 @@ STRETCH = 2.0
 TEMPER = 4.0
 """Walkers begin at first trials, drawn by their posterior density to the power of 1/TEMPER."""
 
-LEAST_DEVIATION, MOST_DEVIATION = 0.003, 2.0
+LEAST_DEVIATION, MOST_DEVIATION = 0.001, 2.0
 """Deviations of the fields of a log rate."""
 
 
@@ -46,8 +46,8 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.log([span, 0.2, middle, 0.2, 2.0 * block, 0.15])
-    spread = np.array([0.7, 1.2, 1.2, 1.2, 1.0, 1.2])
+    center = np.log([span, 0.06, middle, 0.06, 2.0 * block, 0.08])
+    spread = np.array([0.7, 1.5, 1.2, 1.5, 1.0, 1.5])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
     high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
