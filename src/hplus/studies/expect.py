@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,20 +109,35 @@ def expect(
     During each of several periods, one after another: regions then have the edges `from` and `to`.
     """
     tail = 0.5 * (1.0 - check_fraction("level", level))
-    where = _by_place(study, regions)
-    if isinstance(time, Period):
-        when = _by_time(study, [time])
-        return list(map(Expected, regions, *_counts(study, where, when, 0, time, tail)))
-    when, found = _by_time(study, time), []
-    for p, period in enumerate(time):
-        # without places, parts of the time are all there is to name
-        names = [str(p + 1) if study.frame.region is None else r.name for r in regions]
-        named = [
-            region._replace(name=name, edges=region.edges | period.edges)
-            for region, name in zip(regions, names, strict=True)
-        ]
-        found += list(map(Expected, named, *_counts(study, where, when, p, period, tail)))
+    periods = [time] if isinstance(time, Period) else time
+    where, when, found = _by_place(study, regions), _by_time(study, periods), []
+    for p, period in enumerate(periods):
+        named = regions if isinstance(time, Period) else _during(study.frame, regions, period, p)
+        means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
+        for draws in _draws(study, where, when.draws[p], period):
+            low = np.append(low, mixed_poisson_quantile(draws, tail))
+            high = np.append(high, mixed_poisson_quantile(draws, 1.0 - tail))
+        found += list(map(Expected, named, means.tolist(), low.tolist(), high.tolist()))
     return found
+
+
+def count_means(study: EventStudy, regions: Sequence[Region], period: Period) -> Floats:
+    """Equally likely means of the count of each region during a period, shape (r, k).
+
+    Counts are Poisson around them; a mean varies by more than what is unknown about the rate if
+    counts to come do.
+    """
+    where, when = _by_place(study, regions), _by_time(study, [period])
+    return np.vstack(list(_draws(study, where, when.draws[0], period)))
+
+
+def _during(frame: Frame, regions: Sequence[Region], period: Period, number: int) -> list[Region]:
+    """Regions during one of several periods; without places the period is all there is to name."""
+    names = [str(number + 1) if frame.region is None else region.name for region in regions]
+    return [
+        region._replace(name=name, edges=region.edges | period.edges)
+        for region, name in zip(regions, names, strict=True)
+    ]
 
 
 def _by_time(study: EventStudy, periods: Sequence[Period]) -> Counted:
@@ -144,21 +159,14 @@ def _by_place(study: EventStudy, regions: Sequence[Region]) -> Counted:
     return Counted(*rate.shares(windows))
 
 
-def _counts(
-    study: EventStudy, where: Counted, when: Counted, p: int, period: Period, tail: float
-) -> tuple[list[float], list[float], list[float]]:
-    """Means and bounds of the counts of each region during one of the periods."""
-    i, j = pairs_of_draws(where.draws.shape[1], when.draws.shape[1])
-    time, low, high = when.draws[p, j], [], []
-    law = local_dispersion(study, period)
+def _draws(study: EventStudy, where: Counted, time: Floats, period: Period) -> Iterator[Floats]:
+    """Equally likely means (r, k) of the counts of regions, some regions at a time."""
+    i, j = pairs_of_draws(where.draws.shape[1], len(time))
+    law, days = local_dispersion(study, period), period.seconds / SECONDS["day"]
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
-        draws = where.draws[some][:, i] * time
-        if law is not None:
-            draws = law.varied(draws, period.seconds / SECONDS["day"], where.means[some])
-        low += mixed_poisson_quantile(draws, tail).tolist()
-        high += mixed_poisson_quantile(draws, 1.0 - tail).tolist()
-    return (where.means * when.means[p]).tolist(), low, high
+        draws = where.draws[some][:, i] * time[j]
+        yield draws if law is None else law.varied(draws, days, where.means[some])
 
 
 def whole(frame: Frame) -> Region:
