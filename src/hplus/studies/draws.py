@@ -50,7 +50,9 @@ def draw(
     return [_in_pieces(study, pieces, rng.poisson(chances[:, j]), rng) for j in chosen]
 
 
-def _in_pieces(study: EventStudy, pieces: list[Period], counts: Ints, rng: Any) -> Pattern:
+def _in_pieces(
+    study: EventStudy, pieces: list[Period], counts: Ints, rng: np.random.RandomState
+) -> Pattern:
     """Events of short pieces of time, uniform in each, at places that do not depend on time."""
     n, rate = int(counts.sum()), study.model_.rate_
     starts = np.repeat([piece.start for piece in pieces], counts)
@@ -61,7 +63,7 @@ def _in_pieces(study: EventStudy, pieces: list[Period], counts: Ints, rng: Any) 
     return Pattern(columns, np.sort(starts + lengths * rng.random_sample(n)))
 
 
-def _points(study: EventStudy, exposure: float, rng: Any) -> Floats:
+def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> Floats:
     """Points of the window for some exposure."""
     rate = study.model_.rate_
     return rate.on_grid.sample(int(rng.poisson(exposure * rate.integral())), rng)
@@ -78,7 +80,7 @@ def _split(study: EventStudy, X: Floats) -> Pattern:
     return Pattern(columns[order], seconds[order])
 
 
-def _of_cycles(study: EventStudy, asked: Period, rng: Any) -> Pattern:
+def _of_cycles(study: EventStudy, asked: Period, rng: np.random.RandomState) -> Pattern:
     """Events of the cycles that overlap a period, cut to it."""
     clock, begin, seconds = study.frame.clock, asked.start, asked.seconds
     assert clock is not None

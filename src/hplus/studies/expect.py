@@ -15,13 +15,13 @@ from hplus.studies.frames import Frame
 from hplus.studies.outlooks import local_dispersion
 from hplus.studies.periods import Period
 from hplus.studies.spans import SECONDS
-from hplus.studies.time_counts import Counted, time_counts
+from hplus.studies.time_counts import MeanCounts, time_counts
 from hplus.windows import Box, Interval, Window
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
 
-MAX_CELLS = 100_000
+MAX_GRID_CELLS = 100_000
 """Cells of a grid, at most."""
 
 REGIONS_AT_ONCE = 4096
@@ -75,8 +75,8 @@ def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
             f"{'x'.join(['20'] * whole.dimension)}, got {'x'.join(map(str, shape))}."
         )
     counts = [check_count("every number of a grid", n) for n in shape]
-    if np.prod(counts) > MAX_CELLS:
-        raise ValueError(f"a grid must have at most {MAX_CELLS} cells, got {np.prod(counts)}.")
+    if np.prod(counts) > MAX_GRID_CELLS:
+        raise ValueError(f"a grid must have at most {MAX_GRID_CELLS} cells, got {np.prod(counts)}.")
     low, high = whole.bounds()
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
     cells = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1)
@@ -140,26 +140,26 @@ def _during(frame: Frame, regions: Sequence[Region], period: Period, number: int
     ]
 
 
-def _by_time(study: EventStudy, periods: Sequence[Period]) -> Counted:
+def _by_time(study: EventStudy, periods: Sequence[Period]) -> MeanCounts:
     """Counts in the whole window by period, or the exposure of each."""
     if study.frame.clock is not None:
         return time_counts(study, periods)
     exposures = np.array([period.exposure for period in periods])
-    return Counted(exposures, exposures[:, None])
+    return MeanCounts(exposures, exposures[:, None])
 
 
-def _by_place(study: EventStudy, regions: Sequence[Region]) -> Counted:
+def _by_place(study: EventStudy, regions: Sequence[Region]) -> MeanCounts:
     """Counts for one unit of exposure by region or, with times, shares of all events."""
     frame, rate = study.frame, study.model_.rate_
     if frame.region is None:
-        return Counted(np.ones(len(regions)), np.ones((len(regions), 1)))
+        return MeanCounts(np.ones(len(regions)), np.ones((len(regions), 1)))
     windows = [frame.region if r.window is None else r.window for r in regions]
     if not isinstance(rate, SeparableRate):
-        return Counted(rate.integrals(windows), rate.count_draws(windows))
-    return Counted(*rate.shares(windows))
+        return MeanCounts(rate.integrals(windows), rate.count_draws(windows))
+    return MeanCounts(*rate.shares(windows))
 
 
-def _draws(study: EventStudy, where: Counted, time: Floats, period: Period) -> Iterator[Floats]:
+def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
     law, days = local_dispersion(study, period), period.seconds / SECONDS["day"]

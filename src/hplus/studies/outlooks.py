@@ -19,8 +19,6 @@ from hplus.windows import Interval
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
 
-DAY = SECONDS["day"]
-
 MOST_TIMES = 2**20
 """Events whose times are kept one by one; of more, counts in short blocks."""
 
@@ -43,7 +41,9 @@ class Occurrences:
         self._both: tuple[Statistic, ...] = ()
         clock = frame.clock
         if clock is not None:
-            self._line = Interval(clock.start / DAY, clock.end / DAY, unit="day")
+            self._line = Interval(
+                clock.start / SECONDS["day"], clock.end / SECONDS["day"], unit="day"
+            )
             self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
 
     def add(self, X: Floats, seconds: Floats) -> None:
@@ -51,7 +51,7 @@ class Occurrences:
         clock, region = self._frame.clock, self._frame.region
         if clock is None:
             return
-        days = np.clip(seconds / DAY, self._line.low, self._line.high)[:, None]
+        days = np.clip(seconds / SECONDS["day"], self._line.low, self._line.high)[:, None]
         self._times = with_another(self._times, Statistic.of(self._line, days))
         if region is not None:
             at = np.hstack([X[:, : region.dimension], days])
@@ -115,9 +115,12 @@ def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Foreca
 
 def _blocks(clock: Clock, times: Statistic) -> Ints:
     """Counts in whole units of time before the end, as many as a chart can show."""
-    unit, span = SECONDS[natural_unit(clock)] / DAY, (clock.end - clock.start) / DAY
+    unit, span = (
+        SECONDS[natural_unit(clock)] / SECONDS["day"],
+        (clock.end - clock.start) / SECONDS["day"],
+    )
     many = int(np.clip(np.floor(span / unit + 1e-9), 1, MOST_BLOCKS))
-    ends = clock.end / DAY + unit * np.arange(-many, 1)
+    ends = clock.end / SECONDS["day"] + unit * np.arange(-many, 1)
     at = times.lattice.centers(times.codes, times.depth)[:, 0]
     return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
 

@@ -21,23 +21,23 @@ Spans = Sequence[tuple[float, float]]
 """Beginnings and ends in seconds since 1970; a span that ends before it begins is empty."""
 
 
-class Counted(NamedTuple):
+class MeanCounts(NamedTuple):
     """Mean counts (p,), and equally likely values of them together (p, k)."""
 
     means: Floats
     draws: Floats
 
-    def plus(self, other: Counted) -> Counted:
+    def plus(self, other: MeanCounts) -> MeanCounts:
         """The counts of both, whose draws are independent."""
         i, j = pairs_of_draws(self.draws.shape[1], other.draws.shape[1])
-        return Counted(self.means + other.means, self.draws[:, i] + other.draws[:, j])
+        return MeanCounts(self.means + other.means, self.draws[:, i] + other.draws[:, j])
 
-    def scaled(self, factors: Floats) -> Counted:
+    def scaled(self, factors: Floats) -> MeanCounts:
         """Each count times a factor (p,)."""
-        return Counted(self.means * factors, self.draws * factors[:, None])
+        return MeanCounts(self.means * factors, self.draws * factors[:, None])
 
 
-def time_counts(study: EventStudy, periods: Sequence[Period]) -> Counted:
+def time_counts(study: EventStudy, periods: Sequence[Period]) -> MeanCounts:
     """Counts in the whole window during each period of a study with times."""
     clock = study.frame.clock
     assert clock is not None
@@ -64,7 +64,7 @@ def time_rate(study: EventStudy) -> FittedRate:
     return rate.time if isinstance(rate, SeparableRate) else rate
 
 
-def _forecast(study: EventStudy, spans: Spans) -> Counted:
+def _forecast(study: EventStudy, spans: Spans) -> MeanCounts:
     """Counts after the observation period."""
     clock, outlook = study.frame.clock, study.outlook_
     assert clock is not None
@@ -81,21 +81,21 @@ def _forecast(study: EventStudy, spans: Spans) -> Counted:
     where = [i for i, (a, b) in enumerate(spans) if a < b]
     means, all_draws = np.zeros(len(spans)), np.zeros((len(spans), draws.shape[1]))
     means[where], all_draws[where] = found / units, draws / units
-    return Counted(means, all_draws)
+    return MeanCounts(means, all_draws)
 
 
-def _as_fitted(study: EventStudy, spans: Spans) -> Counted:
+def _as_fitted(study: EventStudy, spans: Spans) -> MeanCounts:
     """Counts of the fitted rate: of its cycle, or of the observation period and its mean after."""
     clock, rate = study.frame.clock, time_rate(study)
     assert clock is not None
     parts = [part for span in spans for part in _on_axis(clock, *span)]
     owners = [i for i, span in enumerate(spans) for _ in _on_axis(clock, *span)]
     if not parts:
-        return Counted(np.zeros(len(spans)), np.zeros((len(spans), 1)))
+        return MeanCounts(np.zeros(len(spans)), np.zeros((len(spans), 1)))
     windows = [window for window, _ in parts]
     weights = np.zeros((len(spans), len(parts)))
     weights[owners, range(len(parts))] = [times for _, times in parts]
-    return Counted(weights @ rate.integrals(windows), weights @ rate.count_draws(windows))
+    return MeanCounts(weights @ rate.integrals(windows), weights @ rate.count_draws(windows))
 
 
 def _on_axis(clock: Clock, a: float, b: float) -> list[tuple[Interval, float]]:

@@ -113,7 +113,11 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
 
 
 def _cut(
-    study: EventStudy, asked: list[Region], time: Period, grid: Any, every: Amount | None
+    study: EventStudy,
+    asked: list[Region],
+    time: Period,
+    grid: tuple[int, ...] | None,
+    every: Amount | None,
 ) -> tuple[list[Region], Period | list[Period]]:
     """Regions and periods, as --grid and --every cut them."""
     from hplus.studies.expect import grid_regions
