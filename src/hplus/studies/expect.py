@@ -13,8 +13,7 @@ from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import local_dispersion
-from hplus.studies.periods import Period
-from hplus.studies.spans import SECONDS
+from hplus.studies.periods import Period, in_days
 from hplus.studies.time_counts import MeanCounts, time_counts
 from hplus.windows import Box, Interval, Window
 
@@ -162,7 +161,7 @@ def _by_place(study: EventStudy, regions: Sequence[Region]) -> MeanCounts:
 def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
-    law, days = local_dispersion(study, period), period.seconds / SECONDS["day"]
+    law, days = local_dispersion(study, period), in_days(period.seconds)
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]

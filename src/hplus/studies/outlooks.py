@@ -12,7 +12,7 @@ from hplus.estimators.forecast import Forecast
 from hplus.rates.local_dispersion import LocalDispersion, learn_local_dispersion, together
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame
-from hplus.studies.periods import Period, natural_unit
+from hplus.studies.periods import Period, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Amount, Clock
 from hplus.windows import Interval
 
@@ -41,9 +41,7 @@ class Occurrences:
         self._both: tuple[Statistic, ...] = ()
         clock = frame.clock
         if clock is not None:
-            self._line = Interval(
-                clock.start / SECONDS["day"], clock.end / SECONDS["day"], unit="day"
-            )
+            self._line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
             self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
 
     def add(self, X: Floats, seconds: Floats) -> None:
@@ -51,7 +49,7 @@ class Occurrences:
         clock, region = self._frame.clock, self._frame.region
         if clock is None:
             return
-        days = np.clip(seconds / SECONDS["day"], self._line.low, self._line.high)[:, None]
+        days = np.clip(in_days(seconds), self._line.low, self._line.high)[:, None]
         self._times = with_another(self._times, Statistic.of(self._line, days))
         if region is not None:
             at = np.hstack([X[:, : region.dimension], days])
@@ -116,11 +114,11 @@ def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Foreca
 def _blocks(clock: Clock, times: Statistic) -> Ints:
     """Counts in whole units of time before the end, as many as a chart can show."""
     unit, span = (
-        SECONDS[natural_unit(clock)] / SECONDS["day"],
-        (clock.end - clock.start) / SECONDS["day"],
+        in_days(SECONDS[natural_unit(clock)]),
+        in_days(clock.end - clock.start),
     )
     many = int(np.clip(np.floor(span / unit + 1e-9), 1, MOST_BLOCKS))
-    ends = clock.end / SECONDS["day"] + unit * np.arange(-many, 1)
+    ends = in_days(clock.end) + unit * np.arange(-many, 1)
     at = times.lattice.centers(times.codes, times.depth)[:, 0]
     return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
 

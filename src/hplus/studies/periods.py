@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from hplus._checks import check_count
+from hplus._checks import Floats, check_count
 from hplus.studies.spans import SECONDS, Amount, Clock, moment, seconds_of
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MAX_PERIODS = 10_000
 """Parts that a period is cut into, at most."""
+
+Number = TypeVar("Number", float, Floats)
 
 NATURAL_UNITS = ("year", "week", "day", "h", "min", "s")
 
@@ -98,6 +100,11 @@ def cut(period: Period, parts: int | None = None, every: Amount | None = None) -
         raise ValueError(f"a period can be cut into at most {MAX_PERIODS} parts, got {parts}.")
     pairs = zip(ends[:-1].tolist(), [*ends[1:-1].tolist(), period.end], strict=True)
     return [Period(_span(a, b), 1.0, a, b) for a, b in pairs]
+
+
+def in_days(seconds: Number) -> Number:
+    """Seconds in days, the unit of forecasts."""
+    return seconds / SECONDS["day"]
 
 
 def _one(exposure: Amount) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.studies.expect import Expected, expect, whole
-from hplus.studies.periods import Period, cut, natural_unit
+from hplus.studies.periods import Period, cut, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Clock, moment
 from hplus.studies.time_counts import is_forecast, time_counts
 from hplus.wording import quantity
@@ -98,7 +98,7 @@ def variation_words(study: EventStudy) -> str:
     if outlook.local is None or region is None:
         return said
     share, words = _cell(region.volume, region.volume_unit, mean)
-    days = period.seconds / SECONDS["day"]
+    days = in_days(period.seconds)
     local = float(outlook.local.excess(np.array(mean * share), days, share))
     return f"{said}; that of {words}, {_times(1.0 + excess * share + local)}"
 

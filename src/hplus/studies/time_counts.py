@@ -10,7 +10,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.rates.fitted import FittedRate
 from hplus.rates.separable import SeparableRate, pairs_of_draws
-from hplus.studies.periods import Period
+from hplus.studies.periods import Period, in_days
 from hplus.studies.spans import SECONDS, Clock, moment, phases
 from hplus.windows import Interval
 
@@ -74,7 +74,7 @@ def _forecast(study: EventStudy, spans: Spans) -> MeanCounts:
     last, reach = max(b for _, b in some), outlook.forecast.reach_.high * SECONDS["day"]
     if last > reach:
         raise ValueError(f"forecasts reach as far as {moment(reach)}, got {moment(last)}.")
-    parts = [Interval(a / SECONDS["day"], b / SECONDS["day"]) for a, b in some]
+    parts = [Interval(in_days(a), in_days(b)) for a, b in some]
     found, draws = outlook.forecast.expected_count(parts), outlook.forecast.count_draws(parts)
     # a cycle's rates are of the whole count, others of one unit of exposure
     units = 1.0 if clock.cycle else study.exposure_.amount
