@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import NamedTuple, final
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import gammaincinv
 
-from hplus._checks import Floats, Ints, check_nonnegative, check_positive
+from hplus._checks import Floats, Ints, frozen_array, shown
 from hplus._values import Value, value
 from hplus.rates.statistic import Statistic
 
@@ -20,7 +19,7 @@ TOGETHER_DEPTH = 10
 PLACE_DEPTHS, TIME_DEPTHS = range(1, 8), range(3, TOGETHER_DEPTH + 1)
 """Sizes of cells and lengths of blocks in which events are counted."""
 
-MAX_TABLE = 2**21
+MAX_TABLE = 2**20
 """Cells times blocks of a table of counts, at most."""
 
 MIN_EVENTS_TOGETHER = 100
@@ -29,13 +28,16 @@ MIN_EVENTS_TOGETHER = 100
 CLASSES = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
 """Cells are taken together in three classes with about as many events each, quiet to busy."""
 
-SCALES = (1e-4, 1e-2, 1.0)
-"""Scales that the search begins at."""
+KNOT_RATIO, FIRST_KNOT, TIME_KNOTS = 4.0, -5, 5
+"""The law is known at means from 4⁻⁵ on and at times of 4⁻⁵ of the observation period on."""
 
-BOUNDS = ((-14.0, 7.0), (0.0, 1.0), (0.0, 1.0))
-"""Of the logarithm of the scale, and of the two exponents."""
+CURVATURE, MIN_STIFFNESS, LAW_STEPS = 0.5, 1e-3, 60
+"""How much the exponent of the law may change from knot to knot; steps to find it."""
 
-LAW_ERROR = 0.5
+FIRST_EXCESS, LEAST_EXCESS, LOG_EXCESSES = 0.1, 1e-3, (-12.0, 7.0)
+"""Excesses where the search begins, and where nothing is known; bounds of their logarithms."""
+
+LAW_ERROR = 0.25
 """The law is taken to be wrong by this fraction, whatever the number of events."""
 
 SHAPE_STEP = 0.02
@@ -51,25 +53,33 @@ class LocalDispersion(Value):
     """The extra variance of counts to come in a part of the window, given that of the whole.
 
     A count with mean m, of a part that holds the share p of all events, over a time T has the
-    variance m + m (1 - p) x with the excess x = scale m^growth (T/unit)^lasting: 0 for independent
-    events. `growth` is 0 for clusters that are smaller than the parts, and 1 for a rate that
-    varies alike everywhere in them.
+    variance m + m (1 - p) x. The excess x, 0 for independent events, is a function of m and T: its
+    logarithms at `means` (a,) and `times` (b,) are `log_excess` (a, b), linear between them in the
+    logarithms of m and T, and constant beyond.
     """
 
-    scale: float
-    growth: float
-    lasting: float
-    unit: float
+    means: Floats
+    times: Floats
+    log_excess: Floats
 
     def __post_init__(self) -> None:
-        names = ("scale", "growth", "lasting")
-        self._set(**{name: check_nonnegative(name, getattr(self, name)) for name in names})
-        self._set(unit=check_positive("unit", self.unit))
+        names = ("means", "times", "log_excess")
+        arrays = {name: frozen_array(name, getattr(self, name)) for name in names}
+        self._set(**arrays)
+        knots = (self.means, self.times)
+        if self.log_excess.shape != tuple(map(len, knots)) or any(
+            len(k) < 2 or k.min() <= 0.0 or np.any(np.diff(k) <= 0.0) for k in knots
+        ):
+            raise ValueError(
+                "means and times must be increasing numbers above 0, and log_excess must have a "
+                f"row for each mean and a column for each time, got {shown(self.log_excess)}."
+            )
 
     def excess(self, means: Floats, time: float, share: Floats | float = 0.0) -> Floats:
         """(1 - p) x for counts with these means over a time, shape (r,)."""
-        x = self.scale * means**self.growth * (time / self.unit) ** self.lasting
-        return np.clip(1.0 - share, 0.0, 1.0) * x
+        low = self.means[0]
+        m, t = (_hats(k, v) for k, v in ((self.means, np.maximum(means, low)), (self.times, time)))
+        return np.clip(1.0 - share, 0.0, 1.0) * np.exp(m @ self.log_excess @ t[0])
 
     def varied(self, draws: Floats, time: float, shares: Floats) -> Floats:
         """Draws (r, k) of mean counts, each times a gamma variable: counts become mixtures.
@@ -86,6 +96,12 @@ class LocalDispersion(Value):
         kinds, kind = np.unique(np.rint(np.log(shapes) / SHAPE_STEP), return_inverse=True)
         found[some] *= _gamma_quantiles(np.exp(SHAPE_STEP * kinds), count)[kind]
         return found
+
+
+def _hats(knots: Floats, at: Floats | float) -> Floats:
+    """Hat functions of the logarithms of knots at numbers, constant beyond them, (n, knots)."""
+    place = np.interp(np.log(np.atleast_1d(at)), np.log(knots), np.arange(len(knots)))
+    return np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(knots))), 0.0)
 
 
 def _gamma_quantiles(shapes: Floats, count: int) -> Floats:
@@ -120,7 +136,7 @@ def learn_local_dispersion(events: Statistic) -> LocalDispersion | None:
     found = list(_excesses(events))
     if not found:
         return None
-    return _law(found, float(events.lattice.sides[-1]))
+    return _law(found, events.total, float(np.ptp(events.window.bounds(), axis=0)[-1]))
 
 
 def _excesses(events: Statistic) -> Iterator[Excess]:
@@ -134,14 +150,15 @@ def _excesses(events: Statistic) -> Iterator[Excess]:
             if (int(cells.max()) + 1) * blocks > MAX_TABLE or cells.max() == 0:
                 continue
             when = at[:, -1] >> (depth - block)
-            counts = np.zeros((int(cells.max()) + 1, blocks))
-            np.add.at(counts, (cells, when), events.masses)
-            yield from _of_table(counts, length * 0.5**block)
+            size = (int(cells.max()) + 1) * blocks
+            counts = np.bincount(cells * blocks + when, events.masses, size)
+            yield from _of_table(counts.reshape(-1, blocks), length * 0.5**block)
 
 
 def _numbered(cells: Ints) -> Ints:
     """Numbers of distinct rows, (n,)."""
-    return np.unique(cells, axis=0, return_inverse=True)[1].ravel()
+    keys = np.ravel_multi_index(tuple(cells.T), tuple(cells.max(axis=0) + 1))
+    return np.unique(keys, return_inverse=True)[1]
 
 
 def _of_table(counts: Floats, time: float) -> Iterator[Excess]:
@@ -168,18 +185,33 @@ def _of_table(counts: Floats, time: float) -> Iterator[Excess]:
             yield Excess(float(size), time, float(over[kind].sum() / held), float(error))
 
 
-def _law(found: list[Excess], unit: float) -> LocalDispersion:
-    """The most likely law, if excesses are normal around it."""
+def _law(found: list[Excess], events: float, span: float) -> LocalDispersion:
+    """The law that suits the excesses, by least squares with a penalty on its curvature.
+
+    Excesses are known up to chance, and the law up to a fraction of it: so steps are Newton's for
+    weights that follow it.
+    """
     mean, time, excess, error = np.array(found).T
-    logs = np.log([mean, time / unit])
+    means = KNOT_RATIO ** np.arange(FIRST_KNOT, np.ceil(np.log(events) / np.log(KNOT_RATIO)) + 1)
+    times = span * KNOT_RATIO ** np.arange(-TIME_KNOTS, 1.0)
+    m, t = _hats(means, mean), _hats(times, time)
+    H = (m[:, :, None] * t[:, None, :]).reshape(len(found), -1)
+    D = np.vstack([
+        np.kron(_second_differences(len(means)), np.eye(len(times))),
+        np.kron(np.eye(len(means)), _second_differences(len(times))),
+    ])  # fmt: skip
+    stiff = D.T @ D / CURVATURE**2 + MIN_STIFFNESS * np.eye(H.shape[1])
+    u = np.full(H.shape[1], np.log(FIRST_EXCESS))
+    for _ in range(LAW_STEPS):
+        law = np.exp(H @ u)
+        J = H * law[:, None]
+        w = 1.0 / ((error * (1.0 + law)) ** 2 + (LAW_ERROR * law) ** 2)
+        slope = J.T @ (w * (excess - law)) - stiff @ (u - np.log(LEAST_EXCESS))
+        step = np.linalg.solve(J.T @ (w[:, None] * J) + stiff, slope)
+        u = np.clip(u + step / max(1.0, float(np.abs(step).max())), *LOG_EXCESSES)
+    return LocalDispersion(means, times, u.reshape(len(means), len(times)))
 
-    def misfit(free: Floats) -> float:
-        law = np.exp(free[0] + free[1:] @ logs)
-        variance = (error * (1.0 + law)) ** 2 + (LAW_ERROR * law) ** 2
-        return float(np.sum((excess - law) ** 2 / variance + np.log(variance)))
 
-    starts = [(np.log(scale), 0.5, 0.2) for scale in SCALES]
-    tried = [minimize(misfit, start, bounds=BOUNDS, method="L-BFGS-B") for start in starts]
-    best = min(tried, key=lambda result: float(result.fun))
-    log_scale, growth, lasting = map(float, best.x)
-    return LocalDispersion(float(np.exp(log_scale)), growth, lasting, unit)
+def _second_differences(n: int) -> Floats:
+    """The matrix (n - 2, n) of second differences."""
+    return np.diff(np.eye(n), 2, axis=0)
