@@ -194,7 +194,7 @@ def thefts(folder: Path, every: int) -> None:
 
 def _judge_week(found, name, study, regions, held, days, origin):
     weeks = np.floor(days / 7.0).astype(int)
-    counts = np.array([np.bincount(weeks[h], minlength=origin + 1) for h in held])
+    counts = np.array([np.bincount(weeks[h], minlength=origin + 1)[: origin + 1] for h in held])
     busy = counts[:, :origin].sum(axis=1) > 0
     regions = [region for region, some in zip(regions, busy, strict=True) if some]
     found.setdefault(name, []).extend(judged(study, regions, counts[busy, origin], 7.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import NamedTuple, final
 
 import numpy as np
@@ -25,19 +24,16 @@ MAX_TABLE = 2**20
 MIN_EVENTS_TOGETHER = 100
 """With fewer events, nothing can be said about how their counts vary."""
 
-CLASSES = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
-"""Cells are taken together in three classes with about as many events each, quiet to busy."""
-
 KNOT_RATIO, FIRST_KNOT, TIME_KNOTS = 4.0, -5, 5
 """The law is known at means from 4⁻⁵ on and at times of 4⁻⁵ of the observation period on."""
 
-CURVATURE, MIN_STIFFNESS, LAW_STEPS = 0.5, 1e-3, 60
+CURVATURE, MIN_STIFFNESS, LAW_STEPS = 1.5, 1e-3, 60
 """How much the exponent of the law may change from knot to knot; steps to find it."""
 
 FIRST_EXCESS, LEAST_EXCESS, LOG_EXCESSES = 0.1, 1e-3, (-12.0, 7.0)
 """Excesses where the search begins, and where nothing is known; bounds of their logarithms."""
 
-LAW_ERROR = 0.25
+LAW_ERROR = 0.15
 """The law is taken to be wrong by this fraction, whatever the number of events."""
 
 SHAPE_STEP = 0.02
@@ -112,7 +108,7 @@ def _gamma_quantiles(shapes: Floats, count: int) -> Floats:
 
 
 class Excess(NamedTuple):
-    """The excess of cells of one class: mean count, length of a block, excess, its error."""
+    """The excess of cells of one size: mean count, length of a block, excess, its error."""
 
     mean: float
     time: float
@@ -151,8 +147,8 @@ def _excesses(events: Statistic) -> Iterator[Excess]:
                 continue
             when = at[:, -1] >> (depth - block)
             size = (int(cells.max()) + 1) * blocks
-            counts = np.bincount(cells * blocks + when, events.masses, size)
-            yield from _of_table(counts.reshape(-1, blocks), length * 0.5**block)
+            counts: Floats = np.bincount(cells * blocks + when, events.masses, size)
+            yield _of_table(counts.reshape(-1, blocks), length * 0.5**block)
 
 
 def _numbered(cells: Ints) -> Ints:
@@ -161,28 +157,20 @@ def _numbered(cells: Ints) -> Ints:
     return np.unique(keys, return_inverse=True)[1]
 
 
-def _of_table(counts: Floats, time: float) -> Iterator[Excess]:
+def _of_table(counts: Floats, time: float) -> Excess:
     """The excess in a table of cells × blocks, whose later half is predicted block by block."""
     before = np.cumsum(counts, axis=1) - counts
     later = slice(counts.shape[1] // 2, None)
     n, past = counts[:, later], before[:, later]
-    total, earlier = n.sum(axis=0), past.sum(axis=0)
-    expected = total * past / np.maximum(earlier, 1.0)
-    share = counts.sum(axis=1) / counts.sum()
-    mean = share[:, None] * total
+    total, earlier = n.sum(axis=0), np.maximum(past.sum(axis=0), 1.0)
+    share = (counts.sum(axis=1) / counts.sum())[:, None]
+    mean, own = share * total, 1.0 - share
     # chance in the count, and in the share that is known from earlier events
-    chance = mean * (1.0 - share[:, None]) * (1.0 + total / np.maximum(earlier, 1.0))
-    over = ((n - expected) ** 2 - chance).sum(axis=1)
-    weight = (mean * (1.0 - share[:, None])).sum(axis=1)
-    noise = (chance + 2.0 * chance**2).sum(axis=1)
-    order = np.argsort(share)
-    below = np.cumsum(share[order])
-    for low, high in pairwise(CLASSES):
-        kind = order[(below > low) & (below <= high + 1e-9)]
-        if len(kind) and weight[kind].sum() > 0.0:
-            held, size = weight[kind].sum(), (mean[kind] ** 2).sum() / mean[kind].sum()
-            error = np.sqrt(noise[kind].sum()) / held
-            yield Excess(float(size), time, float(over[kind].sum() / held), float(error))
+    chance = mean * own * (1.0 + total / earlier)
+    held = float((mean * own).sum())
+    excess = float((((n - total * past / earlier) ** 2) - chance).sum()) / held
+    error = float(np.sqrt((chance + 2.0 * chance**2).sum())) / held
+    return Excess(float((mean**2).sum() / mean.sum()), time, excess, error)
 
 
 def _law(found: list[Excess], events: float, span: float) -> LocalDispersion:

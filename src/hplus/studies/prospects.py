@@ -99,7 +99,7 @@ def variation_words(study: EventStudy) -> str:
         return said
     share, words = _cell(region.volume, region.volume_unit, mean)
     days = in_days(period.seconds)
-    local = float(outlook.local.excess(np.array(mean * share), days, share))
+    local = float(outlook.local.excess(np.array([mean * share]), days, share)[0])
     return f"{said}; that of {words}, {_times(1.0 + excess * share + local)}"
 
 
