@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from hplus import Box, Interval, Statistic
-from hplus.rates.local_dispersion import LocalDispersion, learn_local_dispersion, together
+from hplus.rates.local_dispersion import (
+    LocalDispersion,
+    learn_local_dispersion,
+    shared_axis,
+    together,
+)
 
-CITY = Box((0, 0), (8, 8), unit="km") * Interval(0, 64, unit="day")
+CITY = Box((0, 0), (8, 8), unit="km") * shared_axis(0.0, 64.0, (0.25, 1.0))
 LAW = LocalDispersion([0.01, 100.0], [1.0, 256.0], np.log([[0.025, 0.1], [2.5, 10.0]]))
 """An excess of (m/4)^(1/2) T^(1/4): a power of both."""
 
@@ -22,7 +27,11 @@ def city(variance, seed=0, mean=6.0):
 
 
 def learned(X):
-    return learn_local_dispersion(together(Statistic.of(CITY, X)))
+    return law_of(together(Statistic.of(CITY, X)))
+
+
+def law_of(statistic):
+    return learn_local_dispersion(statistic, 64.0, (0.25, 1.0, 4.0))
 
 
 def test_independent_events_have_no_excess():
@@ -47,7 +56,13 @@ def test_a_total_that_varies_alike_everywhere_is_no_local_excess():
 def test_parts_of_the_events_in_any_order_give_the_same_law():
     X = city(0.3)
     parts = [together(Statistic.of(CITY, X[i::3])) for i in (2, 0, 1)]
-    assert learn_local_dispersion(parts[0] + parts[1] + parts[2]) == learned(X)
+    assert law_of(parts[0] + parts[1] + parts[2]) == learned(X)
+
+
+def test_blocks_end_with_the_axis_and_are_as_long_as_asked():
+    axis = shared_axis(3.0, 500.0, (1.0, 0.25, 7.0))
+    assert (axis.low, axis.high) == (500.0 - 2048 * 0.25, 500.0)
+    assert shared_axis(0.0, 1e6, (1.0, 7.0)) == Interval(0.0, 1e6)
 
 
 def test_few_events_tell_nothing():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -11,15 +11,16 @@ from scipy.special import gammaincinv
 from hplus._checks import Floats, Ints, frozen_array, shown
 from hplus._values import Value, value
 from hplus.rates.statistic import Statistic
+from hplus.windows import Interval
 
-TOGETHER_DEPTH = 10
-"""Depth of the cells of places and times: 1,024 blocks of time."""
+TOGETHER_DEPTH = 11
+"""Depth of the cells of places and times: 2,048 blocks of time."""
 
-PLACE_DEPTHS, TIME_DEPTHS = range(1, 8), range(3, TOGETHER_DEPTH + 1)
-"""Sizes of cells and lengths of blocks in which events are counted."""
+PLACE_DEPTHS, USUAL_CELLS = range(1, 8), (1, 4, 16, 64)
+"""Sizes of cells in which events are counted, and cells of time that are taken together."""
 
-MAX_TABLE = 2**20
-"""Cells times blocks of a table of counts, at most."""
+MIN_TABLE, MAX_TABLE = 8, 2**20
+"""Blocks of a table of counts, at least, and cells times blocks, at most."""
 
 MIN_EVENTS_TOGETHER = 100
 """With fewer events, nothing can be said about how their counts vary."""
@@ -116,39 +117,53 @@ class Excess(NamedTuple):
     error: float
 
 
+def shared_axis(start: float, end: float, lengths: Sequence[float]) -> Interval:
+    """An axis of time that ends at `end` and whose cells are as long as one of the lengths.
+
+    2¹¹ cells of the first length that is long enough begin before `start`.
+    """
+    many, span = 2**TOGETHER_DEPTH, end - start
+    length = next((length for length in sorted(lengths) if many * length >= span), span / many)
+    return Interval(end - many * length, end)
+
+
 def together(events: Statistic) -> Statistic:
     """Events by place and time, in cells that are coarse enough to be compared."""
     return events.coarsened(min(events.depth, TOGETHER_DEPTH))
 
 
-def learn_local_dispersion(events: Statistic) -> LocalDispersion | None:
+def learn_local_dispersion(
+    events: Statistic, span: float, lengths: Sequence[float]
+) -> LocalDispersion | None:
     """The law of the excess, from events by place and time (the last axis); None if too few.
 
     Counts of cells in later blocks of time are compared with what the cell's share of all earlier
-    events expects, given the total of the block, for several sizes of cells and lengths of blocks.
+    events expects, given the total of the block, for several sizes of cells and those lengths of
+    blocks that are whole numbers of cells of time. `span` is how long was observed, until the end
+    of the axis of time.
     """
     if events.events < MIN_EVENTS_TOGETHER:
         return None
-    found = list(_excesses(events))
-    if not found:
-        return None
-    return _law(found, events.total, float(np.ptp(events.window.bounds(), axis=0)[-1]))
+    found = list(_excesses(events, span, lengths))
+    return _law(found, events.total, span) if found else None
 
 
-def _excesses(events: Statistic) -> Iterator[Excess]:
+def _excesses(events: Statistic, span: float, lengths: Sequence[float]) -> Iterator[Excess]:
     depth, at = events.depth, events.lattice.indices(events.codes)
-    span = float(np.ptp(events.window.bounds(), axis=0)[-1])
-    length = float(events.lattice.sides[-1])
+    step = float(events.lattice.cell_sides(depth)[-1])
+    # counted backwards from the end
+    before = 2**depth - 1 - at[:, -1]
+    sizes = {round(k) for k in np.array(lengths) / step if abs(k - round(k)) < 1e-6 * k}
     for finer in (d for d in PLACE_DEPTHS if d <= depth):
         cells = _numbered(at[:, :-1] >> (depth - finer))
-        for block in (d for d in TIME_DEPTHS if d <= depth):
-            blocks = int(np.ceil(span / length * 2**block))
-            if (int(cells.max()) + 1) * blocks > MAX_TABLE or cells.max() == 0:
+        for size in sorted(sizes | set(USUAL_CELLS)):
+            blocks, many = int(span / step * (1.0 + 1e-9)) // max(size, 1), int(cells.max()) + 1
+            if size < 1 or blocks < MIN_TABLE or many * blocks > MAX_TABLE or many == 1:
                 continue
-            when = at[:, -1] >> (depth - block)
-            size = (int(cells.max()) + 1) * blocks
-            counts: Floats = np.bincount(cells * blocks + when, events.masses, size)
-            yield _of_table(counts.reshape(-1, blocks), length * 0.5**block)
+            some = before < blocks * size
+            where = cells[some] * blocks + blocks - 1 - before[some] // size
+            counts = np.bincount(where, weights=events.masses[some], minlength=many * blocks)
+            yield _of_table(counts.reshape(many, blocks).astype(float), size * step)
 
 
 def _numbered(cells: Ints) -> Ints:
@@ -159,7 +174,7 @@ def _numbered(cells: Ints) -> Ints:
 
 def _of_table(counts: Floats, time: float) -> Excess:
     """The excess in a table of cells × blocks, whose later half is predicted block by block."""
-    before = np.cumsum(counts, axis=1) - counts
+    before: Floats = np.cumsum(counts, axis=1) - counts
     later = slice(counts.shape[1] // 2, None)
     n, past = counts[:, later], before[:, later]
     total, earlier = n.sum(axis=0), np.maximum(past.sum(axis=0), 1.0)

@@ -9,7 +9,12 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.estimators.forecast import Forecast
-from hplus.rates.local_dispersion import LocalDispersion, learn_local_dispersion, together
+from hplus.rates.local_dispersion import (
+    LocalDispersion,
+    learn_local_dispersion,
+    shared_axis,
+    together,
+)
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
@@ -21,6 +26,13 @@ if TYPE_CHECKING:
 
 MOST_TIMES = 2**20
 """Events whose times are kept one by one; of more, counts in short blocks."""
+
+LENGTHS = tuple(
+    seconds / SECONDS["day"]
+    for seconds in (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0,
+                    604_800.0, 2_419_200.0, 7_862_400.0, 31_557_600.0)
+)  # fmt: skip
+"""Lengths in days of the blocks in which counts of places are compared: seconds to years."""
 
 MOST_BLOCKS = 200
 """Blocks of the observation period whose counts are kept for a chart."""
@@ -41,6 +53,7 @@ class Occurrences:
         self._both: tuple[Statistic, ...] = ()
         clock = frame.clock
         if clock is not None:
+            self._axis = shared_axis(in_days(clock.start), in_days(clock.end), LENGTHS)
             self._line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
             self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
 
@@ -53,7 +66,7 @@ class Occurrences:
         self._times = with_another(self._times, Statistic.of(self._line, days))
         if region is not None:
             at = np.hstack([X[:, : region.dimension], days])
-            both = together(Statistic.of(region * self._line, at))
+            both = together(Statistic.of(region * self._axis, at))
             self._both = with_another(self._both, both)
 
     @property
@@ -89,7 +102,8 @@ def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -
         return None
     forecast, reason = _forecast(clock, events.times, random_state)
     both = events.both
-    local = None if both is None else learn_local_dispersion(both)
+    span = in_days(clock.end - clock.start)
+    local = None if both is None else learn_local_dispersion(both, span, LENGTHS)
     return Outlook(forecast, reason, local, _blocks(clock, events.times))
 
 
