@@ -117,9 +117,10 @@ def negative_binomial(y: np.ndarray, season: int, ahead: int) -> list[Predictive
 
 def _smoothing(log: bool) -> Rival:
     def forecast(y: np.ndarray, season: int, ahead: int) -> list[Predictive]:
+        import pandas as pd
         from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 
-        x = np.log1p(y) if log else y.astype(float)
+        x = pd.Series(np.log1p(y) if log else y)
         has_season = season >= 2 and len(y) >= 3 * season
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

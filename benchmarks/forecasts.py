@@ -187,7 +187,7 @@ class Entry(NamedTuple):
 
 
 def entry(forecast: Predictive, count: float, lead: int) -> Entry:
-    """What a forecast says of a count: the share of P(N = count) between 5 % and 95 % is covered."""
+    """What a forecast says of a count; covered is the share of its chance from 5 % to 95 %."""
     below, upto = forecast.upto(count - 1.0), forecast.upto(count)
     inside = np.clip(upto, TAIL, 1.0 - TAIL) - np.clip(below, TAIL, 1.0 - TAIL)
     chance = max(upto - below, 1e-300)

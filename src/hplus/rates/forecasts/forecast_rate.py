@@ -10,9 +10,17 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.forecasts.cycle_factor import Cycles
-from hplus.rates.forecasts.log_rate import Blocks, chain, draw_paths, find_mode, variances
+from hplus.rates.forecasts.log_rate import (
+    Blocks,
+    chain,
+    draw_paths,
+    find_mode,
+    mean_rate,
+    rate_of,
+    variances,
+)
 from hplus.rates.forecasts.timeline import Timeline
-from hplus.rates.forecasts.weighing import as_fields
+from hplus.rates.forecasts.weighing import as_fields, first_guess
 from hplus.windows import Window
 
 PATHS_EACH = 20
@@ -29,10 +37,10 @@ MAX_CELLS_AT_ONCE = 2**14
 
 @dataclass(frozen=True)
 class ForecastRate:
-    """λ(t) = base · e^z(block of t) · Π factor(phase of t), for equally likely priors of z.
+    """λ(t) = base · g(z(block of t)) · Π factor(phase of t), for equally likely priors of z.
 
     `edges` are those of the blocks, the first `observed` of which were observed, with `counts` and
-    `means`, what base · Π factor expects there. `priors` (p, 6) are log scales and deviations.
+    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`.
     """
 
     edges: Floats
@@ -50,20 +58,21 @@ class ForecastRate:
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
-        """E e^z of each block (n,), and e^z of each block for all paths (n, k)."""
+        """The mean of g(z) in each block (n,), and g(z) in each block for all paths (n, k)."""
         n = len(self.edges) - 1
         counts, means = np.zeros((2, n))
         counts[: self.observed], means[: self.observed] = self.counts, self.means
         blocks = Blocks(counts, means, self.timeline.steps)
         rng = np.random.default_rng(self.seed)
-        guess = np.log(np.divide(counts + means, 2 * means, out=np.ones(n), where=means > 0.0))
-        mean, paths = np.zeros(n), []
+        guess, mean, paths = first_guess(blocks), np.zeros(n), []
         for point in self.priors:
-            links = chain(as_fields(point), blocks.steps)
-            mode = find_mode(blocks, links, guess)
-            guess = mode.log_rate
-            mean += np.exp(mode.log_rate + 0.5 * variances(links, mode)) / len(self.priors)
-            paths.append(np.exp(draw_paths(links, mode, PATHS_EACH, rng)).T)
+            fields = as_fields(point)
+            links = chain(fields, blocks.steps)
+            mode = find_mode(blocks, links, fields.bend, guess)
+            guess = mode.rate
+            spread = variances(links, mode)
+            mean += mean_rate(mode.path, spread, fields.bend) / len(self.priors)
+            paths.append(rate_of(draw_paths(links, mode, PATHS_EACH, rng), fields.bend)[0].T)
         return mean, np.hstack(paths)
 
     @cached_property

@@ -1,10 +1,11 @@
-"""The log rate of counts in blocks of time, for given scales and deviations of its fields."""
+"""The most probable path of a rate in blocks of time, for given scales and deviations."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from hplus._checks import Floats, Ints
 from hplus.rates.forecasts.kalman import (
@@ -24,21 +25,52 @@ MAX_HALVINGS = 12
 MODE_TOLERANCE = 1e-3
 """Nats by which the last step may still raise the log posterior."""
 
-MAX_LOG_RATIO = 40.0
-"""Log rates further than this from the mean are cut off while a mode is searched for."""
+MAX_PATH = 40.0
+"""Paths further than this from the level are cut off while a mode is searched for."""
+
+LEAST_RATE = 1e-12
+"""Rates below this share of the mean are not told from it."""
+
+MEAN_NODES = 24
+"""Points at which a mean over a normal variable is evaluated."""
 
 
 class Fields(NamedTuple):
-    """Scales and deviations of a smooth (ν = 3/2), a slow and a fast field (ν = 1/2)."""
+    """Scales and deviations of a smooth (ν = 3/2), a slow and a fast field (ν = 1/2).
+
+    `bend` is how their sum z becomes a rate: `rate_of`.
+    """
 
     smooth: tuple[float, float]
     slow: tuple[float, float]
     fast: tuple[float, float]
+    bend: float
 
-    @property
-    def variance(self) -> float:
-        """The variance of the log rate around its level."""
-        return sum(deviation**2 for _, deviation in self)
+
+def rate_of(z: Floats, bend: float) -> tuple[Floats, Floats]:
+    """g(z) > 0 and its slope, with g(0) = g'(0) = 1: e^z for a low bend, near 1 + z for a high one.
+
+    g(z) = log(1 + e^(c + sz))/log(1 + e^c): convex with a concave log, so that modes are unique.
+    """
+    top = np.logaddexp(0.0, bend)
+    speed = top * (1.0 + np.exp(-bend))
+    x = bend + speed * z
+    return np.logaddexp(0.0, x) / top, speed * expit(x) / top
+
+
+def path_of(rate: Floats, bend: float) -> Floats:
+    """z with g(z) = rate."""
+    top = np.logaddexp(0.0, bend)
+    y = rate * top
+    x = y + np.log(-np.expm1(-np.maximum(y, LEAST_RATE)))
+    return (x - bend) / (top * (1.0 + np.exp(-bend)))
+
+
+def mean_rate(z: Floats, variance: Floats, bend: float) -> Floats:
+    """E g(z + noise) for normal noise of this variance."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(MEAN_NODES)
+    at = z[:, None] + np.sqrt(variance)[:, None] * nodes
+    return rate_of(at, bend)[0] @ weights / weights.sum()
 
 
 class Blocks(NamedTuple):
@@ -62,9 +94,10 @@ class Chain(NamedTuple):
 
 
 class Mode(NamedTuple):
-    """The most probable log rates (n,), the precision of counts there, and the log evidence."""
+    """The most probable path (n,), its rate, the precision of counts there, the log evidence."""
 
-    log_rate: Floats
+    path: Floats
+    rate: Floats
     precision: Floats
     variance: Floats
     gain: Floats
@@ -74,7 +107,7 @@ class Mode(NamedTuple):
 def chain(fields: Fields, steps: Floats) -> Chain:
     """The Markov chain of the fields; steps (n,) is the time before each block, the first 0."""
     kinds, kind = np.unique(steps, return_inverse=True)
-    (h, s), (h1, s1), (h2, s2) = fields
+    (h, s), (h1, s1), (h2, s2), _ = fields
     start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
     F = np.zeros((len(kinds), STATES, STATES))
@@ -88,17 +121,18 @@ def chain(fields: Fields, steps: Floats) -> Chain:
     return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind.reshape(-1), start)
 
 
-def find_mode(blocks: Blocks, links: Chain, guess: Floats) -> Mode:
-    """Newton's method, each step a pass over the blocks, from a guess of the log rates (n,).
+def find_mode(blocks: Blocks, links: Chain, bend: float, guess: Floats) -> Mode:
+    """Fisher scoring, each step a pass over the blocks, from a guess of the rates (n,).
 
-    With K the covariance of log rates z, z = Kα: zᵀK⁻¹z = αᵀz needs no inverse.
+    With K the covariance of the path z, z = Kα: zᵀK⁻¹z = αᵀz needs no inverse.
     """
     y, E = blocks.counts, blocks.means
-    watched = E > 0.0
-    z, alpha, best = np.clip(guess, -MAX_LOG_RATIO, MAX_LOG_RATIO), np.zeros(len(y)), -np.inf
-    w = E * np.exp(z)
+    z, alpha, best = path_of(guess, bend), np.zeros(len(y)), -np.inf
     for iteration in range(MAX_MODE_STEPS):
-        seen = z + np.divide(y - w, w, out=np.zeros(len(y)), where=watched)
+        z = np.clip(z, -MAX_PATH, MAX_PATH)
+        g, slope = rate_of(z, bend)
+        w = E * slope**2 / g
+        seen = z + np.divide(y - E * g, E * slope, out=np.zeros(len(y)), where=w > 0.0)
         variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
         goal = smoothed(links.F, links.kind, w, variance, gain, seen)
         dual = w * (seen - goal)
@@ -106,35 +140,36 @@ def find_mode(blocks: Blocks, links: Chain, guess: Floats) -> Mode:
         for _ in range(MAX_HALVINGS if iteration else 1):
             z_new = goal if size == 1.0 else z + size * (goal - z)
             alpha_new = dual if size == 1.0 else alpha + size * (dual - alpha)
-            best = _log_posterior(y, E, z_new, alpha_new)
+            best = _log_posterior(blocks, z_new, alpha_new, bend)
             if best >= former - 1e-9 * abs(former):
                 break
             size *= 0.5
-        z, alpha = np.clip(z_new, -MAX_LOG_RATIO, MAX_LOG_RATIO), alpha_new
-        w = E * np.exp(z)
+        z, alpha = z_new, alpha_new
         if abs(best - former) < MODE_TOLERANCE:
             break
+    g, slope = rate_of(z, bend)
+    w = E * slope**2 / g
     variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
     log_evidence = best - 0.5 * float(np.log1p(w * variance).sum())
-    return Mode(z, w, variance, gain, log_evidence)
+    return Mode(z, g, w, variance, gain, log_evidence)
 
 
-def _log_posterior(y: Floats, E: Floats, z: Floats, alpha: Floats) -> float:
-    with np.errstate(over="ignore"):
-        return float(y @ z - E @ np.exp(z) - 0.5 * (alpha @ z))
+def _log_posterior(blocks: Blocks, z: Floats, alpha: Floats, bend: float) -> float:
+    g, _ = rate_of(np.clip(z, -MAX_PATH, MAX_PATH), bend)
+    return float(blocks.counts @ np.log(g) - blocks.means @ g - 0.5 * (alpha @ z))
 
 
 def variances(links: Chain, mode: Mode) -> Floats:
-    """The variance of the log rate of each block (n,)."""
+    """The variance of the path in each block (n,)."""
     return smoothed_variance(links.F, links.kind, mode.precision, mode.variance, mode.gain)
 
 
 def draw_paths(links: Chain, mode: Mode, count: int, rng: np.random.Generator) -> Floats:
-    """Log rates (count, n) drawn around a mode: of all blocks at once, those to come included.
+    """Paths (count, n) drawn around a mode: of all blocks at once, those to come included.
 
     A path without observations, corrected by what its own noisy observations miss.
     """
-    n, w = len(mode.log_rate), mode.precision
+    n, w = len(mode.path), mode.precision
     noise = rng.standard_normal((count, n, STATES))
     paths = simulated(links.F, _roots(links.Q), links.kind, links.start, noise)
     watched = w > 0.0
@@ -142,7 +177,7 @@ def draw_paths(links: Chain, mode: Mode, count: int, rng: np.random.Generator) -
     for path, error in zip(paths, errors, strict=True):
         error[watched] /= np.sqrt(w[watched])
         seen = np.where(watched, path + error, 0.0)
-        path += mode.log_rate
+        path += mode.path
         path -= smoothed(links.F, links.kind, w, mode.variance, mode.gain, seen)
     return paths
 

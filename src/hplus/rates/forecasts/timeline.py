@@ -22,11 +22,17 @@ BLOCKS_AHEAD = 4
 FINE_STEPS = 50
 """Blocks of fewer steps of rounded times than this hold a whole number of them."""
 
+MAX_CYCLE_BLOCKS = 8.0
+"""Blocks as long as the shortest cycle would be cut into at most this many."""
+
 MAX_EVEN_BLOCKS = 1024
 """Blocks to come of the same length as those observed; later ones are longer and longer."""
 
 GROWTH = 1.05
 """Ratio of the lengths of two later blocks."""
+
+EDGE_SLACK = 1e-6
+"""How far before an edge, as a share of a part, a time is taken to be at it."""
 
 EXPOSURE_POINTS = 4
 """Points of a part of a block at which a function of time is evaluated."""
@@ -60,20 +66,29 @@ class Timeline:
 
     def blocks_of(self, times: Floats) -> Ints:
         """The block that each time lies in."""
-        found = np.searchsorted(self.edges, times, side="right") - 1
-        return np.clip(found, 0, len(self.edges) - 2)
+        return part_of(self.edges, times)
 
 
-def make_timeline(low: float, high: float, horizon: float, times: Floats) -> Timeline:
-    """Blocks that are short against the horizon, and of which there are enough."""
-    span = high - low
-    usual = int(np.clip(len(times) // EVENTS_PER_BLOCK, MIN_BLOCKS, USUAL_BLOCKS))
+def block_length(span: float, horizon: float, events: int, step: float, cycle: float) -> float:
+    """The length of a block: short against the horizon, but so that there are not too many.
+
+    A whole number of steps, if times are rounded, or of the shortest cycle, so that what a cycle
+    misses at some hours is no difference between blocks.
+    """
+    usual = int(np.clip(events // EVENTS_PER_BLOCK, MIN_BLOCKS, USUAL_BLOCKS))
     block = span / usual
     if horizon > 0.0:
         block = max(min(block, horizon / BLOCKS_AHEAD), span / MAX_BLOCKS)
-    step = rounding_step(times)
+    if 0.0 < cycle <= MAX_CYCLE_BLOCKS * block and MIN_BLOCKS * cycle <= span:
+        return cycle * max(round(block / cycle), 1)
     if 0.0 < step and block < FINE_STEPS * step:
-        block = step * max(round(block / step), 1)
+        return step * max(round(block / step), 1)
+    return block
+
+
+def make_timeline(low: float, high: float, horizon: float, block: float) -> Timeline:
+    """Blocks of this length up to the end of the horizon; one ends with the observation period."""
+    span = high - low
     count = max(int(np.ceil(span / block - 1e-6)), 1)
     past = high - block * np.arange(count, -1, -1)
     past[0] = low
@@ -86,6 +101,16 @@ def make_timeline(low: float, high: float, horizon: float, times: Floats) -> Tim
     if len(future):
         future[-1] = horizon
     return Timeline(np.concatenate([past, high + future]), count)
+
+
+def part_of(edges: Floats, times: Floats) -> Ints:
+    """The part between edges that each time lies in; one at an edge, up to rounding, begins there.
+
+    Rounded times are at edges.
+    """
+    slack = EDGE_SLACK * (edges[-1] - edges[0]) / (len(edges) - 1)
+    found = np.searchsorted(edges, times + slack, side="right") - 1
+    return np.clip(found, 0, len(edges) - 2)
 
 
 def rounding_step(times: Floats) -> float:

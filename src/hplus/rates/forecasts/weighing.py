@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import ndtri
 from scipy.stats import qmc
 
@@ -15,27 +16,35 @@ from hplus._checks import Floats
 from hplus._progress import each
 from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
 
-FIRST_TRIALS = 96
-"""Priors tried at first, spread over what is plausible."""
+FIRST_TRIALS, CLIMBING_TRIALS = 64, 220
+"""Priors tried at first, spread over what is plausible, and on the way up from the best."""
 
-WALKERS, SWEEPS = 24, 24
+SIMPLEX_SIDE = 0.6
+"""The first steps of the way up, as a share of what is plausible."""
+
+MAX_REACH_TRIALS, MAX_FALL = 4, 4.0
+"""Trials along an axis, until the log density falls by less than MAX_FALL nats."""
+
+WALKERS, SWEEPS = 24, 16
 """Priors that move through what is plausible, and how often each may move."""
 
-PARTICLES = 48
-"""Priors that are kept, all with the same weight: the last ones of each walker."""
+PARTICLES, APART = 48, 5
+"""Priors that are kept, all with the same weight: every fifth one that a walker was last at."""
 
 STRETCH = 2.0
 """How far a walker may go on the line through another one."""
-
-TEMPER = 4.0
-"""Walkers begin at first trials, drawn by their posterior density to the power of 1/TEMPER."""
 
 LEAST_DEVIATION, MOST_DEVIATION = 0.001, 2.0
 """Deviations of the fields of a log rate."""
 
 
+USUAL_BEND, BEND_SPREAD = -2.0, 3.0
+LEAST_BEND, MOST_BEND = -6.0, 5.0
+"""How a sum of fields becomes a rate: from a product of factors to a sum of terms."""
+
+
 class Plausible(NamedTuple):
-    """Log scales and log deviations of the three fields: their centers, spreads and bounds (6,)."""
+    """Log scales and deviations of three fields, and the bend: centers, spreads, bounds (7,)."""
 
     center: Floats
     spread: Floats
@@ -46,61 +55,102 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.log([span, 0.06, middle, 0.06, 2.0 * block, 0.08])
-    spread = np.array([0.7, 1.5, 1.2, 1.5, 1.0, 1.5])
+    center = np.append(np.log([span, 0.06, middle, 0.06, 2.0 * block, 0.08]), USUAL_BEND)
+    spread = np.array([0.7, 1.5, 1.2, 1.5, 1.0, 1.5, BEND_SPREAD])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
     high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
+    low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
     return Plausible(center, spread, low, high)
 
 
 class Walker(NamedTuple):
-    """Log scales and log deviations (6,), their log posterior density, and the log rates there."""
+    """Log scales, log deviations and bend (7,), the log posterior density and the rates there."""
 
     point: Floats
     log_density: float
-    log_rate: Floats
+    rate: Floats
 
 
 def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -> Floats:
-    """Equally likely log scales and log deviations (PARTICLES, 6), given the counts of blocks.
+    """Equally likely log scales, log deviations and bends (PARTICLES, 7), given counts of blocks.
 
-    By walkers that move along lines through one another [goodman2010].
+    By walkers that begin around the most probable point and move along lines through one another
+    [goodman2010].
     """
     prior = plausible(block, span)
-    u = qmc.Sobol(6, seed=rng).random(128)[:FIRST_TRIALS]
-    points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
-    walker = Walker(prior.center, -np.inf, _first_guess(blocks))
-    trials = []
-    for point in np.clip(points, prior.low, prior.high):
-        trial = _tried(blocks, prior, point, walker.log_rate)
-        walker = max(walker, trial, key=lambda w: w.log_density)
-        trials.append(trial)
-    density = np.array([trial.log_density for trial in trials])
-    chance = np.exp((density - density.max()) / TEMPER) + 1e-12
-    order = rng.choice(len(trials), WALKERS, replace=False, p=chance / chance.sum())
-    walkers, kept = [trials[i] for i in order], []
+    best = _climbed(blocks, prior, _best_of_many(blocks, prior, rng))
+    reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
+    walkers: list[Walker] = []
+    while len(walkers) < WALKERS:
+        point = np.clip(best.point + reach * rng.standard_normal(7), prior.low, prior.high)
+        walkers.append(_tried(blocks, prior, point, best.rate))
+    kept: list[Walker] = []
     for _ in each("weighing forecasts", range(SWEEPS)):
         walkers = _moved(blocks, prior, walkers, rng)
         kept += walkers
-    return np.array([walker.point for walker in kept[-PARTICLES * 4 :: 4]])
+    return np.array([walker.point for walker in kept[-PARTICLES * APART :: APART]])
+
+
+def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
+    u = qmc.Sobol(7, seed=rng).random(FIRST_TRIALS)
+    points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
+    best = Walker(prior.center, -np.inf, first_guess(blocks))
+    for point in np.clip(points, prior.low, prior.high):
+        best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
+    return best
+
+
+def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
+    """The most probable point that a simplex finds."""
+    best = start
+
+    def loss(x: Floats) -> float:
+        nonlocal best
+        point = prior.center + prior.spread * x
+        excess = np.maximum(prior.low - point, 0.0) + np.maximum(point - prior.high, 0.0)
+        trial = _tried(blocks, prior, np.clip(point, prior.low, prior.high), best.rate)
+        best = max(best, trial, key=lambda w: w.log_density)
+        return float(excess.sum()) * 10.0 - trial.log_density
+
+    x = (start.point - prior.center) / prior.spread
+    simplex = np.vstack([x, x + SIMPLEX_SIDE * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
+    options = {"initial_simplex": simplex, "maxfev": CLIMBING_TRIALS, "fatol": 0.1, "xatol": 0.01}
+    minimize(loss, x, method="Nelder-Mead", options=options)
+    return best
+
+
+def _reach(blocks: Blocks, prior: Plausible, best: Walker, axis: int) -> float:
+    """How far the density falls by about half a nat along an axis, from trials at two distances."""
+    step = 0.5 * prior.spread[axis]
+    for _ in range(MAX_REACH_TRIALS):
+        side = -1.0 if best.point[axis] + step > prior.high[axis] else 1.0
+        point = best.point + side * step * np.eye(7)[axis]
+        if point[axis] < prior.low[axis]:
+            return float(0.5 * step)
+        fall = best.log_density - _tried(blocks, prior, point, best.rate).log_density
+        if fall < MAX_FALL:
+            break
+        step *= 0.7 * np.sqrt(MAX_FALL / fall)
+    return float(step * np.sqrt(0.5 / max(fall, 0.5)))
 
 
 def as_fields(point: Floats) -> Fields:
-    """Fields from log scales and log deviations (6,)."""
-    h, s, h1, s1, h2, s2 = np.exp(point).tolist()
-    return Fields((h, s), (h1, s1), (h2, s2))
+    """Fields from log scales, log deviations and bend (7,)."""
+    h, s, h1, s1, h2, s2 = np.exp(point[:6]).tolist()
+    return Fields((h, s), (h1, s1), (h2, s2), float(point[6]))
 
 
-def _first_guess(blocks: Blocks) -> Floats:
+def first_guess(blocks: Blocks) -> Floats:
     y, E = blocks.counts, blocks.means
-    return np.log(np.divide(y + E, 2.0 * E, out=np.ones(len(y)), where=E > 0.0))
+    return np.divide(y + E, 2.0 * E, out=np.ones(len(y)), where=E > 0.0)
 
 
 def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
-    mode = find_mode(blocks, chain(as_fields(point), blocks.steps), guess)
+    fields = as_fields(point)
+    mode = find_mode(blocks, chain(fields, blocks.steps), fields.bend, guess)
     x = (point - prior.center) / prior.spread
-    return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.log_rate)
+    return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.rate)
 
 
 def _moved(
@@ -117,8 +167,8 @@ def _moved(
             anchor = others[rng.integers(len(others))].point
             point, chance = anchor + g * (walker.point - anchor), rng.random()
             if np.all((point >= prior.low) & (point <= prior.high)):
-                trial = _tried(blocks, prior, point, walker.log_rate)
-                ratio = 5.0 * np.log(g) + trial.log_density - walker.log_density
+                trial = _tried(blocks, prior, point, walker.rate)
+                ratio = 6.0 * np.log(g) + trial.log_density - walker.log_density
                 walker = trial if np.log(chance) < ratio else walker
             moved.append(walker)
         walkers = moved + others if side.start == 0 else others + moved
