@@ -137,7 +137,7 @@ def coarsely():
 def quick_forecasts(patch):
     """Forecasts of studies are learned from few blocks and few priors."""
     patch.setattr(timeline, "USUAL_BLOCKS", 64)
-    patch.setattr(weighing, "SWEEPS", 6)
+    patch.setattr(weighing, "SWEEPS", 2)
 
 
 @pytest.fixture(scope="module")
