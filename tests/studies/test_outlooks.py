@@ -70,7 +70,7 @@ def counts(study, regions, time):
 
 def test_the_period_begins_where_the_observation_period_ends(line):
     assert time_asked(line, WEEK).words == "2026-06-22 to 2026-06-29"
-    assert basis_words(line, time_asked(line, WEEK)) == "from a forecast"
+    assert basis_words(line, time_asked(line, WEEK)) == "From a forecast."
     later = time_asked(line, WEEK, "2026-07-06")
     assert later.edges == {"from": "2026-07-06", "to": "2026-07-13"}
     assert time_asked(line, None, None, "2026-07-01").words == "2026-06-22 to 2026-07-01"
@@ -80,7 +80,7 @@ def test_the_period_begins_where_the_observation_period_ends(line):
 
 def test_a_time_within_the_observation_period_is_that_of_the_fitted_rate(town):
     past = time_asked(town, WEEK, "2026-02-02")
-    assert basis_words(town, past) == "from the fitted rate"
+    assert basis_words(town, past) == "From the fitted rate."
     region = town.frame.region
     want = town.model_.expected_count(region * Interval(28, 35))
     low, high = town.model_.count_interval(region * Interval(28, 35))
@@ -94,7 +94,8 @@ def test_a_time_that_goes_on_after_the_end_is_the_sum_of_both(line):
     both = time_asked(line, None, "2026-06-15", "2026-06-25")
     want = counts(line, all_of_it, parts)[:, 0].sum()
     assert counts(line, all_of_it, both)[0, 0] == pytest.approx(want)
-    assert basis_words(line, both) == "from the fitted rate and a forecast"
+    said = "From the fitted rate until 2026-06-22, and a forecast after it."
+    assert basis_words(line, both) == said
 
 
 def test_cells_and_days_add_up_to_the_whole_week(town):
@@ -187,7 +188,9 @@ def test_with_few_events_the_mean_rate_goes_on_and_the_reason_is_told(tmp_path):
     study = fitted(written(tmp_path / "few.csv", np.full((12, 2), 0.5), days), ())
     week = time_asked(study, WEEK)
     assert counts(study, [whole(study.frame)], week)[0, 0] == pytest.approx(12 / WEEKS)
-    said = "from the mean rate, without a forecast: 12 events are too few, 20 are needed"
+    said = (
+        "From the mean rate; there is no forecast, because 12 events are too few (20 are needed)."
+    )
     assert basis_words(study, week) == said
     assert prospects(study) == []
     assert fan(study) is None

@@ -105,10 +105,9 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if grid:
         found = [part for part in found if part.expected > 0.0]
     form = "json" if options["as_json"] else options["form"] or _form(output)
-    basis = basis_words(study, time)
     text = _counts(found, form, options["level"])
-    total = sum(part.expected for part in found)
-    note(f"Counts for {time.words}{basis and f', {basis}'}; total expected: {total:.6g}.")
+    total = f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}."
+    note(f"{total} {basis_words(study, time)}".strip())
     write_text(output, text)
 
 

@@ -18,7 +18,7 @@ from hplus.rates.local_dispersion import (
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
-from hplus.studies.spans import SECONDS, Amount, Clock
+from hplus.studies.spans import SECONDS, Amount, Clock, moment
 from hplus.windows import Interval
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -
 def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Forecast | None, str]:
     """The forecast of all events, or None and why."""
     if times.events < MIN_FORECAST_EVENTS:
-        few = f"{times.events} events are too few, {MIN_FORECAST_EVENTS} are needed"
+        few = f"{times.events} events are too few ({MIN_FORECAST_EVENTS} are needed)"
         return None, few
     span = times.window.volume
     horizon = min(MOST_SPANS_AHEAD * span, max(span, MOST_DAYS_AHEAD))
@@ -147,17 +147,21 @@ def local_dispersion(study: EventStudy, period: Period) -> LocalDispersion | Non
 
 
 def basis_words(study: EventStudy, period: Period) -> str:
-    """What counts of a period rest on, in words; "" if there are neither times nor an exposure."""
+    """What counts of a period rest on, in a sentence; "" if there are neither times nor units."""
     clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
     if clock is None:
         if study.exposure_ == Amount(1.0):
             return ""
-        return "with the variance of independent events, since there are no times to learn it from"
+        return (
+            "Intervals are those of independent events: without times, it is not known how much "
+            "more counts vary."
+        )
     if period.end <= clock.end:
-        return "from the fitted rate"
+        return "From the fitted rate."
     if outlook is not None and outlook.forecast is not None:
-        both = "the fitted rate and " if period.start < clock.end else ""
-        return f"from {both}a forecast"
+        if period.start >= clock.end:
+            return "From a forecast."
+        return f"From the fitted rate until {moment(clock.end)}, and a forecast after it."
     mean = f"the mean {clock.cycle}" if clock.cycle else "the mean rate"
     reason = "the model file is of an earlier version" if outlook is None else outlook.reason
-    return f"from {mean}, without a forecast: {reason}"
+    return f"From {mean}; there is no forecast, because {reason}."
