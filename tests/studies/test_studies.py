@@ -103,9 +103,10 @@ def study(calls, frame):
 def test_places_and_times_of_a_cycle_are_per_cycle(study, frame):
     assert study.exposure_ == Amount(30.0, "day")
     assert study.reading_.kept == 600
-    (day,) = expect(study, [whole(frame)], time_asked(study, None))
+    (day,) = expect(study, [whole(frame)], time_asked(study, None, "2026-01-10"))
     assert day.expected == pytest.approx(20.0, rel=1e-6)
-    week = expect(study, grid_regions(frame, (4,)), time_asked(study, Amount(1, "week")))
+    time = time_asked(study, Amount(1, "week"), "2026-01-10")
+    week = expect(study, grid_regions(frame, (4,)), time)
     assert sum(part.expected for part in week) == pytest.approx(140.0, rel=1e-6)
 
 
