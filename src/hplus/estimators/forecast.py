@@ -30,15 +30,13 @@ from hplus.rates.forecasts.timeline import Exposure, as_exposure
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.windows import Interval, Window
 
-UNITS = {
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "day": 86_400.0,
-    "week": 604_800.0,
-    "year": 31_557_600.0,
-}
-"""Units of a window that names of cycles can be converted to, in seconds."""
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "week": 604_800.0}
+SECONDS["year"] = 365.25 * SECONDS["day"]
+"""Units of time, in seconds."""
+
+SPELLINGS = {"sec": "s", "second": "s", "minute": "min", "hr": "h", "hour": "h", "d": "day",
+             "w": "week", "y": "year", "yr": "year"}  # fmt: skip
+"""Other names of these units; plurals are known too."""
 
 Regions = Interval | Sequence[Interval]
 """One interval of time, or several."""
@@ -251,17 +249,20 @@ class Forecast(Estimator):
         if not isinstance(cycle, str):
             length = check_positive("every cycle", cycle)
             return CycleAsked(f"{length:g} {self.window.unit}".strip(), length)
-        if cycle not in NAMED_CYCLES or self.window.unit not in UNITS:
+        unit = self.window.unit.lower()
+        unit = unit if unit in SECONDS else unit.removesuffix("s")
+        seconds = SECONDS.get(SPELLINGS.get(unit, unit))
+        if cycle not in NAMED_CYCLES or seconds is None:
             rule = (
                 f"names among {', '.join(NAMED_CYCLES)}, or periods in the unit of the window"
                 if cycle not in NAMED_CYCLES
-                else f"numbers unless the unit of the window is one of {', '.join(UNITS)}"
+                else f"numbers unless the unit of the window is one of {', '.join(SECONDS)}"
             )
             raise ValueError(
                 f"cycles must be {rule}, got {cycle!r} and a window with unit "
                 f"{self.window.unit!r}: use cycles=() for none."
             )
-        return CycleAsked(cycle, UNITS[cycle] / UNITS[self.window.unit])
+        return CycleAsked(cycle, SECONDS[cycle] / seconds)
 
     @staticmethod
     def _times(name: str, times: ArrayLike, reach: Interval) -> Floats:
