@@ -113,6 +113,7 @@ class Series(NamedTuple):
     first: int
     every: int
     season: int = 0
+    cycles: tuple[str | float, ...] = ("day", "week", "year")
 
     @property
     def counts(self) -> np.ndarray:
@@ -158,7 +159,7 @@ def curry(folder: Path) -> Series:
     rows = read(folder / "curry_shots_2009_2025.csv.gz", "game_date", "game_id", "t_game_s")
     games = {key: i for i, key in enumerate(sorted({row[:2] for row in rows}))}
     t = [games[row[:2]] + min(float(row[2]) / 3900.0, 0.999) for row in rows]
-    return Series(np.array(t), None, "", 1.0, 10, 300, 20)
+    return Series(np.array(t), None, "game", 1.0, 10, 300, 20, cycles=(1.0,))
 
 
 def packets(folder: Path) -> Series:
@@ -223,8 +224,7 @@ def forecasts(series: Series, origin: int) -> list[Predictive]:
     known = series.times < now
     weights = None if series.weights is None else series.weights[known]
     window = Interval(0.0, now, unit=series.time_unit)
-    cycles = ("day", "week", "year") if series.time_unit else ()
-    model = Forecast(window, series.ahead * series.unit, cycles)
+    model = Forecast(window, series.ahead * series.unit, series.cycles)
     model.fit(series.times[known], sample_weight=weights)
     edges = now + series.unit * np.arange(series.ahead + 1)
     return [Mixed(m) for m in model.count_draws([Interval(*e) for e in itertools.pairwise(edges)])]

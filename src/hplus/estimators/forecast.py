@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self, final
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
+    Seed,
     as_floats,
     check_count,
     check_finite,
@@ -20,45 +22,26 @@ from hplus._checks import (
     shown,
 )
 from hplus._progress import whole_or_not
-from hplus._values import Value, value
 from hplus.estimators.base import Estimator, check_fitted, check_weights
 from hplus.rates.by_region import as_regions, one_or_all, rate_unit
-from hplus.rates.forecasts.forecast_learning import Observed, Period, learn_forecast
+from hplus.rates.forecasts.forecast_learning import CycleAsked, ObservedTimes, learn_forecast
 from hplus.rates.forecasts.forecast_rate import ForecastRate
+from hplus.rates.forecasts.timeline import Exposure, as_exposure
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.windows import Interval, Window
 
-UNITS = {
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "day": 86_400.0,
-    "week": 604_800.0,
-    "year": 31_557_600.0,
-}
-"""Units of a window that names of cycles can be converted to, in seconds."""
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "week": 604_800.0}
+SECONDS["year"] = 365.25 * SECONDS["day"]
+"""Units of time, in seconds."""
+
+SPELLINGS = {"sec": "s", "second": "s", "minute": "min", "hr": "h", "hour": "h", "d": "day",
+             "w": "week", "y": "year", "yr": "year"}  # fmt: skip
+"""Other names of these units; plurals are known too."""
+
+Regions = Interval | Sequence[Interval]
+"""One interval of time, or several."""
 
 NAMED_CYCLES = ("day", "week", "year")
-
-
-@final
-@value
-class Dispersion(Value):
-    """How much more a count to come varies than a Poisson count of the same mean.
-
-    `index` is its variance over its mean, 1 for a Poisson process; `length` is how long is counted.
-    """
-
-    index: float
-    length: float
-    unit: str = ""
-
-    def __str__(self) -> str:
-        span = f"{self.length:g} {self.unit}".strip()
-        return (
-            f"the count of the next {span} has {self.index:.3g} times the variance of a Poisson "
-            "count of the same mean"
-        )
 
 
 class Forecast(Estimator):
@@ -106,12 +89,12 @@ class Forecast(Estimator):
 
     def __init__(
         self,
-        window: Any,
-        horizon: Any,
-        cycles: Any = NAMED_CYCLES,
+        window: Interval,
+        horizon: float,
+        cycles: Sequence[str | float] = NAMED_CYCLES,
         *,
         origin: float = 0.0,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.window = window
         self.horizon = horizon
@@ -120,12 +103,18 @@ class Forecast(Estimator):
         self.random_state = random_state
 
     def fit(
-        self, times: Any, y: None = None, *, exposure: Any = 1.0, sample_weight: Any = None
+        self,
+        times: ArrayLike,
+        y: None = None,
+        *,
+        exposure: Exposure | ArrayLike = 1.0,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the rate of events at times (n,) or (n, 1).
 
-        `exposure` is how often each time was observed: a number, or a function of times (n, 1)
-        that is 0 in gaps. Rates are per unit of it, and so are forecasts.
+        `exposure` is how often each time was observed: a number, a function of times (n, 1) that
+        is 0 in gaps, or an array over the window, ends included. Rates are per unit of it, and so
+        are forecasts.
         """
         with whole_or_not(self):
             periods = self._check_parameters()
@@ -139,35 +128,31 @@ class Forecast(Estimator):
             seed = 0 if self.random_state is None else self.random_state
             drawn = int(check_random_state(seed).randint(2**31 - 1))
             low, high = self.window.low, self.window.high
-            observed = Observed(at, weights, low, high, exposure)
+            observed = ObservedTimes(at, weights, low, high, as_exposure(exposure, low, high))
             horizon = float(self.horizon)
             self.rate_, self.cycles_ = learn_forecast(
                 observed, horizon, periods, float(self.origin), drawn
             )
             self.total_, self.n_features_in_ = float(weights.sum()), 1
             self.reach_ = Interval(low, high + horizon, unit=self.window.unit)
-            self.dispersion_ = self._dispersion()
+            self.dispersion_ = self.rate_.dispersion(self.window.unit)
         return self
 
-    def predict(self, times: Any) -> Floats:
+    def predict(self, times: ArrayLike) -> Floats:
         """The mean rate at each time (n,), per unit of `unit_`."""
         return self._rate.function(self._times("times", times, self._reach))
 
-    def predict_interval(self, times: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+    def predict_interval(self, times: ArrayLike, level: float = 0.9) -> tuple[Floats, Floats]:
         """Bounds (low, high) that contain the rate at each time with probability `level`."""
         at = self._times("times", times, self._reach)
         return self._rate.interval(at, check_fraction("level", level))
 
-    def expected_count(
-        self, regions: Interval | Sequence[Interval], *, exposure: float = 1.0
-    ) -> Any:
+    def expected_count(self, regions: Regions, *, exposure: float = 1.0) -> float | Floats:
         """The mean count of an interval of time, or each of several, for an exposure."""
         E = check_positive("exposure", exposure)
         return one_or_all(regions, E * self._rate.integrals(self._regions(regions)))
 
-    def count_draws(
-        self, regions: Interval | Sequence[Interval], *, exposure: float = 1.0
-    ) -> Floats:
+    def count_draws(self, regions: Regions, *, exposure: float = 1.0) -> Floats:
         """Equally likely mean counts of each interval of time, shape (r, k).
 
         Column k is the same future for all intervals, so that sums of rows are mean counts of the
@@ -178,11 +163,11 @@ class Forecast(Estimator):
 
     def count_interval(
         self,
-        regions: Interval | Sequence[Interval],
+        regions: Regions,
         level: float = 0.9,
         *,
         exposure: float = 1.0,
-    ) -> tuple[Any, Any]:
+    ) -> tuple[float | Floats, float | Floats]:
         """Bounds (low, high) that contain the count of an interval with probability `level`."""
         tail = 0.5 * (1.0 - check_fraction("level", level))
         means = self.count_draws(regions, exposure=exposure)
@@ -190,7 +175,7 @@ class Forecast(Estimator):
         return one_or_all(regions, low), one_or_all(regions, high)
 
     def log_likelihood(
-        self, times: Any, exposure: float = 1.0, *, region: Interval | None = None
+        self, times: ArrayLike, exposure: float = 1.0, *, region: Interval | None = None
     ) -> float:
         """Σ log(E λ(t_i)) - E∫λ of the events in a region, by default all that is in reach."""
         part, E = self._reach if region is None else region, check_positive("exposure", exposure)
@@ -199,7 +184,9 @@ class Forecast(Estimator):
             logs = np.log(E * self._rate.function(at))
         return float(logs.sum() - E * self._rate.integrals(self._regions(part))[0])
 
-    def score(self, times: Any, y: None = None, sample_weight: Any = None) -> float:
+    def score(
+        self, times: ArrayLike, y: None = None, sample_weight: ArrayLike | None = None
+    ) -> float:
         """The mean of log(λ/∫λ) over events in reach: higher is better."""
         at = self._times("times", times, self._reach)
         with np.errstate(divide="ignore"):
@@ -208,7 +195,7 @@ class Forecast(Estimator):
         weights = check_weights("sample_weight", sample_weight, len(at))
         return float(np.average(logs, weights=weights) - np.log(total))
 
-    def sample(self, n_paths: int = 1, random_state: Any = None) -> list[Floats]:
+    def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
         """Times of events to come, (n_i, 1) each: each a possible future, for an exposure of 1."""
         rng = check_random_state(random_state)
         return self._rate.sample(check_count("n_paths", n_paths), rng)
@@ -228,7 +215,7 @@ class Forecast(Estimator):
         check_fitted(self, "rate_")
         return self.reach_
 
-    def _regions(self, regions: Any) -> list[Window]:
+    def _regions(self, regions: Regions) -> list[Window]:
         reach = self._reach
         listed = as_regions(reach, regions)
         slack = 1e-9 * reach.volume
@@ -243,14 +230,7 @@ class Forecast(Estimator):
                 )
         return listed
 
-    def _dispersion(self) -> Dispersion:
-        length = self.horizon if self.horizon > 0.0 else self.rate_.timeline.block
-        region = Interval(self.reach_.high - length, self.reach_.high)
-        means = self.rate_.count_draws([region])[0]
-        index = 1.0 + float(np.var(means) / np.mean(means))
-        return Dispersion(index, float(length), self.window.unit)
-
-    def _check_parameters(self) -> list[Period]:
+    def _check_parameters(self) -> list[CycleAsked]:
         if not isinstance(self.window, Interval):
             raise TypeError(
                 'window must be an Interval of time such as Interval(0, 365, unit="day"), got '
@@ -265,24 +245,27 @@ class Forecast(Estimator):
             )
         return [self._period(cycle) for cycle in self.cycles]
 
-    def _period(self, cycle: Any) -> Period:
+    def _period(self, cycle: str | float) -> CycleAsked:
         if not isinstance(cycle, str):
             length = check_positive("every cycle", cycle)
-            return Period(f"{length:g} {self.window.unit}".strip(), length)
-        if cycle not in NAMED_CYCLES or self.window.unit not in UNITS:
+            return CycleAsked(f"{length:g} {self.window.unit}".strip(), length)
+        unit = self.window.unit.lower()
+        unit = unit if unit in SECONDS else unit.removesuffix("s")
+        seconds = SECONDS.get(SPELLINGS.get(unit, unit))
+        if cycle not in NAMED_CYCLES or seconds is None:
             rule = (
                 f"names among {', '.join(NAMED_CYCLES)}, or periods in the unit of the window"
                 if cycle not in NAMED_CYCLES
-                else f"numbers unless the unit of the window is one of {', '.join(UNITS)}"
+                else f"numbers unless the unit of the window is one of {', '.join(SECONDS)}"
             )
             raise ValueError(
                 f"cycles must be {rule}, got {cycle!r} and a window with unit "
                 f"{self.window.unit!r}: use cycles=() for none."
             )
-        return Period(cycle, UNITS[cycle] / UNITS[self.window.unit])
+        return CycleAsked(cycle, SECONDS[cycle] / seconds)
 
     @staticmethod
-    def _times(name: str, times: Any, reach: Interval) -> Floats:
+    def _times(name: str, times: ArrayLike, reach: Interval) -> Floats:
         at = check_finite(name, as_floats(name, times))
         at = at[:, 0] if at.ndim == 2 and at.shape[1] == 1 else at
         if at.ndim != 1:

@@ -29,7 +29,7 @@ A file calls them kernels.Product and windows.Product: a class name may occur in
 
 MODULES = {
     "hplus.estimators.density": ("Density",),
-    "hplus.estimators.forecast": ("Dispersion", "Forecast"),
+    "hplus.estimators.forecast": ("Forecast",),
     "hplus.estimators.intensity": ("Intensity",),
     "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
     "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
@@ -42,7 +42,7 @@ MODULES = {
     "hplus.positivity.sos": ("SumOfSquares",),
     "hplus.rates.binned": ("BinnedStatistic",),
     "hplus.rates.forecasts.cycle_factor": ("CycleGain", "Cycles"),
-    "hplus.rates.forecasts.forecast_rate": ("ForecastRate",),
+    "hplus.rates.forecasts.forecast_rate": ("Dispersion", "ForecastRate"),
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
     "hplus.rates.local_dispersion": ("LocalDispersion",),

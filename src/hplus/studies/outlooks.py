@@ -114,7 +114,8 @@ def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Foreca
         return None, few
     span = times.window.volume
     horizon = min(MOST_SPANS_AHEAD * span, max(span, MOST_DAYS_AHEAD))
-    forecast = Forecast(times.window, horizon, random_state=random_state)
+    line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
+    forecast = Forecast(line, horizon, random_state=random_state)
     at = times.lattice.centers(times.codes, times.depth)[:, 0]
     try:
         if times.events <= MOST_TIMES:

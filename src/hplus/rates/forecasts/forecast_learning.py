@@ -39,14 +39,14 @@ MIN_STEPS = 4
 """Steps of rounded times in the shortest cycle that can be learned from them."""
 
 
-class Period(NamedTuple):
+class CycleAsked(NamedTuple):
     """A cycle that was asked for: its name and its length."""
 
     name: str
     length: float
 
 
-class Observed(NamedTuple):
+class ObservedTimes(NamedTuple):
     """Times of events (n,), their weights, the observation period and its exposure."""
 
     times: Floats
@@ -57,7 +57,7 @@ class Observed(NamedTuple):
 
 
 def learn_forecast(
-    observed: Observed, horizon: float, periods: list[Period], origin: float, seed: int
+    observed: ObservedTimes, horizon: float, periods: list[CycleAsked], origin: float, seed: int
 ) -> tuple[ForecastRate, tuple[CycleGain, ...]]:
     """The rate of the events and its futures, and which cycles were kept."""
     cycles, gains = Cycles((), (), origin), {}
@@ -77,7 +77,7 @@ def learn_forecast(
     return rate, tuple(gains[period] for period in periods)
 
 
-def _obstacle(observed: Observed, period: Period, step: float) -> str:
+def _obstacle(observed: ObservedTimes, period: CycleAsked, step: float) -> str:
     """Why a cycle cannot be learned, or nothing."""
     count = (observed.high - observed.low) / period.length
     if count < MIN_CYCLES:
@@ -87,7 +87,7 @@ def _obstacle(observed: Observed, period: Period, step: float) -> str:
     return ""
 
 
-def _by_phase(observed: Observed, period: Period, cycles: Cycles, step: float) -> Counted:
+def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step: float) -> Counted:
     """Counts in bins of a cycle; their exposure includes what shorter cycles expect."""
     low, high, length = observed.low, observed.high, period.length
     K = BINS.get(period.name, USUAL_BINS)
@@ -106,7 +106,7 @@ def _by_phase(observed: Observed, period: Period, cycles: Cycles, step: float) -
 
 
 def _learn_blocks(
-    observed: Observed, horizon: float, cycles: Cycles, step: float, seed: int
+    observed: ObservedTimes, horizon: float, cycles: Cycles, step: float, seed: int
 ) -> ForecastRate:
     """Counts in blocks, and the priors that forecast them."""
     low, high, shortest = observed.low, observed.high, min(cycles.periods, default=0.0)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import final
 
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus._values import Value, value
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.log_rate import (
     Blocks,
@@ -21,7 +23,7 @@ from hplus.rates.forecasts.log_rate import (
 )
 from hplus.rates.forecasts.timeline import Timeline
 from hplus.rates.forecasts.weighing import as_fields, first_guess
-from hplus.windows import Window
+from hplus.windows import Interval, Window
 
 PATHS_EACH = 20
 """Log rates that are drawn for each prior."""
@@ -29,10 +31,30 @@ PATHS_EACH = 20
 CELLS_PER_CYCLE = 48
 """Parts of the shortest cycle in which its factor is taken to be constant."""
 
-MAX_CELLS = 2**20
+MAX_CYCLE_CELLS = 2**20
 """Parts of blocks in which cycles are taken to be constant, all together."""
 
 MAX_CELLS_AT_ONCE = 2**14
+
+
+@final
+@value
+class Dispersion(Value):
+    """How much more a count to come varies than a Poisson count of the same mean.
+
+    `index` is its variance over its mean, 1 for a Poisson process; `length` is how long is counted.
+    """
+
+    index: float
+    length: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        span = f"{self.length:g} {self.unit}".strip()
+        return (
+            f"the count of the next {span} has {self.index:.3g} times the variance of a Poisson "
+            "count of the same mean"
+        )
 
 
 @dataclass(frozen=True)
@@ -136,6 +158,13 @@ class ForecastRate:
         k = np.arange(paths.shape[1]) % factors.shape[1]
         return paths * factors[:, k]
 
+    def dispersion(self, unit: str) -> Dispersion:
+        """How much more the count of the horizon varies, or of the last block if there is none."""
+        start, end = self.timeline.now, float(self.edges[-1])
+        start = start if end > start else start - self.timeline.block
+        means = self.count_draws([Interval(start, end)])[0]
+        return Dispersion(1.0 + float(np.var(means) / np.mean(means)), end - start, unit)
+
     def sample(self, n_paths: int, rng: np.random.RandomState) -> list[Floats]:
         """Times of events to come, (n_i, 1) each, along paths drawn at random."""
         cells = self.cells[self.cells >= self.timeline.now]
@@ -156,7 +185,7 @@ def cells_of(line: Timeline, cycles: Cycles) -> Floats:
     edges = line.edges
     if not cycles.periods:
         return edges
-    size = max(min(cycles.periods) / CELLS_PER_CYCLE, (edges[-1] - edges[0]) / MAX_CELLS)
+    size = max(min(cycles.periods) / CELLS_PER_CYCLE, (edges[-1] - edges[0]) / MAX_CYCLE_CELLS)
     parts = np.maximum(np.ceil(np.diff(edges) / size - 1e-9), 1).astype(int)
     block = np.repeat(np.arange(len(parts)), parts)
     part = np.arange(len(block)) - np.repeat(np.cumsum(parts) - parts, parts)

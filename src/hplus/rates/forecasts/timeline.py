@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hplus._checks import Floats, Ints, check_nonnegative, shown
+from hplus._checks import Floats, Ints, as_floats, check_finite, check_positive, shown
 
 MIN_BLOCKS, USUAL_BLOCKS, MAX_BLOCKS = 64, 1024, 4096
 """Blocks of an observation period: few for few events, many for a short horizon."""
@@ -34,10 +34,10 @@ GROWTH = 1.05
 EDGE_SLACK = 1e-6
 """How far before an edge, as a share of a part, a time is taken to be at it."""
 
-EXPOSURE_POINTS = 4
+EXPOSURE_POINTS = 16
 """Points of a part of a block at which a function of time is evaluated."""
 
-Exposure = float | Callable[[Floats], Any]
+Exposure = float | Callable[[Floats], ArrayLike]
 
 
 @dataclass(frozen=True)
@@ -129,13 +129,29 @@ def exposure_of(given: Exposure, edges: Floats) -> Floats:
     """∫ of the exposure over each of the parts between edges, (parts,)."""
     lengths = np.diff(edges)
     if not callable(given):
-        return check_nonnegative("exposure", given) * lengths
+        return given * lengths
     at = (np.arange(EXPOSURE_POINTS) + 0.5) / EXPOSURE_POINTS
     points = edges[:-1, None] + lengths[:, None] * at
-    values = np.asarray(given(points.reshape(-1, 1)), dtype=float)
-    if values.shape != (points.size,) or not np.all(np.isfinite(values) & (values >= 0.0)):
+    values = as_floats("exposure", given(points.reshape(-1, 1)))
+    if values.size != points.size or not np.all(np.isfinite(values) & (values >= 0.0)):
         raise ValueError(
             "exposure must return one finite number of at least 0 for each time, got "
             f"{shown(values)} for {points.size} times."
         )
     return lengths * values.reshape(points.shape).mean(axis=1)
+
+
+def as_exposure(given: Exposure | ArrayLike, low: float, high: float) -> Exposure:
+    """A number, a function of times (n, 1), or values on a regular grid from low to high."""
+    if callable(given):
+        return given
+    if np.ndim(given) == 0:
+        return check_positive("exposure", given)
+    values = check_finite("exposure", as_floats("exposure", given))
+    if values.ndim != 1 or len(values) < 2 or np.any(values < 0.0) or not np.any(values > 0.0):
+        raise ValueError(
+            "exposure must be a positive number, a function of times or an array of at least two "
+            f"numbers, none below 0 and not all 0, got {shown(values)}."
+        )
+    grid = np.linspace(low, high, len(values))
+    return lambda times: np.interp(times[:, 0], grid, values)

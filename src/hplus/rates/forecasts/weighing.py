@@ -34,7 +34,7 @@ PARTICLES, APART = 48, 5
 STRETCH = 2.0
 """How far a walker may go on the line through another one."""
 
-LEAST_DEVIATION, MOST_DEVIATION = 0.001, 2.0
+LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 """Deviations of the fields of a log rate."""
 
 
@@ -55,8 +55,8 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.append(np.log([span, 0.06, middle, 0.06, 2.0 * block, 0.08]), USUAL_BEND)
-    spread = np.array([0.7, 1.5, 1.2, 1.5, 1.0, 1.5, BEND_SPREAD])
+    center = np.append(np.log([span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
+    spread = np.array([0.7, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
     high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
