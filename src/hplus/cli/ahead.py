@@ -105,9 +105,10 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if grid:
         found = [part for part in found if part.expected > 0.0]
     form = "json" if options["as_json"] else options["form"] or _form(output)
-    text = _counts(found, form, options["level"])
-    total = f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}."
-    note(f"{total} {basis_words(study, time)}".strip())
+    total, basis = sum(part.expected for part in found), basis_words(study, time)
+    about = {"level": options["level"], "period": time.words, "basis": basis}
+    text = _counts(found, form, about)
+    note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
     write_text(output, text)
 
 
@@ -138,12 +139,12 @@ def _form(output: str | None) -> str:
     return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
 
 
-def _counts(found: list[Expected], form: str, level: float) -> str:
+def _counts(found: list[Expected], form: str, about: dict[str, Any]) -> str:
     rows = [count_row(part) for part in found]
     if form == "csv":
         return rows_as_csv(rows)
     if form == "json":
-        return json_text({"level": level, "regions": rows}) + "\n"
+        return json_text(about | {"regions": rows}) + "\n"
     if any(part.region.geometry is None for part in found):
         raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
     features = [
