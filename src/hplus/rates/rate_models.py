@@ -12,7 +12,7 @@ from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.log_gaussian import begin
-from hplus.rates.positions import find_positions
+from hplus.rates.positions import Positions, find_positions
 from hplus.rates.selection import Wanted
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
@@ -72,3 +72,11 @@ def learn(
         smooth = seen.effects.applied(smooth, seen.level)
     named = {name: w for name, w in zip(PARTS, weights, strict=False) if w > 0.0}
     return Learned(rate or smooth, smooth, named, seen, observed, errors)
+
+
+def learn_constant(statistic: Statistic, exposure: OverWindow, seed: int) -> Learned:
+    """The constant rate of events: trees of a single cell, whose band is that of the total."""
+    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, None)
+    none = np.zeros(statistic.window.dimension)
+    observed = Observed(statistic.coarsened(0), Positions(none, none, 0.0), *seen.plain(), seed)
+    return Learned(observed.plain_trees(), None, {"constant": 1.0}, seen, None, {})
