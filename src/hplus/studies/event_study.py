@@ -181,9 +181,8 @@ class EventStudy(Estimator):
         def learn(
             i: int, statistic: Statistic, exposure: StepExposure | None, constant: bool
         ) -> Intensity:
-            over = 1.0 if len(priors) == 2 else self.exposure_.amount
-            if exposure is not None:
-                over = lambda X: exposure.at(X[:, -1])  # noqa: E731
+            alone = 1.0 if len(priors) == 2 else self.exposure_.amount
+            over = alone if exposure is None else exposure.over_axis
             prior = CONSTANT if constant else priors[i]
             return self._learned(statistic, events.learned_sample.X, over, prior)
 

@@ -100,5 +100,5 @@ def _check(
         if len(models) == 2:
             model = SeparableIntensity(frame.window, random_state=seed).join(*models)
         Z = seen(events.held_sample, exposure)
-        return check(model, Z, exposure=lambda X: exposure.at(X[:, -1]), random_state=seed)
+        return check(model, Z, exposure=exposure.over_axis, random_state=seed)
     return check(models[0], X[:, : models[0].window.dimension], random_state=seed)

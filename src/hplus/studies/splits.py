@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import final
 
@@ -17,6 +17,9 @@ from hplus.wording import count, quantity
 
 Span = tuple[float, float]
 """From and to, in seconds since 1970."""
+
+Rounding = Callable[[Floats], Floats]
+"""To whole numbers."""
 
 LEARNED_STRETCHES = 4
 """Stretches of the time before a hold-out, of which later ones are predicted by earlier ones."""
@@ -43,6 +46,13 @@ class StepExposure(Value):
     def total(self) -> float:
         """∫E over the axis."""
         return float(np.diff(self.edges) @ self.amounts)
+
+    @property
+    def over_axis(self) -> float | Callable[[Floats], Floats]:
+        """E as the fit of a rate takes it: a number, or a function of points (n, d)."""
+        if len(set(self.amounts)) == 1:
+            return self.amounts[0]
+        return lambda X: self.at(X[:, -1])
 
     @property
     def is_positive(self) -> bool:
@@ -169,18 +179,28 @@ def split_of(frame: Frame, share: float, blocks: int = 1) -> Split:
 
 
 def _spans(clock: Clock, share: float, blocks: int) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """The spans of time that are held out, and those to learn from."""
+    """The spans of time that are held out, and those to learn from; whole cycles if possible."""
     start, length = clock.start, clock.end - clock.start
     if blocks == 1:
         cut = clock.end - share * length
-        edges = np.linspace(start, cut, LEARNED_STRETCHES + 1).tolist()
-        return ((cut, clock.end),), tuple(pairwise(edges))
+        edges = _snapped(clock, np.linspace(start, cut, LEARNED_STRETCHES + 1))
+        return ((edges[-1], clock.end),), tuple(pairwise(edges))
     each, block = length / blocks, share * length / blocks
     gap = min(GAP_SHARE * block, 0.25 * (each - block))
-    middles = start + each * (np.arange(blocks) + 0.5)
-    held = tuple((m - block / 2, m + block / 2) for m in middles.tolist())
-    ends = [start, *(x for a, b in held for x in (a - gap, b + gap)), clock.end]
-    return held, tuple(zip(ends[::2], ends[1::2], strict=True))
+    middles = start + each * (np.arange(blocks, dtype=np.float64) + 0.5)
+    lows, highs = (_snapped(clock, middles + side * block) for side in (-0.5, 0.5))
+    before = _snapped(clock, np.array(lows) - gap, np.floor)
+    after = _snapped(clock, np.array(highs) + gap, np.ceil)
+    held = tuple(zip(lows, highs, strict=True))
+    return held, tuple(zip([start, *after], [*before, clock.end], strict=True))
+
+
+def _snapped(clock: Clock, times: Floats, rounded: Rounding = np.rint) -> list[float]:
+    """Times at whole cycles from the start, if they are at least a cycle apart."""
+    cycle = CYCLES.get(clock.cycle, 0.0)
+    if not cycle or np.min(np.diff(times, append=clock.end)) < cycle:
+        return list(times.tolist())
+    return list((clock.start + cycle * rounded((times - clock.start) / cycle)).tolist())
 
 
 def _duration(seconds: float) -> str:
