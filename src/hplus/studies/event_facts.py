@@ -62,6 +62,9 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
     }
 
 
+MIN_TOLD_STEP = 60.0
+"""Seconds from which the rounding of times is worth a word."""
+
 HOLDOUT_SCORES = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
 
 
@@ -99,11 +102,11 @@ def period_words(frame: Frame) -> str | None:
     if clock is None:
         return None
     text = f"{moment(clock.start)} to {moment(clock.end)}"
-    if not clock.cycle:
-        return text
+    by_hour = f", by hour of the {clock.cycle}" * bool(clock.cycle)
+    if clock.spread < MIN_TOLD_STEP:
+        return f"{text}{by_hour}"
     step = {3600.0: "an hour", 86_400.0: "a day"}.get(clock.spread, f"{clock.spread / 60:g} min")
-    spread = f"; times were rounded, so each is spread over {step}" if clock.spread else ""
-    return f"{text}, by hour of the {clock.cycle}{spread}"
+    return f"{text}{by_hour}; times were rounded, so each is spread over {step}"
 
 
 def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import PurePath
 from typing import Any, Self, final
 
 from hplus._checks import Floats, check_choice, check_count, check_number
@@ -123,6 +124,13 @@ class EventStudy(Estimator):
             self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
             self.made_with_: dict[str, Any] = {}
         return self
+
+    def fitted_to(self, reading: Reading) -> bool:
+        """Was the study fitted to the same events? By their content; of old files, by the name."""
+        own = self.reading_
+        if not own.fingerprint:
+            return PurePath(reading.file).name == PurePath(own.file).name
+        return (reading.kept, reading.fingerprint) == (own.kept, own.fingerprint)
 
     def facts(self) -> dict[str, Any]:
         """What the fit found, as numbers and text."""

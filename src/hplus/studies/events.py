@@ -22,16 +22,23 @@ from hplus.windows import Window
 MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
 
+FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Odd factors that mix the bits of 64-bit numbers."""
+
 
 @final
 @value
 class Reading(Value):
-    """What was read of a file: its rows, those kept, and why others were dropped."""
+    """What was read of a file: its rows, those kept, and why others were dropped.
+
+    `fingerprint` is the same for the same events in any order; "" in files of earlier versions.
+    """
 
     file: str
     rows: int
     kept: int
     dropped: dict[str, int]
+    fingerprint: str = ""
 
     @property
     def share_dropped(self) -> float:
@@ -167,11 +174,12 @@ def read_events(
 
     Returns what was read, and its range.
     """
-    rows = kept = 0
+    rows = kept = total = 0
     dropped: Counter[str] = Counter()
     extent = NO_EXTENT
     for part in placed(table, frame):
         add(part.X, part.seconds)
+        total += _fingerprint(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
@@ -179,7 +187,18 @@ def read_events(
     rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
         raise TableError(_nothing(table, frame, rows, dropped, extent))
-    return Reading(table.path, rows, kept, dict(dropped)), extent
+    fingerprint = f"{total % 2**64:016x}"
+    return Reading(table.path, rows, kept, dict(dropped), fingerprint), extent
+
+
+def _fingerprint(X: Floats) -> int:
+    """A sum of hashes of rows (n, d), which does not depend on their order."""
+    mixed = np.zeros(len(X), dtype=np.uint64)
+    for column in (X + 0.0).T:  # -0.0 becomes 0.0
+        mixed = (mixed ^ np.ascontiguousarray(column).view(np.uint64)) * FIRST_FACTOR
+        mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
+        mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
 
 
 class Sampled(NamedTuple):
