@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -106,8 +105,8 @@ def check(model: str, events: str, as_json: bool) -> None:
     note_dropped(reading.dropped, reading.rows)
     if len(X) < reading.kept:
         note(f"A random sample of {count(len(X))} events is checked.")
-    if Path(events).name == Path(study.reading_.file).name:
-        note("The model seems to be fitted to these events, so they say little about the fit.")
+    if study.fitted_to(reading):
+        note("The model was fitted to these events, so they say little about the fit.")
         if study.holdout_ is not None:
             note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))

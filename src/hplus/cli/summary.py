@@ -45,7 +45,8 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     if held is None:
         table["held out"] = "none: too few events, or --holdout 0"
     else:
-        table["held out"] = f"{count(held['events'])} events, to test predictions"
+        table["patterns"] = "; ".join(held["constant"])
+        table["held out"] = held["words"]
         table["vs constant"] = gain_words(held["gain"], held["gain_error"])
         table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])
         if held.get("faults"):

@@ -7,7 +7,7 @@ from typing import final
 
 from hplus._values import Value, value
 from hplus.display.data.check_data import CalibrationData, QuadratResiduals, RescaledTimes
-from hplus.studies.event_study import Holdout
+from hplus.studies.holdouts import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 
 SIGNIFICANT_ERRORS = 2.0

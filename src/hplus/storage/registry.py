@@ -74,7 +74,9 @@ MODULES = {
     "hplus.studies.ratio_intervals": ("Ratios",),
     "hplus.studies.spans": ("Amount", "Clock"),
     "hplus.studies.streams": ("StreamStudy",),
-    "hplus.studies.event_study": ("EventStudy", "Holdout"),
+    "hplus.studies.event_study": ("EventStudy",),
+    "hplus.studies.holdouts": ("Holdout",),
+    "hplus.studies.patterns": ("Pattern",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""

@@ -17,7 +17,7 @@ FINEST_PIECE, MOST_PIECES = 600.0, 1000
 """Seconds of the pieces of a period in which times are uniform, and how many there are at most."""
 
 
-class Pattern(NamedTuple):
+class SimulatedEvents(NamedTuple):
     """Simulated events: their columns (n, c), and their times in seconds (n,) or None."""
 
     columns: Floats
@@ -30,7 +30,7 @@ def draw(
     lasting: Amount | None = None,
     start: str | None = None,
     random_state: Any = None,
-) -> list[Pattern]:
+) -> list[SimulatedEvents]:
     """Patterns for a unit of exposure, a period to come or, without a cycle, the one observed."""
     rng, clock = check_random_state(random_state), study.frame.clock
     paths = check_count("paths", paths)
@@ -52,7 +52,7 @@ def draw(
 
 def _in_pieces(
     study: EventStudy, pieces: list[Period], counts: Ints, rng: np.random.RandomState
-) -> Pattern:
+) -> SimulatedEvents:
     """Events of short pieces of time, uniform in each, at places that do not depend on time."""
     n, rate = int(counts.sum()), study.model_.rate_
     starts = np.repeat([piece.start for piece in pieces], counts)
@@ -60,7 +60,7 @@ def _in_pieces(
     columns = np.zeros((n, 0))
     if isinstance(rate, SeparableRate):
         columns = study.frame.own(rate.place.on_grid.sample(n, rng))
-    return Pattern(columns, np.sort(starts + lengths * rng.random_sample(n)))
+    return SimulatedEvents(columns, np.sort(starts + lengths * rng.random_sample(n)))
 
 
 def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> Floats:
@@ -69,18 +69,18 @@ def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> F
     return rate.on_grid.sample(int(rng.poisson(exposure * rate.integral())), rng)
 
 
-def _split(study: EventStudy, X: Floats) -> Pattern:
+def _split(study: EventStudy, X: Floats) -> SimulatedEvents:
     frame = study.frame
     columns = frame.own(X)[:, : len(frame.columns)]
     if frame.clock is None:
         # in order along a line, as simulators want them
-        return Pattern(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
+        return SimulatedEvents(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
     seconds = frame.clock.start + X[:, -1] * SECONDS[frame.clock.unit]
     order = np.argsort(seconds)
-    return Pattern(columns[order], seconds[order])
+    return SimulatedEvents(columns[order], seconds[order])
 
 
-def _of_cycles(study: EventStudy, asked: Period, rng: np.random.RandomState) -> Pattern:
+def _of_cycles(study: EventStudy, asked: Period, rng: np.random.RandomState) -> SimulatedEvents:
     """Events of the cycles that overlap a period, cut to it."""
     clock, begin, seconds = study.frame.clock, asked.start, asked.seconds
     assert clock is not None
@@ -96,4 +96,4 @@ def _of_cycles(study: EventStudy, asked: Period, rng: np.random.RandomState) -> 
         moments.append(at[kept])
     found, when = np.concatenate(columns), np.concatenate(moments)
     order = np.argsort(when)
-    return Pattern(found[order], when[order])
+    return SimulatedEvents(found[order], when[order])
