@@ -14,6 +14,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import binned, selection
+from hplus.rates.forecasts import timeline, weighing
 from hplus.tuning import scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
@@ -127,9 +128,24 @@ def coarsely():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
             patch.setitem(binned.COARSE_CELLS, 2, 32)
+            quick_forecasts(patch)
             yield
 
     return coarsely
+
+
+def quick_forecasts(patch):
+    """Forecasts of studies are learned from few blocks and few priors."""
+    patch.setattr(timeline, "USUAL_BLOCKS", 64)
+    patch.setattr(weighing, "SWEEPS", 2)
+
+
+@pytest.fixture(scope="module")
+def quick_outlooks():
+    """Studies learn their forecasts in a tenth of the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        quick_forecasts(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ __version__ = "0.2.0"
 if TYPE_CHECKING:
     from hplus._progress import progress as progress
     from hplus.estimators.density import Density as Density
+    from hplus.estimators.forecast import Forecast as Forecast
     from hplus.estimators.intensity import Intensity as Intensity
     from hplus.estimators.intervals import HeteroscedasticRegressor as HeteroscedasticRegressor
     from hplus.estimators.intervals import QuantilesRegressor as QuantilesRegressor
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "_progress": "progress",
     "estimators.density": "Density",
+    "estimators.forecast": "Forecast",
     "estimators.intensity": "Intensity",
     "estimators.intervals": "HeteroscedasticRegressor QuantilesRegressor",
     "estimators.machines": "KernelClassifier KernelRegressor",

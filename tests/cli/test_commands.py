@@ -55,17 +55,46 @@ def test_cells_of_a_grid_add_up_and_can_be_drawn_on_a_map(kept, run):
     assert total == pytest.approx(400 / 30, rel=1e-4)
 
 
-def test_the_coming_day_is_the_rate_of_the_cycle(kept, run):
+def test_a_day_of_the_observation_period_is_the_rate_of_the_cycle(kept, run):
     model = load(kept / "day.hplus").model_
     half = table(
-        run("expect", kept / "day.hplus", "--from", "2026-03-01 18:00", "--for", "12h").stdout
+        run("expect", kept / "day.hplus", "--from", "2026-01-20 18:00", "--for", "12h").stdout
     )
     from hplus import Interval
 
     want = sum(model.expected_count([Interval(18, 24), Interval(0, 6)]))
     assert float(half[0]["expected"]) == pytest.approx(want, rel=1e-4)
-    three = table(run("expect", kept / "day.hplus", "--for", "3d").stdout)
+    words = ("expect", kept / "day.hplus", "--from", "2026-01-20", "--for", "3d")
+    three = table(run(*words).stdout)
     assert float(three[0]["expected"]) == pytest.approx(3 * 500 / 28, rel=1e-4)
+    assert run(*words).stderr.endswith("From the fitted rate.\n")
+
+
+def test_days_to_come_follow_the_observation_period_and_can_be_cut(kept, run):
+    words = ("expect", kept / "day.hplus", "--for", "2d")
+    whole = run(*words)
+    assert whole.stderr.startswith("Counts for 2026-02-02 to 2026-02-04; total expected: ")
+    assert whole.stderr.endswith(" From a forecast.\n")
+    want = float(table(whole.stdout)[0]["expected"])
+    for cut, many in (("--grid", 8), ("--every", "6h")):
+        parts = table(run(*words, cut, many).stdout)
+        assert list(parts[1]) == ["region", "from", "to", "expected", "low", "high"]
+        assert (parts[1]["region"], parts[1]["to"]) == ("2", "2026-02-02T12:00:00")
+        assert sum(float(part["expected"]) for part in parts) == pytest.approx(want, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "words", "said"),
+    [
+        ("day", ("--grid", "4", "--every", "1h"), "Give --grid or --every, not both"),
+        ("day", ("--grid", "4x4"), "--grid must be one number, like 24"),
+        ("day", ("--from", "2099-01-01"), "forecasts reach as far as 2026-11-09"),
+        ("day", ("--for", "2d", "--to", "2026-03-01"), "give --for or --to, not both"),
+        ("plane", ("--every", "1d"), "--every needs a model with times: fit with --time"),
+    ],
+)
+def test_a_period_that_cannot_be_counted_is_refused_in_a_sentence(kept, run, model, words, said):
+    assert said in run("expect", kept / f"{model}.hplus", *words, code=2).stderr
 
 
 def test_predict_keeps_the_order_of_rows_and_leaves_strangers_empty(kept, run, folder):
@@ -117,7 +146,7 @@ def test_info_on_a_file_without_a_summary_says_all_but_what_has_to_be_computed(
     save(load(full[1]), words[1])
     monkeypatch.setattr(info, "load_model", None)
     known, facts = (json.loads(run(*some, "--json").stdout) for some in (words, full))
-    for computed in ("expected", "peak", "gap"):
+    for computed in ("expected", "peak", "gap", "outlook"):
         del facts[computed]
     known["positions"] = facts["positions"]  # in words, which need the positions themselves
     if facts["holdout"]:

@@ -16,9 +16,10 @@ from hplus.rates.grid_rate import GridRate
 from hplus.rates.prior import Field, SumOfFields
 from hplus.rates.separable import SeparableRate
 from hplus.solvers.result import SolverResult, Status
-from hplus.studies.event_study import EventStudy, Holdout
+from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
+from hplus.studies.holdouts import Holdout
 from hplus.studies.spans import Amount, Clock
 
 EVENTS = 400

@@ -16,7 +16,7 @@ from hplus.display.facts import gather
 from hplus.display.findings import against_kde, prediction
 from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
-from hplus.studies.event_study import Holdout
+from hplus.studies.holdouts import Holdout
 from hplus.studies.spans import Clock
 from hplus.windows import Box, Interval
 from hplus.wording import NBSP

@@ -1,4 +1,4 @@
-"""Events held out of a study: scores computed anew, and a week that was observed in part."""
+"""Events held out of a study: later ones, scores computed anew, patterns that do not predict."""
 
 from __future__ import annotations
 
@@ -10,35 +10,48 @@ from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
 from hplus.rates.positions import Positions
 from hplus.studies.events import SplitEvents, read_events
+from hplus.studies.frames import Frame
+from hplus.studies.patterns import block_error
 from hplus.studies.plans import plan
+from hplus.studies.spans import Clock
+from hplus.studies.splits import HELD, UNUSED, split_of, step_exposure, time_blocks
 
-MONDAY, TWICE = np.datetime64("2026-01-05T00:00:00", "ms"), 84.0
-"""Of 10.5 days from a Monday on, the first 84 hours of the week are observed twice."""
+MONDAY = np.datetime64("2026-01-05T00:00:00", "ms")
 
 
-def written(path, n, wave):
-    """Events of 10.5 days, busier by a wave in the mornings, more of them on the left."""
-    rng = np.random.RandomState(1)
-    days = 10.5 * rng.uniform(size=n)
-    days = days[rng.uniform(size=n) < 1.0 + wave * (np.sin(2.0 * np.pi * days) - 1.0) / 2.0]
-    stamps = MONDAY + (86_400e3 * days).astype("timedelta64[ms]")
-    rows = (f"{t},{x:.4f}" for t, x in zip(stamps, rng.beta(1, 2, len(days)), strict=True))
+def written(path, days, x=None):
+    """A file of events on these days after a Monday."""
+    stamps = MONDAY + np.sort(86_400e3 * days).astype("timedelta64[ms]")
+    x = np.zeros(len(days)) if x is None else x
+    rows = (f"{t},{at:.4f}" for t, at in zip(stamps, x, strict=True))
     path.write_text("when,x\n" + "\n".join(rows) + "\n")
     return str(path)
 
 
-def planned(path, columns=()):
-    times = {"time": "when", "start": "2026-01-05", "end": "2026-01-15 12:00", "cycle": "week"}
+def waving(days, n, wave, seed=1):
+    """Times in some days, busier by a wave in the mornings."""
+    rng = np.random.RandomState(seed)
+    at = days * rng.uniform(size=n)
+    return at[rng.uniform(size=n) < 1.0 + wave * (np.sin(2.0 * np.pi * at) - 1.0) / 2.0]
+
+
+def planned(path, columns=(), end="2026-01-15 12:00", cycle="week"):
+    times = {"time": "when", "start": "2026-01-05", "end": end, "cycle": cycle}
     return plan(path, columns, window=(0, 1) if columns else None, **times)
 
 
-def often(X):
-    """How often the hour of each point was observed in 10.5 days."""
-    return np.where(X[:, -1] < TWICE, 2.0, 1.0)
+def learned_often(X):
+    """How often each hour of the week was observed in the first 8.4 of 10.5 days."""
+    return np.where(X[:, -1] < 33.6, 2.0, 1.0)
+
+
+def held_often(X):
+    """The same of the last 2.1 days, from Tuesday 9:36 to Thursday noon."""
+    return ((X[:, -1] >= 33.6) & (X[:, -1] < 84.0)).astype(float)
 
 
 def midpoints(window):
-    """Points that stand for equal volumes, none of them at the end of what was observed twice."""
+    """Points that stand for equal volumes, none of them where the exposure changes."""
     low, high = window.bounds()
     shape = (40, 1680) if window.dimension == 2 else (1680,)
     index = np.indices(shape).reshape(len(shape), -1).T
@@ -46,39 +59,49 @@ def midpoints(window):
 
 
 def gained(values, nodes, X):
-    """Mean log of the density of events beside that of a constant rate, by sums over nodes."""
-    ours = values(X) / values(nodes).mean()
-    return np.mean(np.log(ours / (often(X) / often(nodes).mean())))
+    """Mean log of the density of later events beside that of a constant rate, by sums."""
+    often = held_often(nodes)
+    return np.mean(np.log(values(X) * often.sum() / (values(nodes) @ often)))
 
 
 @pytest.fixture(scope="module", params=[(), ("x",)], ids=["times", "places and times"])
 def partly(request, tmp_path_factory):
     """A study of 10.5 days, and its file."""
-    path = written(tmp_path_factory.mktemp("partly") / "events.csv", 3000, wave=1.0)
+    days = waving(10.5, 3000, wave=1.0)
+    x = np.random.RandomState(2).beta(1, 2, len(days))
+    path = written(tmp_path_factory.mktemp("partly") / "events.csv", days, x)
     return EventStudy(planned(path, request.param)).fit(path), path
 
 
-def test_the_scores_of_a_hold_out_are_those_of_densities_of_what_is_seen(partly):
+def test_the_scores_of_a_hold_out_are_those_of_densities_of_later_events(partly):
     study, path = partly
-    window, held, events = study.frame.window, study.holdout_, SplitEvents(study.frame, 0.2, 0)
-    read_events(open_table(path), study.frame, events.add)
-    X, nodes, parts = events.held_sample.X, midpoints(window), events.learned
+    frame, held = study.frame, study.holdout_
+    events = SplitEvents(frame, split_of(frame, 0.2), 0)
+    read_events(open_table(path), frame, events.add)
+    X, nodes, parts = events.held_sample.X, midpoints(frame.window), events.learned()
+    assert events.held_sample.seconds.min() > events.learned_sample.seconds.max()
     if len(parts) == 1:
-        rate = Intensity(window, random_state=0).fit(*parts, exposure=often)
+        rate = Intensity(frame.window, random_state=0).fit(*parts, exposure=learned_often)
     else:
-        rate = SeparableIntensity(window, random_state=0).fit(parts, exposure=often)
-    ours = gained(lambda Z: rate.predict(Z) * often(Z), nodes, X)
-    kdes = [best_kde(part.window, events.learned_sample.X[:, [i]]) for i, part in enumerate(parts)]
-    theirs = gained(
-        lambda Z: np.prod([kde.predict(Z[:, [i]]) for i, kde in enumerate(kdes)], axis=0), nodes, X
-    )
+        rate = SeparableIntensity(frame.window, random_state=0)
+        rate.fit(parts, exposure=learned_often)
+    ours = gained(rate.predict, nodes, X)
+    others = events.learned_sample.X
+    kdes = [best_kde(part.window, others[:, [i]]) for i, part in enumerate(parts)]
+
+    def theirs(Z):
+        rates = [kde.predict(Z[:, [i]]) for i, kde in enumerate(kdes)]
+        return np.prod(rates, axis=0) / learned_often(Z)
+
+    theirs = gained(theirs, nodes, X)
     found = [held.gain, held.kde_gain, held.over_kde]
-    np.testing.assert_allclose(found, [ours, theirs, ours - theirs], rtol=0, atol=1e-3)
+    np.testing.assert_allclose(found, [ours, theirs, ours - theirs], rtol=0, atol=3e-3)
     assert min(ours, theirs) > 0.05
     kinds = ["adaptive" if isinstance(kde, AdaptiveKDE) else "fixed" for kde in kdes]
     assert all(kind in held.kde for kind in kinds)
     assert ("for places" in held.kde) == (len(set(kinds)) == 2)
-    assert held.events == len(X)
+    assert (held.events, held.kind, held.constant) == (len(X), "later", ())
+    assert held.words == f"the last 50.4\u00a0h: {len(X)} events later than those learned from"
 
 
 def test_a_partly_observed_week_does_not_count_against_the_rate(partly):
@@ -88,10 +111,99 @@ def test_a_partly_observed_week_does_not_count_against_the_rate(partly):
     assert held.over_kde > -3.0 * held.over_kde_error
 
 
+def bursts(days, n, seed=3):
+    """Clusters at a flat rate: their hours are chance, and never come again."""
+    rng = np.random.RandomState(seed)
+    at = np.repeat(rng.uniform(0, days, n // 20), 20) + rng.exponential(0.02, n // 20 * 20)
+    return at[at < days]
+
+
+@pytest.mark.parametrize("kind", ["flat", "bursts"])
+def test_a_cycle_that_does_not_predict_later_events_is_left_out(kind, tmp_path):
+    days = bursts(40.0, 800) if kind == "bursts" else waving(40.0, 600, wave=0.0, seed=4)
+    path = written(tmp_path / "events.csv", days)
+    study = EventStudy(planned(path, end="2026-02-14", cycle="day")).fit(path)
+    held, n = study.holdout_, len(days)
+    assert held.constant == ("times",)
+    assert (held.gain, held.gain_error) == pytest.approx((0.0, 0.0), abs=1e-9)
+    np.testing.assert_allclose(study.model_.predict([[1.0], [16.6]]), n / 40 / 24, rtol=1e-6)
+    low, high = study.model_.predict_interval([[12.0]], 0.9)
+    reach = np.exp(1.645 / np.sqrt(n))
+    np.testing.assert_allclose([low[0] * reach, high[0] / reach], n / 40 / 24, rtol=1e-3)
+    said = "hour of the day: no pattern that predicts later events, so a constant rate is used"
+    assert study.facts()["holdout"]["constant"] == [said]
+
+
+def test_a_cycle_that_predicts_is_kept_and_a_place_that_does_not_is_left_out(tmp_path):
+    days = waving(40.0, 700, wave=1.0)
+    x = np.random.RandomState(5).uniform(size=len(days))
+    path = written(tmp_path / "events.csv", days, x)
+    study = EventStudy(planned(path, ["x"], end="2026-02-14", cycle="day")).fit(path)
+    held = study.holdout_
+    assert held.constant == ("places",)
+    times = next(pattern for pattern in held.patterns if pattern.of == "times")
+    assert times.kept
+    assert times.gain > 3.0 * times.gain_error
+    assert held.gain > 3.0 * held.gain_error
+    rates = study.model_.predict([[0.1, 6.0], [0.9, 6.0], [0.1, 18.0]])
+    assert rates[0] == pytest.approx(rates[1], rel=1e-6)
+    assert rates[0] > 3.0 * rates[2]
+
+
+CLOCK = Clock("when", 0.0, 86_400.0 * 100, "day")
+
+
+@pytest.mark.parametrize(("blocks", "lasting"), [(1, 20.0), (4, 20.0)])
+def test_times_are_split_into_what_is_learned_held_out_and_in_gaps(blocks, lasting):
+    split = split_of(Frame((), None, None, CLOCK), 0.2, blocks)
+    days = np.arange(0.05, 100.0, 0.1)
+    part = split.parts(86_400.0 * days, np.zeros(len(days)))
+    assert np.sum(part == HELD) == pytest.approx(10.0 * lasting)
+    assert len(split.held) == blocks
+    if blocks == 1:
+        assert days[part == HELD].min() > days[part >= 0].max()
+        assert not np.any(part == UNUSED)
+    else:
+        near = np.abs(days[part >= 0][:, None] - days[part == HELD]).min()
+        assert near > 1.0  # a gap of at least a day
+    learned, held = (step_exposure(CLOCK, spans) for spans in (split.learned, split.held))
+    gaps = 0.1 * np.sum(part == UNUSED)
+    assert learned.total / 24.0 == pytest.approx(100.0 - lasting - gaps)
+    assert held.total / 24.0 == pytest.approx(lasting)
+
+
+def test_a_line_of_times_and_places_alone_are_held_out_at_random():
+    line = Frame((), None, None, CLOCK.replace(cycle=""))
+    both = Frame(("x",), Interval(0, 1), None, CLOCK.replace(cycle=""))
+    assert split_of(line, 0.2).kind == "random"
+    assert split_of(line, 0.2, 5).kind == "blocks"
+    assert split_of(both, 0.2).kind == "later"
+    assert split_of(Frame(("x",), Interval(0, 1)), 0.2).kind == "random"
+    # seven days of a week: what is left does not cover the cycle
+    short = Frame((), None, None, CLOCK.replace(cycle="week", end=86_400.0 * 7))
+    assert split_of(short, 0.2).kind == "random"
+
+
+def test_errors_count_blocks_and_not_events():
+    rng = np.random.RandomState(6)
+    single, blocks = rng.normal(size=400), np.arange(400)
+    mean, error = block_error(single, blocks)
+    assert error == pytest.approx(single.std(ddof=1) / 20.0)
+    copies = block_error(np.repeat(single, 25), np.repeat(blocks, 25))
+    assert copies == pytest.approx((mean, error), rel=2e-3)
+
+
+def test_blocks_of_time_are_whole_cycles_where_there_are_enough():
+    hours = np.arange(0.5, 24.0 * 20, 1.0)
+    found = time_blocks(3600.0 * hours, [(0.0, 86_400.0 * 20)], "day")
+    assert np.array_equal(found, hours // 24)
+    assert time_blocks(3600.0 * hours, [(0.0, 86_400.0 * 20)], "week").max() == 9
+
+
 def test_a_steady_rate_gains_nothing_whatever_the_exposure(tmp_path):
-    path = written(tmp_path / "events.csv", 4000, wave=0.0)
+    path = written(tmp_path / "events.csv", waving(10.5, 2000, wave=0.0))
     held = EventStudy(planned(path)).fit(path).holdout_
-    assert abs(held.gain) < 4.0 * held.gain_error < 0.01
+    assert abs(held.gain) < 4.0 * held.gain_error + 1e-9 < 0.02
 
 
 @pytest.mark.parametrize(
@@ -100,6 +212,7 @@ def test_a_steady_rate_gains_nothing_whatever_the_exposure(tmp_path):
         ({"holdout": 1.0}, "holdout must be a share from 0 to 0.9, got 1.0"),
         ({"holdout": 7}, "holdout must be a share from 0 to 0.9, got 7"),
         ({"holdout": -0.1}, "holdout must be a share from 0 to 0.9, got -0.1"),
+        ({"blocks": 0}, "blocks must be a whole number of at least 1, got 0"),
         ({"n_jobs": "x"}, "n_jobs must be a whole number of at least 1, got 'x'"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
     ],
@@ -120,13 +233,15 @@ def test_priors_learned_before_make_the_same_rate():
     np.testing.assert_allclose(known.predict(Z), learned.predict(Z), rtol=0.05)
     with pytest.raises(ValueError, match="priors must be the mixture_ of a fit with 1 axes"):
         Intensity(Interval(0, 1)).fit(X[:, :1], priors=priors)
-    with pytest.raises(TypeError, match='priors must be "auto" or what learn_mixture found'):
+    with pytest.raises(
+        TypeError, match='priors must be "auto", "constant" or what learn_mixture found'
+    ):
         Intensity(window).fit(X, priors=3)
 
 
 def test_models_are_compared_at_the_step_of_positions(tmp_path):
     """Rounding more finely than the rate varies must not change who predicts better."""
-    X = np.random.RandomState(4).normal(0.5, 0.15, (3000, 2)) % 1.0
+    X = np.random.RandomState(4).normal(0.5, 0.15, (1500, 2)) % 1.0
     gains = []
     for digits in (9, 2):
         path = tmp_path / f"{digits}.csv"
@@ -134,7 +249,7 @@ def test_models_are_compared_at_the_step_of_positions(tmp_path):
         path.write_text(f"x,y\n{rows}\n")
         study = EventStudy(plan(str(path), ["x", "y"], window=(0, 0, 1, 1))).fit(str(path))
         gains.append((study.holdout_.gain, study.holdout_.kde_gain))
-    np.testing.assert_allclose(*gains, atol=0.03)
+    np.testing.assert_allclose(*gains, atol=0.04)
 
 
 @pytest.mark.parametrize("window", [Box([0, 0], [1, 2]), Interval(0, 1) * Cycle(2.0)], ids=repr)

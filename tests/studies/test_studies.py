@@ -9,7 +9,8 @@ from hplus import EventStudy, Interval, load, save
 from hplus.files import tables
 from hplus.files.feeds import TableError
 from hplus.studies.events import Sample
-from hplus.studies.expect import expect, grid_regions, time_asked, whole
+from hplus.studies.expect import expect, grid_regions, whole
+from hplus.studies.periods import cut, time_asked
 from hplus.studies.plans import plan
 from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
@@ -102,9 +103,10 @@ def study(calls, frame):
 def test_places_and_times_of_a_cycle_are_per_cycle(study, frame):
     assert study.exposure_ == Amount(30.0, "day")
     assert study.reading_.kept == 600
-    (day,) = expect(study, [whole(frame)], time_asked(study, None))
+    (day,) = expect(study, [whole(frame)], time_asked(study, None, "2026-01-10"))
     assert day.expected == pytest.approx(20.0, rel=1e-6)
-    week = expect(study, grid_regions(frame, (4,)), time_asked(study, Amount(1, "week")))
+    time = time_asked(study, Amount(1, "week"), "2026-01-10")
+    week = expect(study, grid_regions(frame, (4,)), time)
     assert sum(part.expected for part in week) == pytest.approx(140.0, rel=1e-6)
 
 
@@ -201,8 +203,9 @@ def test_counts_of_a_time_say_for_which_exposure_they_are(calls):
     study = EventStudy(frame, Amount(5.0), holdout=0.0).fit(str(calls))
     time = time_asked(study, None, "2026-01-02", "2026-01-03")
     assert time.words == "2026-01-02 to 2026-01-03, in one unit of exposure"
-    ((part, _),) = time.parts
-    assert part == Interval(1.0, 2.0)
+    assert time.seconds == 86_400.0
+    (day,) = expect(study, [whole(frame)], time)
+    assert day.expected == pytest.approx(study.model_.expected_count(Interval(1.0, 2.0)))
 
 
 def test_a_map_of_the_world_goes_round(tmp_path):
@@ -231,8 +234,8 @@ def test_hours_that_were_observed_more_often_are_not_busier(tmp_path):
     frame = plan(str(path), time="when", start="2026-01-05", end="2026-01-15", cycle="week")
     days = expect(
         study := EventStudy(frame, holdout=0.0).fit(str(path)),
-        grid_regions(frame, (7,)),
-        time_asked(study, None),
+        [whole(frame)],
+        cut(time_asked(study, Amount(1.0, "week")), 7),
     )
     np.testing.assert_allclose([day.expected for day in days], 60.0, rtol=0.1)
 

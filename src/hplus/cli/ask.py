@@ -1,9 +1,8 @@
-"""Commands that query a model: predict, expect, sample, check."""
+"""Commands that query a model at points and events: predict, check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,47 +11,23 @@ from hplus.cli.base import (
     check_writable,
     command,
     json_option,
-    json_text,
     level_option,
     load_model,
     note,
     note_dropped,
     print_json,
-    rows_as_csv,
     rows_output_option,
-    seed_option,
     write_rows,
-    write_text,
 )
-from hplus.cli.options import amount_option, shape_option
 from hplus.cli.regress import predicted_quantities
-from hplus.cli.summary import count_row
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
-from hplus.studies.spans import moment
 from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
-    from hplus.studies.expect import Expected
     from hplus.studies.ranges import Extent
-
-
-start_option = click.option(
-    "--from",
-    "start",
-    metavar="DATE",
-    help="Start of the period (default: end of the observation period or, for a model without "
-    "a cycle, its start).",
-)
-lasting_option = click.option(
-    "--for",
-    "lasting",
-    callback=amount_option,
-    metavar="AMOUNT",
-    help='Length of the period, for example 7d or "10 games".',
-)
 
 
 @command("hplus predict thefts.hplus places.csv -o rates.csv")
@@ -107,105 +82,6 @@ def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[s
             yield named | {"rate": rate, "low": a, "high": b}
 
 
-@command(
-    "hplus expect thefts.hplus --regions boroughs.geojson --for 7d",
-    'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
-    "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
-)
-@click.argument("model")
-@click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
-@click.option("--name-field", metavar="PROPERTY", help="Property that names the regions.")
-@click.option(
-    "--grid", callback=shape_option, metavar="20x20", help="Count in the cells of a grid instead."
-)
-@lasting_option
-@start_option
-@click.option("--to", "end", metavar="DATE", help="End of the period, instead of --for.")
-@level_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "json", "geojson"]),
-    help=("Output format (default: by the suffix of the output file, else CSV)."),
-)
-@rows_output_option
-@json_option
-def expect(model: str, regions: str | None, grid: Any, output: str | None, **options: Any) -> None:
-    """Expected counts of events in regions or grid cells, with prediction intervals.
-
-    Counts of parts add up to the count of the whole. A model with a cycle forecasts: --for 7d is
-    the coming week. Otherwise counts are for one unit of exposure, or for the exposure in --for.
-    """
-    from hplus.studies.expect import expect as expected_counts
-    from hplus.studies.expect import grid_regions, named_regions, time_asked, whole
-
-    check_writable(output)
-    study = load_model(model, "EventStudy")
-    if regions and grid:
-        raise click.UsageError("Give --regions or --grid, not both.")
-    asked = [whole(study.frame)]
-    if regions:
-        asked = named_regions(study.frame, regions, options["name_field"])
-    elif grid:
-        asked = grid_regions(study.frame, grid)
-    time = time_asked(study, options["lasting"], options["start"], options["end"])
-    found = expected_counts(study, asked, time, options["level"])
-    if grid:
-        found = [part for part in found if part.expected > 0.0]
-    form = "json" if options["as_json"] else options["form"] or _form(output)
-    text = _counts(found, form, options["level"])
-    note(f"Counts for {time.words}; total expected: {sum(part.expected for part in found):.6g}.")
-    write_text(output, text)
-
-
-def _form(output: str | None) -> str:
-    endings = {".json": "json", ".geojson": "geojson"}
-    return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
-
-
-def _counts(found: list[Expected], form: str, level: float) -> str:
-    rows = [count_row(part) for part in found]
-    if form == "csv":
-        return rows_as_csv(rows)
-    if form == "json":
-        return json_text({"level": level, "regions": rows}) + "\n"
-    if any(part.region.geometry is None for part in found):
-        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
-    features = [
-        {"type": "Feature", "properties": row, "geometry": part.region.geometry}
-        for row, part in zip(rows, found, strict=True)
-    ]
-    return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
-
-
-@command(
-    "hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv",
-    "hplus sample shots.hplus --paths 10",
-)
-@click.argument("model")
-@click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
-@lasting_option
-@start_option
-@seed_option
-@rows_output_option
-@json_option
-def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
-    """Simulate events: random patterns with the rate of the model."""
-    from hplus.studies.draws import draw
-
-    check_writable(output)
-    study = load_model(model, "EventStudy")
-    rows = []
-    for path, pattern in enumerate(draw(study, **options), start=1):
-        for i, numbers in enumerate(pattern.columns):
-            row: dict[str, Any] = {"path": path}
-            row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
-            if pattern.seconds is not None and study.frame.clock is not None:
-                row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
-            rows.append(row)
-    write_rows(output, rows, as_json, ("path", *study.frame.needed))
-
-
 @command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events")
@@ -233,8 +109,8 @@ def check(model: str, events: str, as_json: bool) -> None:
     note_dropped(reading.dropped, reading.rows)
     if len(X) < reading.kept:
         note(f"A random sample of {count(len(X))} events is checked.")
-    if Path(events).name == Path(study.reading_.file).name:
-        note("The model seems to be fitted to these events, so they say little about the fit.")
+    if study.fitted_to(reading):
+        note("The model was fitted to these events, so they say little about the fit.")
         if study.holdout_ is not None:
             note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
     click.echo(str(found))

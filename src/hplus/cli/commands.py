@@ -13,13 +13,13 @@ COMMANDS = {
     "check": ("hplus.cli.ask", "Test whether a model fits the events of a file."),
     "data": ("hplus.cli.show", "List the example data sets, or copy one to a file."),
     "demo": ("hplus.cli.show", "Fit, query and report on Stephen Curry's shots."),
-    "expect": ("hplus.cli.ask", "Expected counts in regions or grid cells, with intervals."),
+    "expect": ("hplus.cli.ahead", "Expected counts in regions or grid cells, with intervals."),
     "fit": ("hplus.cli.fit", "Learn the rate of events from a file."),
     "info": ("hplus.cli.info", "Show what a model file holds."),
     "predict": ("hplus.cli.ask", "Predict the rate or the quantity at each row of a file."),
     "regress": ("hplus.cli.regress", "Learn to predict a quantity that cannot be negative."),
     "report": ("hplus.cli.show", "Write a report: maps, hot spots, goodness of fit."),
-    "sample": ("hplus.cli.ask", "Simulate events from a model."),
+    "sample": ("hplus.cli.ahead", "Simulate events from a model."),
     "stream": ("hplus.cli.stream", "Learn the rate of events from lines as they arrive."),
 }
 """The module of each subcommand, and its line in the help of `hplus`."""

@@ -52,7 +52,7 @@ def frame_options(command: Any) -> Any:
         click.option("--from", "start", metavar="DATE", help="Start of the observation period."),
         click.option("--to", "end", metavar="DATE", help="End of the observation period."),
         click.option("--cycle", type=click.Choice(["day", "week"]), help=(
-            "Fold times into hours of the day or week, which makes forecasts possible.")),
+            "Fold times into hours of the day or week.")),
         click.option("--timezone", "zone", default="UTC", metavar="ZONE", help=(
             "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
@@ -92,7 +92,18 @@ def frame_options(command: Any) -> Any:
     type=click.FloatRange(0, 0.9),
     default=0.2,
     show_default=True,
-    help=("Share of events held out to measure how well they are predicted; 0 for none."),
+    help=(
+        "Share held out to measure how well it is predicted; 0 for none. With times it is the last "
+        "part of the observation period, otherwise events at random."
+    ),
+)
+@click.option(
+    "--holdout-blocks",
+    "blocks",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="2 or more: hold out as many blocks of time, with gaps, all over the period.",
 )
 @most_dropped_option
 @click.option(
@@ -115,7 +126,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     check_writable(output)
     table = open_table(file)
     frame = plan(table, **plan_arguments(options))
-    names = ("exposure", "holdout", "most_dropped", "random_state", "n_jobs", "model")
+    names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):
         study.fit(table)

@@ -41,10 +41,12 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     table["scales"] = listed(found["scales"]) if found["scales"] else ""
     table["resolution"] = found.get("resolution", "")
     table["positions"] = found.get("positions", "")
+    table |= outlook_rows(found.get("outlook"))
     if held is None:
         table["held out"] = "none: too few events, or --holdout 0"
     else:
-        table["held out"] = f"{count(held['events'])} events, to test predictions"
+        table["patterns"] = "; ".join(held["constant"])
+        table["held out"] = held["words"]
         table["vs constant"] = gain_words(held["gain"], held["gain_error"])
         table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])
         if held.get("faults"):
@@ -53,6 +55,20 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def outlook_rows(outlook: dict[str, Any] | None) -> dict[str, str]:
+    """What follows the observation period, and how much more counts vary than Poisson counts."""
+    if outlook is None:
+        return {}
+    if not outlook["counts"]:
+        return {"outlook": f"no forecast: {outlook['reason']}"}
+    parts = (
+        f"{rounded(part['expected'])} in the next {part['next']} "
+        f"({count(part['low'])} to {count(part['high'])})"
+        for part in outlook["counts"]
+    )
+    return {"outlook": f"events: {', '.join(parts)}", "variation": outlook["variation"]}
 
 
 def count_row(part: Expected) -> dict[str, Any]:

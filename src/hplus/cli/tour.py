@@ -13,7 +13,8 @@ from hplus.cli.summary import count_row, made_with
 from hplus.display.page import write_report
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import sampled
-from hplus.studies.expect import Expected, expect, named_regions, time_asked
+from hplus.studies.expect import Expected, expect, named_regions
+from hplus.studies.periods import time_asked
 from hplus.studies.plans import plan
 from hplus.studies.spans import Amount
 from hplus.wording import count

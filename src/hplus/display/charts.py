@@ -12,7 +12,7 @@ from hplus.display.chart_axes import ChartAxis, log_ticks
 from hplus.display.data.check_data import CalibrationData, GapQuantiles, RescaledTimes
 from hplus.display.data.margins import Concentration
 from hplus.display.page_figures import PageCurve
-from hplus.studies.event_study import Holdout
+from hplus.studies.holdouts import Holdout
 from hplus.wording import NBSP, percent, rounded
 
 WIDE, NARROW = (880.0, 330.0), (400.0, 300.0)

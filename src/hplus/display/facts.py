@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-
-import numpy as np
+from typing import Any
 
 from hplus._checks import Floats
 from hplus.display.data.check_data import calibration_data, gap_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
 from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
+from hplus.display.outlook_charts import page_outlook
 from hplus.display.page_figures import (
-    PageCurve,
     PageMap,
     SpotTable,
     exposure_words,
@@ -24,6 +23,7 @@ from hplus.display.page_figures import (
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.evaluation.goodness import DEPENDENCE, Check, check
+from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Window
@@ -54,20 +54,25 @@ def gather(
     table = spot_table(study, sums, events)
     place, curve = page_map(study, sums, events), page_curve(study, sums, events)
     dense, whole = concentration(sums.main), extent(study, sums)
+    found = event_facts(study)
+    held = found["holdout"]
     return SimpleNamespace(
         title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
         source=file_name(study),
         about=about(study),
-        findings=findings(study, table, dense, whole, curve),
-        tiles=tiles(study, sums, place, curve),
+        findings=findings(study, table, dense, whole, found["peak"]),
+        tiles=tiles(study, sums, place, found),
         place=place,
         parts=quarters(study),
         curve=curve,
         table=table,
         concentration=dense,
         extent=whole,
+        outlook=page_outlook(study),
         fit=fit(study, events, seconds),
         holdout=study.holdout_,
+        held_words="" if held is None else held["words"],
+        constant=[] if held is None else held["constant"],
         fitted=how_fitted(study),
         origin=how_to_reproduce(study),
         command=str(study.made_with_.get("command", "")),
@@ -107,21 +112,22 @@ def _extent_words(study: EventStudy) -> str:
 
 
 def tiles(
-    study: EventStudy, sums: Margins, place: PageMap | None, curve: PageCurve | None
+    study: EventStudy, sums: Margins, place: PageMap | None, found: dict[str, Any]
 ) -> tuple[Fact, ...]:
-    """The key numbers: events, window, exposure, expected count, highest rate."""
+    """The key numbers: events, window, exposure, expected count, highest rate.
+
+    The facts are those of `hplus fit`, so that no number has two values.
+    """
     model, reading = study.model_, study.reading_
-    found = [Fact("Events", count(reading.kept), f"of {count(reading.rows)} rows in the file")]
+    parts = [Fact("Events", count(reading.kept), f"of {count(reading.rows)} rows in the file")]
     if place is not None:
-        found.append(_window_tile(sums.main.window))
+        parts.append(_window_tile(sums.main.window))
     elif study.frame.clock is None:
         low, high = (float(end[0]) for end in model.window.bounds())
         ends = f"{number(low)} to {number(high)}"
-        found.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
-    found += _time_tiles(study)
-    figure = place or curve
-    assert figure is not None
-    return (*found, Fact("Highest rate", rounded(figure.highest), figure.unit))
+        parts.append(Fact("Window", quantity(high - low, study.frame.axes[0].unit), ends))
+    parts += _time_tiles(study)
+    return (*parts, Fact("Highest rate", rounded(found["peak"]["rate"]), found["rates"]))
 
 
 def _window_tile(window: Window) -> Fact:
@@ -152,7 +158,7 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
 
 
 def findings(
-    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, curve: PageCurve | None
+    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, peak: dict[str, Any]
 ) -> tuple[Finding, ...]:
     """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
     spots, line = table.spots, table.spots.low.shape[1] == 1
@@ -161,7 +167,7 @@ def findings(
         when, where = "", f"{study.frame.axes[0].name} {' to '.join(table.places[0])}"
     else:
         last = () if spots.peak is None else (first.popitem(),)
-        when = place_words(dict(last)) if last else _busiest_time(study, curve)
+        when = place_words(dict(last)) if last else _busiest_time(study, peak)
         where = place_words(first)
     kind = "interval" if line else "spot"
     held = study.holdout_
@@ -174,13 +180,10 @@ def findings(
     )
 
 
-def _busiest_time(study: EventStudy, curve: PageCurve | None) -> str:
-    """When the rate is highest, to an hour of a cycle or a day, in the user's words."""
-    if curve is None:
-        return ""
-    X = np.mean(study.frame.window.bounds(), axis=0)
-    X[-1] = np.floor(curve.data.x[curve.data.rate.argmax()])
-    return str(list(study.frame.describe(X[None])[0].values())[-1])
+def _busiest_time(study: EventStudy, peak: dict[str, Any]) -> str:
+    """When the rate is highest, in the user's words."""
+    clock = study.frame.clock
+    return "" if clock is None else str(peak[clock.column])
 
 
 def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None) -> Fit | None:

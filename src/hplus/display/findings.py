@@ -13,7 +13,7 @@ from hplus.display.data.check_data import (
     RescaledTimes,
 )
 from hplus.evaluation.patterns import Dependence
-from hplus.studies.event_study import Holdout
+from hplus.studies.holdouts import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 
 SIGNIFICANT_ERRORS = 2.0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hplus import wording
 from hplus._checks import shown
-from hplus.display import canvas, charts, findings, map_charts
+from hplus.display import canvas, charts, findings, map_charts, outlook_charts
 from hplus.display.facts import gather
 from hplus.files.extras import needed
 from hplus.storage.files import replace_file
@@ -59,7 +59,7 @@ def page_template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (canvas, charts, findings, map_charts, wording)
+    modules = (canvas, charts, findings, map_charts, outlook_charts, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template("page.html.j2")
 

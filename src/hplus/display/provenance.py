@@ -11,7 +11,13 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.rates.prior import SumOfFields
 from hplus.rates.stacked_rate import StackedRate
-from hplus.studies.event_facts import model_parts, positions_words, resolution_words, weights_words
+from hplus.studies.event_facts import (
+    is_constant,
+    model_parts,
+    positions_words,
+    resolution_words,
+    weights_words,
+)
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
 from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
@@ -80,7 +86,7 @@ def _weights(model: Intensity, name: str) -> list[Fact]:
 
 def _smooth(model: Intensity, name: str) -> list[Fact]:
     """Scales, grid and certificate of the smooth part, if it has any weight."""
-    if getattr(model, "weights_", {}).keys() == {"tree"}:
+    if getattr(model, "weights_", {}).keys() == {"tree"} or is_constant(model):
         return []
     return [*_prior(model, name), _grid(model, name), _certificate(model, name)]
 

@@ -17,6 +17,7 @@ from hplus._checks import (
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, warn_if_loose, warn_if_unsettled
 from hplus.estimators.prior_parameters import (
+    CONSTANT,
     STATISTIC_MODELS,
     Given,
     check_known,
@@ -32,7 +33,7 @@ from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.prior import KernelPrior, Mixture
-from hplus.rates.rate_models import learn
+from hplus.rates.rate_models import learn, learn_constant
 from hplus.rates.ratio import RateRatio
 from hplus.rates.selection import learn_mixture
 from hplus.rates.sos_rate import learn_sos_rate
@@ -142,7 +143,8 @@ class Intensity(RateEstimator):
 
         `exposure` is how long or how often the window was observed: a number, a function of
         points, or an array over the window's bounding box. Rates are per unit of it. `priors` are
-        those of the smooth field if they need not be learned: what `learn_mixture` found.
+        those of the smooth field if they need not be learned: what `learn_mixture` found, or
+        "constant" for a rate that does not vary.
         """
         with whole_or_not(self):
             self._check_parameters()
@@ -249,7 +251,10 @@ class Intensity(RateEstimator):
 
     def _fit_statistic(self, statistic: AnyStatistic, exposure: Any, priors: Given) -> None:
         wanted, seed = wanted_prior(self.kernel, self.penalty, priors), self._drawn_seed()
-        learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
+        if isinstance(statistic, Statistic) and isinstance(priors, str) and priors == CONSTANT:
+            learned = learn_constant(statistic, exposure, seed)
+        else:
+            learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
         self.rate_: Any = learned.rate
         self.weights_, self.resolution_ = learned.weights, learned.resolution
         if learned.observed is not None:

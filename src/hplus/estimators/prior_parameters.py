@@ -14,6 +14,9 @@ STATISTIC_MODELS = ("auto", "exp", "tree")
 
 RATE_MODELS = (*STATISTIC_MODELS, "sos", "square")
 
+CONSTANT = "constant"
+"""The prior of a rate that does not vary."""
+
 Given = Kernel | Mixture | str
 """A kernel, the `mixture_` of another fit, or "auto"."""
 
@@ -80,13 +83,13 @@ def _check_mixture(model: str, mixture: Mixture, penalty: float | str, dimension
 
 
 def check_known(priors: Given, dimension: int) -> None:
-    """An error unless priors are "auto" or the mixture of a fit on so many axes."""
+    """An error unless priors are "auto", "constant" or the mixture of a fit on so many axes."""
     if is_mixture(priors):
         _check_axes("priors", priors, dimension)
-    elif not _is_auto(priors):
+    elif not _is_auto(priors) and not (isinstance(priors, str) and priors == CONSTANT):
         raise TypeError(
-            f'priors must be "auto" or what learn_mixture found, got {shown(priors)}: give a '
-            "kernel to the estimator."
+            'priors must be "auto", "constant" or what learn_mixture found, got '
+            f"{shown(priors)}: give a kernel to the estimator."
         )
 
 

@@ -80,11 +80,16 @@ class SeparableIntensity(RateEstimator):
             window, (by_place, by_time), seed = self.window, self.kernels, self.random_state
             place = Intensity(window.left, by_place, model=self.model, random_state=seed)
             time = Intensity(window.right, by_time, model=self.model, random_state=seed)
-            self.place_ = place.fit(places, priors=priors[0])
-            self.time_ = time.fit(times, exposure=exposure, priors=priors[1])
-            self.total_, self.n_features_in_ = places.total, window.dimension
-            self.rate_ = SeparableRate(window, self.place_.rate_, self.time_.rate_, self.total_)
-            self.solution_ = self.rate_.result
+            time.fit(times, exposure=exposure, priors=priors[1])
+            self.join(place.fit(places, priors=priors[0]), time)
+        return self
+
+    def join(self, place: Intensity, time: Intensity) -> Self:
+        """Take two rates of the same events, already learned by place and by time."""
+        self.place_, self.time_ = place, time
+        self.total_, self.n_features_in_ = place.total_, self.window.dimension
+        self.rate_ = SeparableRate(self.window, place.rate_, time.rate_, self.total_)
+        self.solution_ = self.rate_.result
         return self
 
     def _check_parameters(self) -> None:

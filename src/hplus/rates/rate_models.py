@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from hplus._checks import Floats
+from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
 from hplus.rates.grid_rate import GridRate
+from hplus.rates.levels import descend
 from hplus.rates.log_gaussian import begin
 from hplus.rates.positions import find_positions
 from hplus.rates.selection import Wanted
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.tree_rate import TreeRate
+from hplus.solvers.result import SolverResult, Status
+
+CONSTANT_DRAWS = 128
+"""Equally likely values of a constant rate."""
 
 
 class Learned(NamedTuple):
@@ -40,6 +48,8 @@ class Learned(NamedTuple):
         On each axis, shape (d,), if they have different units.
         """
         sides = self.rate.finest_sides
+        if "constant" in self.weights:
+            sides = self.exposed.level.window.longest_sides()
         if self.observed is not None:
             sides = np.maximum(sides, self.observed.positions.step)
         window = self.exposed.level.window
@@ -72,3 +82,24 @@ def learn(
         smooth = seen.effects.applied(smooth, seen.level)
     named = {name: w for name, w in zip(PARTS, weights, strict=False) if w > 0.0}
     return Learned(rate or smooth, smooth, named, seen, observed, errors)
+
+
+def learn_constant(statistic: Statistic, exposure: OverWindow, seed: int) -> Learned:
+    """The constant rate n/∫E of events; its log has the standard deviation 1/√n."""
+    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, None)
+    level, events = descend(seen.level)[-1], statistic.effective_events
+    shape, rate = level.grid.shape, statistic.total / float(level.exposure.sum())
+    z = ndtri((np.arange(CONSTANT_DRAWS) + 0.5) / CONSTANT_DRAWS) / math.sqrt(events)
+    objective = statistic.total * (1.0 - math.log(rate))
+    constant = GridRate(
+        GridFunction(level.window, level.grid, np.full(shape, rate)),
+        level.grid,
+        np.zeros(shape),
+        np.full(shape, 1.0 / math.sqrt(events)),
+        np.broadcast_to(z.reshape(-1, *np.ones_like(shape)), (len(z), *shape)).astype(np.float32),
+        (),
+        SolverResult(Status.CONVERGED, 0, objective, 0.0, abs(objective)),
+        -objective,
+        0.0,
+    )
+    return Learned(constant, None, {"constant": 1.0}, seen, None, {})

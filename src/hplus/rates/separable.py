@@ -56,11 +56,15 @@ class SeparableRate:
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Draws of the expected count of each of several products, shape (r, k)."""
         where, when = self.factors(regions)
-        # how many events there are is uncertain once, not once for each factor
-        share = self.place.count_draws(where) / self.place.count_draws([self.window.left])
-        time = self.time.count_draws(when)
-        i, j = _pairs(share.shape[1], time.shape[1])
+        share, time = self.shares(where)[1], self.time.count_draws(when)
+        i, j = pairs_of_draws(share.shape[1], time.shape[1])
         return share[:, i] * time[:, j]
+
+    def shares(self, places: Sequence[Window]) -> tuple[Floats, Floats]:
+        """The share of all events in each of several places, (r,), and draws of it, (r, k)."""
+        # how many events there are is uncertain once, not once for each factor
+        draws = self.place.count_draws(places) / self.place.count_draws([self.window.left])
+        return self.place.integrals(places) / self.events, draws
 
     @property
     def result(self) -> SolverResult:
@@ -105,7 +109,7 @@ class SeparableRate:
         return region.left, region.right
 
 
-def _pairs(left: int, right: int) -> tuple[Ints, Ints]:
+def pairs_of_draws(left: int, right: int) -> tuple[Ints, Ints]:
     """Pairs of draws of two independent numbers, each used equally often: indices of both."""
     count = max(left, right, MIN_PAIRS)
     i, j = (np.arange(count) * n // count for n in (left, right))

@@ -29,6 +29,7 @@ A file calls them kernels.Product and windows.Product: a class name may occur in
 
 MODULES = {
     "hplus.estimators.density": ("Density",),
+    "hplus.estimators.forecast": ("Forecast",),
     "hplus.estimators.intensity": ("Intensity",),
     "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
     "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
@@ -45,8 +46,11 @@ MODULES = {
     "hplus.positivity.exp": ("GridFunction",),
     "hplus.positivity.sos": ("SumOfSquares",),
     "hplus.rates.binned": ("BinnedStatistic",),
+    "hplus.rates.forecasts.cycle_factor": ("CycleGain", "Cycles"),
+    "hplus.rates.forecasts.forecast_rate": ("Dispersion", "ForecastRate"),
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
+    "hplus.rates.local_dispersion": ("LocalDispersion",),
     "hplus.rates.positions": ("Positions",),
     "hplus.rates.separable": ("SeparableRate",),
     "hplus.rates.squares_rate": ("FactorPosterior", "SquaresRate"),
@@ -70,11 +74,14 @@ MODULES = {
     "hplus.studies.encoding": ("Column",),
     "hplus.studies.events": ("Reading",),
     "hplus.studies.frames": ("Frame",),
+    "hplus.studies.outlooks": ("Outlook",),
     "hplus.studies.quantity_study": ("QuantityStudy",),
     "hplus.studies.ratio_intervals": ("Ratios",),
     "hplus.studies.spans": ("Amount", "Clock"),
     "hplus.studies.streams": ("StreamStudy",),
-    "hplus.studies.event_study": ("EventStudy", "Holdout"),
+    "hplus.studies.event_study": ("EventStudy",),
+    "hplus.studies.holdouts": ("Holdout",),
+    "hplus.studies.patterns": ("Pattern",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""

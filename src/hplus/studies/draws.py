@@ -6,13 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hplus._checks import Floats, check_count, check_random_state
+from hplus._checks import Floats, Ints, check_count, check_random_state
+from hplus.rates.separable import SeparableRate
 from hplus.studies.event_study import EventStudy
-from hplus.studies.expect import time_asked
-from hplus.studies.spans import CYCLES, SECONDS, Amount, seconds_of
+from hplus.studies.periods import Period, cut, time_asked
+from hplus.studies.spans import CYCLES, SECONDS, Amount
+from hplus.studies.time_counts import is_forecast, time_counts
+
+FINEST_PIECE, MOST_PIECES = 600.0, 1000
+"""Seconds of the pieces of a period in which times are uniform, and how many there are at most."""
 
 
-class Pattern(NamedTuple):
+class SimulatedEvents(NamedTuple):
     """Simulated events: their columns (n, c), and their times in seconds (n,) or None."""
 
     columns: Floats
@@ -25,40 +30,59 @@ def draw(
     lasting: Amount | None = None,
     start: str | None = None,
     random_state: Any = None,
-) -> list[Pattern]:
-    """Patterns for a unit of exposure, the observation period or, with a cycle, a future one."""
+) -> list[SimulatedEvents]:
+    """Patterns for a unit of exposure, a period to come or, without a cycle, the one observed."""
     rng, clock = check_random_state(random_state), study.frame.clock
     paths = check_count("paths", paths)
-    if clock is not None and clock.cycle:
-        begin = clock.end if start is None else seconds_of("start", start, clock.zone)
-        seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
-        return [_coming(study, begin, seconds, rng) for _ in range(paths)]
-    if start is not None or (clock is not None and lasting is not None):
-        raise ValueError("start= and lasting= need a model with a cycle: fit with cycle=.")
-    exposure = 1.0 if clock is not None else time_asked(study, lasting).parts[0][1]
-    return [_split(study, _points(study, exposure, rng)) for _ in range(paths)]
+    asked = start is not None or lasting is not None
+    if clock is None or not (clock.cycle or asked):
+        exposure = time_asked(study, lasting, start).exposure if clock is None else 1.0
+        return [_split(study, _points(study, exposure, rng)) for _ in range(paths)]
+    period = time_asked(study, lasting, start)
+    coming = period.end > clock.end and is_forecast(study)
+    if clock.cycle and not coming:
+        return [_of_cycles(study, period, rng) for _ in range(paths)]
+    pieces = cut(period, int(np.clip(np.ceil(period.seconds / FINEST_PIECE), 1, MOST_PIECES)))
+    counts = time_counts(study, pieces)
+    # each path has a rate of its own if it is uncertain which one is to come
+    chances = counts.draws if coming else counts.means[:, None]
+    chosen = rng.randint(chances.shape[1], size=paths)
+    return [_in_pieces(study, pieces, rng.poisson(chances[:, j]), rng) for j in chosen]
 
 
-def _points(study: EventStudy, exposure: float, rng: Any) -> Floats:
+def _in_pieces(
+    study: EventStudy, pieces: list[Period], counts: Ints, rng: np.random.RandomState
+) -> SimulatedEvents:
+    """Events of short pieces of time, uniform in each, at places that do not depend on time."""
+    n, rate = int(counts.sum()), study.model_.rate_
+    starts = np.repeat([piece.start for piece in pieces], counts)
+    lengths = np.repeat([piece.seconds for piece in pieces], counts)
+    columns = np.zeros((n, 0))
+    if isinstance(rate, SeparableRate):
+        columns = study.frame.own(rate.place.on_grid.sample(n, rng))
+    return SimulatedEvents(columns, np.sort(starts + lengths * rng.random_sample(n)))
+
+
+def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> Floats:
     """Points of the window for some exposure."""
     rate = study.model_.rate_
     return rate.on_grid.sample(int(rng.poisson(exposure * rate.integral())), rng)
 
 
-def _split(study: EventStudy, X: Floats) -> Pattern:
+def _split(study: EventStudy, X: Floats) -> SimulatedEvents:
     frame = study.frame
     columns = frame.own(X)[:, : len(frame.columns)]
     if frame.clock is None:
         # in order along a line, as simulators want them
-        return Pattern(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
+        return SimulatedEvents(np.sort(columns, axis=0) if columns.shape[1] == 1 else columns, None)
     seconds = frame.clock.start + X[:, -1] * SECONDS[frame.clock.unit]
     order = np.argsort(seconds)
-    return Pattern(columns[order], seconds[order])
+    return SimulatedEvents(columns[order], seconds[order])
 
 
-def _coming(study: EventStudy, begin: float, seconds: float, rng: Any) -> Pattern:
+def _of_cycles(study: EventStudy, asked: Period, rng: np.random.RandomState) -> SimulatedEvents:
     """Events of the cycles that overlap a period, cut to it."""
-    clock = study.frame.clock
+    clock, begin, seconds = study.frame.clock, asked.start, asked.seconds
     assert clock is not None
     period = CYCLES[clock.cycle]
     phase = float(clock.axis(np.array([begin]))[0]) * 3600.0
@@ -72,4 +96,4 @@ def _coming(study: EventStudy, begin: float, seconds: float, rng: Any) -> Patter
         moments.append(at[kept])
     found, when = np.concatenate(columns), np.concatenate(moments)
     order = np.argsort(when)
-    return Pattern(found[order], when[order])
+    return SimulatedEvents(found[order], when[order])

@@ -8,10 +8,16 @@ import numpy as np
 
 from hplus.rates.by_region import rate_unit
 from hplus.studies.frames import Frame
+from hplus.studies.prospects import outlook_facts
 from hplus.studies.spans import moment
-from hplus.wording import lengths_words, percent, rate_words, scales_words, window_words
+from hplus.wording import count, lengths_words, percent, rate_words, scales_words, window_words
 
-MODEL_NAMES = {"exp": "smooth field", "tree": "trees", "tree on exp": "trees on the smooth field"}
+MODEL_NAMES = {
+    "exp": "smooth field",
+    "tree": "trees",
+    "tree on exp": "trees on the smooth field",
+    "constant": "constant",
+}
 """Parts of a rate in words."""
 
 if TYPE_CHECKING:
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from hplus.estimators.separable import SeparableIntensity
     from hplus.storage.registry import Unbuilt
     from hplus.studies.event_study import EventStudy
+    from hplus.studies.holdouts import Holdout
 
 
 def event_facts(study: EventStudy) -> dict[str, Any]:
@@ -31,6 +38,7 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
         "expected": float(model.expected_count(study.frame.window)),
         "peak": study.frame.describe(place)[0] | {"rate": rate},
         "gap": model.solution_.relative_gap,
+        "outlook": outlook_facts(study),
     }
 
 
@@ -39,7 +47,6 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
     frame, reading, held = study.frame, study.reading_, study.holdout_
     # once a week, in each hour of it, is once an hour
     per = "" if frame.cycle else study.exposure_.unit
-    scores = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
     return {
         "file": reading.file,
         "rows": reading.rows,
@@ -52,12 +59,43 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
         **_precision(study.model_),
-        # files of 0.1.0 do not say which KDE it was
-        "holdout": None
-        if held is None
-        else {name: getattr(held, name) for name in scores} | {"kde": getattr(held, "kde", "")},
+        "holdout": None if held is None else holdout_facts(held, frame),
         "seconds": study.made_with_.get("seconds"),
     }
+
+
+MIN_TOLD_STEP = 60.0
+"""Seconds from which the rounding of times is worth a word."""
+
+HOLDOUT_SCORES = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
+
+
+def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> dict[str, Any]:
+    """What was held out and how well it was predicted; files of earlier versions say less."""
+    patterns = getattr(held, "patterns", ())
+    return {name: getattr(held, name) for name in HOLDOUT_SCORES} | {
+        "kde": getattr(held, "kde", ""),
+        "kind": getattr(held, "kind", "random"),
+        "words": holdout_words(held, frame),
+        "constant": [constant_words(p.of, frame) for p in patterns if not p.kept],
+    }
+
+
+def holdout_words(held: Holdout | Unbuilt, frame: Frame) -> str:
+    """What was held out, and what its prediction says."""
+    text = getattr(held, "words", "") or f"{count(held.events)} events, held out at random"
+    if getattr(held, "scored", "") == "places":
+        return f"{text}; predicted by place, as without a cycle times say nothing about the future"
+    if frame.clock is not None and getattr(held, "kind", "random") == "random":
+        known = "this measures how well the pattern of the observation period is known"
+        return f"{text}: {known}, not how well the future is predicted"
+    return text
+
+
+def constant_words(of: str, frame: Frame) -> str:
+    """That a pattern was left out, in a sentence."""
+    what = f"hour of the {frame.cycle}" if of == "times" else "place"
+    return f"{what}: no pattern that predicts later events, so a constant rate is used"
 
 
 def period_words(frame: Frame) -> str | None:
@@ -66,11 +104,11 @@ def period_words(frame: Frame) -> str | None:
     if clock is None:
         return None
     text = f"{moment(clock.start)} to {moment(clock.end)}"
-    if not clock.cycle:
-        return text
+    by_hour = f", by hour of the {clock.cycle}" * bool(clock.cycle)
+    if clock.spread < MIN_TOLD_STEP:
+        return f"{text}{by_hour}"
     step = {3600.0: "an hour", 86_400.0: "a day"}.get(clock.spread, f"{clock.spread / 60:g} min")
-    spread = f"; times were rounded, so each is spread over {step}" if clock.spread else ""
-    return f"{text}, by hour of the {clock.cycle}{spread}"
+    return f"{text}{by_hour}; times were rounded, so each is spread over {step}"
 
 
 def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
@@ -98,6 +136,11 @@ def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any
     return {"scales": [text for part in parts.values() for text in _scales(part)]} | named
 
 
+def is_constant(model: Intensity | Unbuilt) -> bool:
+    """Does the rate not vary, as its pattern did not predict later events?"""
+    return "constant" in getattr(model, "weights_", {})
+
+
 def weights_words(model: Intensity | Unbuilt) -> str:
     """The models that have weight, such as "smooth field 60 %, trees 40 %"; "" for squares."""
     weights = getattr(model, "weights_", {})
@@ -108,7 +151,7 @@ def weights_words(model: Intensity | Unbuilt) -> str:
 
 def resolution_words(model: Intensity | Unbuilt) -> str:
     """The side of the smallest cell that the rate tells apart, in words; "" if it is not known."""
-    if not hasattr(model, "resolution_"):
+    if not hasattr(model, "resolution_") or is_constant(model):
         return ""
     units = model.window.axis_units
     sides = np.broadcast_to(model.resolution_, len(units))

@@ -16,21 +16,29 @@ from hplus.files.times import Zone
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
+from hplus.studies.splits import HELD, Split
 from hplus.windows import Window
 
 MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
 
+FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
+"""Odd factors that mix the bits of 64-bit numbers."""
+
 
 @final
 @value
 class Reading(Value):
-    """What was read of a file: its rows, those kept, and why others were dropped."""
+    """What was read of a file: its rows, those kept, and why others were dropped.
+
+    `fingerprint` is the same for the same events in any order; "" in files of earlier versions.
+    """
 
     file: str
     rows: int
     kept: int
     dropped: dict[str, int]
+    fingerprint: str = ""
 
     @property
     def share_dropped(self) -> float:
@@ -56,24 +64,26 @@ TIME_ADVICE = (
 
 
 class Sample:
-    """A random sample, of bounded size, of events that come in chunks.
+    """A random sample, of bounded size, of events X (n, d) and their times that come in chunks.
 
     An event is kept while its random number lies below a threshold, which is halved whenever too
     many are kept: every event has the same chance, wherever it is in the file.
     """
 
     def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
-        self.X, self._u = np.zeros((0, dimension)), np.zeros(0)
+        self.X, self.seconds, self._u = np.zeros((0, dimension)), np.zeros(0), np.zeros(0)
         self._most, self._threshold = most, 1.0
 
-    def add(self, X: Floats, u: Floats) -> None:
-        """Events (n, d) with independent uniform numbers (n,)."""
-        self.X = np.concatenate([self.X, X[u < self._threshold]])
-        self._u = np.concatenate([self._u, u[u < self._threshold]])
+    def add(self, X: Floats, seconds: Floats, u: Floats) -> None:
+        """Events (n, d) and their times (n,), with independent uniform numbers (n,)."""
+        kept = u < self._threshold
+        self.X = np.concatenate([self.X, X[kept]])
+        self.seconds = np.concatenate([self.seconds, seconds[kept]])
+        self._u = np.concatenate([self._u, u[kept]])
         while len(self._u) > self._most:
             self._threshold /= 2.0
             kept = self._u < self._threshold
-            self.X, self._u = self.X[kept], self._u[kept]
+            self.X, self.seconds, self._u = self.X[kept], self.seconds[kept], self._u[kept]
 
 
 Statistics = tuple[Statistic, ...]
@@ -90,51 +100,59 @@ def binned(windows: Sequence[Window], X: Floats) -> Statistics:
     return tuple(Statistic.of(window, part) for window, part in parts)
 
 
-def added(a: Statistics, b: Statistics) -> Statistics:
-    """The statistics of the events of both."""
-    return tuple(left + right for left, right in zip(a, b, strict=True))
-
-
 class SplitEvents:
-    """Events of a file, split into those to learn from and those held out.
+    """Events of a file, split into those to learn from, those held out and those in gaps.
 
-    Of each there are the statistics, and a sample of the events themselves. Places and times are
-    learned separately.
+    Of each there are the statistics, and of the first two a sample of the events themselves, with
+    their times. Places and times are learned separately.
     """
 
-    def __init__(self, frame: Frame, share: float, seed: int) -> None:
-        self._windows: tuple[Window, ...] = (frame.window,)
+    def __init__(self, frame: Frame, split: Split, seed: int) -> None:
+        self.windows: tuple[Window, ...] = (frame.window,)
         if frame.region is not None and frame.clock is not None:
-            self._windows = (frame.region, frame.clock.window)
+            self.windows = (frame.region, frame.clock.window)
+        self.split, self._rng = split, np.random.RandomState(seed)
+        self._statistics: dict[int, Parts] = {}
         d = frame.window.dimension
-        self._share, self._rng = share, np.random.RandomState(seed)
-        none = binned(self._windows, np.zeros((0, d)))
-        self._learned: Parts = tuple((part,) for part in none)
-        self._held: Parts = self._learned
         self.learned_sample, self.held_sample = Sample(d), Sample(d)
 
-    def add(self, X: Floats) -> None:
-        """Events (n, d), each held out with the same probability."""
+    def add(self, X: Floats, seconds: Floats) -> None:
+        """Events (n, d), and their times (n,)."""
         u, v = self._rng.random_sample((len(X), 2)).T
-        out = u < self._share
-        self._learned = self._with(self._learned, X[~out])
-        self.learned_sample.add(X[~out], v[~out])
-        if out.any():
-            self._held = self._with(self._held, X[out])
-            self.held_sample.add(X[out], v[out])
+        part = self.split.parts(seconds, u)
+        for k in np.unique(part).tolist():
+            known = self._statistics.get(k, ((),) * len(self.windows))
+            new = binned(self.windows, X[part == k])
+            self._statistics[k] = tuple(map(with_another, known, new))
+        for sample, chosen in ((self.learned_sample, part >= 0), (self.held_sample, part == HELD)):
+            sample.add(X[chosen], seconds[chosen], v[chosen])
 
     @property
-    def learned(self) -> Statistics:
-        """The statistics of the events to learn from."""
-        return tuple(map(merged, self._learned))
+    def everything(self) -> Statistics:
+        """The statistics of all events."""
+        return self._merged(lambda k: True)
+
+    @property
+    def sampled(self) -> Floats:
+        """The sample of all events but those in gaps, (n, d)."""
+        return np.concatenate([self.learned_sample.X, self.held_sample.X])
 
     @property
     def held(self) -> Statistics:
         """The statistics of the events held out."""
-        return tuple(map(merged, self._held))
+        return self._merged(lambda k: k == HELD)
 
-    def _with(self, parts: Parts, X: Floats) -> Parts:
-        return tuple(map(with_another, parts, binned(self._windows, X)))
+    def learned(self, before: int | None = None) -> Statistics:
+        """The statistics of the events to learn from, of all spans of time or the first ones."""
+        return self._merged(lambda k: k >= 0 and (before is None or k < before))
+
+    def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
+        none = binned(self.windows, np.zeros((0, sum(w.dimension for w in self.windows))))
+        found = [parts for k, parts in self._statistics.items() if wanted(k)]
+        return tuple(
+            merged([empty, *(s for parts in found for s in parts[i])])
+            for i, empty in enumerate(none)
+        )
 
 
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
@@ -150,21 +168,18 @@ def placed(table: Table, frame: Frame) -> Iterator[Placed]:
 
 
 def read_events(
-    table: Table, frame: Frame, add: Callable[[Floats], None]
+    table: Table, frame: Frame, add: Callable[[Floats, Floats], None]
 ) -> tuple[Reading, Extent]:
-    """Pass the events (n, d) of a file to `add`, chunk by chunk; what was read, and its range."""
-    return read_placed(table, frame, lambda part: add(part.X))
+    """Pass the events (n, d) of a file and their times (n,) to `add`, chunk by chunk.
 
-
-def read_placed(
-    table: Table, frame: Frame, add: Callable[[Placed], None]
-) -> tuple[Reading, Extent]:
-    """The same with all that is known of the events, such as their seconds."""
-    rows = kept = 0
+    Returns what was read, and its range.
+    """
+    rows = kept = total = 0
     dropped: Counter[str] = Counter()
     extent = NO_EXTENT
     for part in placed(table, frame):
-        add(part)
+        add(part.X, part.seconds)
+        total += _fingerprint(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
@@ -172,7 +187,18 @@ def read_placed(
     rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
         raise TableError(_nothing(table, frame, rows, dropped, extent))
-    return Reading(table.path, rows, kept, dict(dropped)), extent
+    fingerprint = f"{total % 2**64:016x}"
+    return Reading(table.path, rows, kept, dict(dropped), fingerprint), extent
+
+
+def _fingerprint(X: Floats) -> int:
+    """A sum of hashes of rows (n, d), which does not depend on their order."""
+    mixed = np.zeros(len(X), dtype=np.uint64)
+    for column in (X + 0.0).T:  # -0.0 becomes 0.0
+        mixed = (mixed ^ np.ascontiguousarray(column).view(np.uint64)) * FIRST_FACTOR
+        mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
+        mixed ^= mixed >> np.uint64(29)
+    return int(mixed.sum(dtype=np.uint64))
 
 
 class Sampled(NamedTuple):
@@ -189,14 +215,13 @@ class Sampled(NamedTuple):
 
 def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
     """Events of a file in the window of a frame; of very many, a random sample."""
-    sample, rng = Sample(frame.window.dimension + 1), np.random.RandomState(seed)
+    sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
 
-    def add(part: Placed) -> None:
-        rows = np.column_stack([part.X, part.seconds])
-        sample.add(rows, rng.random_sample(len(rows)))
+    def add(X: Floats, seconds: Floats) -> None:
+        sample.add(X, seconds, rng.random_sample(len(X)))
 
-    found = read_placed(open_table(path), frame, add)
-    return Sampled(sample.X[:, :-1], *found, seconds=sample.X[:, -1])
+    found = read_events(open_table(path), frame, add)
+    return Sampled(sample.X, *found, seconds=sample.seconds)
 
 
 def _reasons(dropped: Mapping[str, int]) -> str:

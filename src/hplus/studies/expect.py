@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
-from hplus.studies.event_study import EventStudy
+from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.frames import Frame
-from hplus.studies.spans import SECONDS, Amount, moment, phases, seconds_of
+from hplus.studies.outlooks import local_dispersion
+from hplus.studies.periods import Period, in_days
+from hplus.studies.time_counts import MeanCounts, time_counts
 from hplus.windows import Box, Interval, Window
 
-MAX_CELLS = 100_000
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+
+MAX_GRID_CELLS = 100_000
 """Cells of a grid, at most."""
+
+REGIONS_AT_ONCE = 4096
+"""Regions whose draws are in memory together."""
 
 
 class Region(NamedTuple):
@@ -35,13 +43,6 @@ class Expected(NamedTuple):
     expected: float
     low: float
     high: float
-
-
-class Period(NamedTuple):
-    """A period as parts of the axis of time, each with how often it occurs; and in words."""
-
-    parts: Sequence[tuple[Interval | None, float]]
-    words: str
 
 
 def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Region]:
@@ -63,17 +64,18 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
 
 
 def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
-    """The window's bounding box in cells: a number for each column, or for the axis of time."""
-    region = frame.region
-    whole = frame.window if region is None else region
+    """The window's bounding box in cells: a number for each column."""
+    if frame.region is None:
+        raise ValueError("a grid needs columns of coordinates: cut the period instead.")
+    whole = frame.region
     if len(shape) != whole.dimension:
         raise ValueError(
             f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, like "
             f"{'x'.join(['20'] * whole.dimension)}, got {'x'.join(map(str, shape))}."
         )
     counts = [check_count("every number of a grid", n) for n in shape]
-    if np.prod(counts) > MAX_CELLS:
-        raise ValueError(f"a grid must have at most {MAX_CELLS} cells, got {np.prod(counts)}.")
+    if np.prod(counts) > MAX_GRID_CELLS:
+        raise ValueError(f"a grid must have at most {MAX_GRID_CELLS} cells, got {np.prod(counts)}.")
     low, high = whole.bounds()
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
     cells = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1)
@@ -84,10 +86,6 @@ def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
     low = np.array([edge[i] for edge, i in zip(edges, index, strict=True)])
     high = np.array([edge[i + 1] for edge, i in zip(edges, index, strict=True)])
     name = "-".join(str(i + 1) for i in index)
-    if frame.region is None:
-        assert frame.clock is not None
-        words = frame.clock.words(np.array([low[0], high[0]]))
-        return Region(name, Interval(low[0], high[0]), {"from": words[0], "to": words[1]}, None)
     a, b = frame.own(np.array([low, high]))
     named = {f"{c}_low": float(x) for c, x in zip(frame.columns, a, strict=True)}
     named |= {f"{c}_high": float(x) for c, x in zip(frame.columns, b, strict=True)}
@@ -99,102 +97,77 @@ def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:
     return Region(name, window, named, geometry if len(low) == 2 else None)
 
 
-def time_asked(
-    study: EventStudy, lasting: Amount | None, start: str | None = None, end: str | None = None
-) -> Period:
-    """The period of the counts: of a cycle, of the observation period, or an exposure."""
-    clock = study.frame.clock
-    if clock is None:
-        return _of_exposure(study, lasting, start, end)
-    if lasting is not None and end is not None:
-        raise ValueError("give lasting= or end=, not both.")
-    begins = clock.end if clock.cycle else clock.start
-    a = begins if start is None else seconds_of("start", start, clock.zone)
-    if clock.cycle:
-        if end is not None:
-            seconds = seconds_of("end", end, clock.zone) - a
-        else:
-            seconds = (lasting or Amount(1.0, clock.cycle)).to("s")
-        if not seconds > 0.0:
-            raise ValueError("end= must be after start=.")
-        parts = [(Interval(u, v), times) for u, v, times in phases(clock, a, seconds)]
-        return Period(parts, _span(a, a + seconds))
-    b = clock.end if end is None else seconds_of("end", end, clock.zone)
-    if lasting is not None:
-        b = a + lasting.to("s")
-    if not clock.start <= a < b <= clock.end:
-        raise ValueError(
-            f"the model covers {moment(clock.start)} to {moment(clock.end)}, got {moment(a)} to "
-            f"{moment(b)}: to forecast, fit with cycle='day' or cycle='week'."
-        )
-    scale = SECONDS[clock.unit]
-    part = Interval((a - clock.start) / scale, (b - clock.start) / scale)
-    once = _one(study.exposure_)
-    return Period([(part, 1.0)], _span(a, b) + (f", in {once}" if once else ""))
-
-
-def _one(exposure: Amount) -> str:
-    """One unit of exposure in words; "" if the exposure is not known."""
-    if not exposure.unit and exposure.amount == 1.0:
-        return ""
-    return f"one {exposure.unit or 'unit of exposure'}"
-
-
-def _span(a: float, b: float) -> str:
-    """A period in words, as short as possible."""
-    ends = (moment(t).replace("T", " ").removesuffix(":00") for t in (a, b))
-    return " to ".join(ends)
-
-
-def _of_exposure(
-    study: EventStudy, lasting: Amount | None, start: str | None, end: str | None
-) -> Period:
-    unit = study.exposure_.unit
-    if start or end:
-        raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
-    if lasting is None:
-        return Period([(None, 1.0)], _one(study.exposure_) or "the observation period")
-    if not unit and lasting.unit:
-        raise ValueError(
-            f"lasting= needs a model that was fitted with an exposure, got {lasting}: fit with "
-            "exposure=, for example exposure='365d'."
-        )
-    words = str(lasting) if lasting.unit else f"{lasting} units of exposure"
-    return Period([(None, lasting.to(unit))], words)
-
-
 def expect(
-    study: EventStudy, regions: Sequence[Region], time: Period, level: float = 0.9
+    study: EventStudy,
+    regions: Sequence[Region],
+    time: Period | Sequence[Period],
+    level: float = 0.9,
 ) -> list[Expected]:
-    """The expected count in each region during a period, with a prediction interval."""
+    """The expected count in each region during a period, with a prediction interval.
+
+    During each of several periods, one after another: regions then have the edges `from` and `to`.
+    """
     tail = 0.5 * (1.0 - check_fraction("level", level))
-    rate, count = study.model_.rate_, len(regions)
-    means, draws = np.zeros(count), np.zeros((count, 1))
-    for part, times in time.parts:
-        windows = [_region_during(study.frame, region.window, part) for region in regions]
-        met = [i for i, window in enumerate(windows) if window is not None]
-        asked = [window for window in windows if window is not None]
-        means[met] += times * rate.integrals(asked)
-        more = times * rate.count_draws(asked)
-        draws = np.tile(draws, (1, more.shape[1] // draws.shape[1]))
-        draws[met] += more
-    low, high = (mixed_poisson_quantile(draws, p).tolist() for p in (tail, 1.0 - tail))
-    return list(map(Expected, regions, means.tolist(), low, high))
+    periods = [time] if isinstance(time, Period) else time
+    where, when, found = _by_place(study, regions), _by_time(study, periods), []
+    for p, period in enumerate(periods):
+        named = regions if isinstance(time, Period) else _during(study.frame, regions, period, p)
+        means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
+        for draws in _draws(study, where, when.draws[p], period):
+            low = np.append(low, mixed_poisson_quantile(draws, tail))
+            high = np.append(high, mixed_poisson_quantile(draws, 1.0 - tail))
+        found += list(map(Expected, named, means.tolist(), low.tolist(), high.tolist()))
+    return found
+
+
+def count_means(study: EventStudy, regions: Sequence[Region], period: Period) -> Floats:
+    """Equally likely means of the count of each region during a period, shape (r, k).
+
+    Counts are Poisson around them; a mean varies by more than what is unknown about the rate if
+    counts to come do.
+    """
+    where, when = _by_place(study, regions), _by_time(study, [period])
+    return np.vstack(list(_draws(study, where, when.draws[0], period)))
+
+
+def _during(frame: Frame, regions: Sequence[Region], period: Period, number: int) -> list[Region]:
+    """Regions during one of several periods; without places the period is all there is to name."""
+    names = [str(number + 1) if frame.region is None else region.name for region in regions]
+    return [
+        region._replace(name=name, edges=region.edges | period.edges)
+        for region, name in zip(regions, names, strict=True)
+    ]
+
+
+def _by_time(study: EventStudy, periods: Sequence[Period]) -> MeanCounts:
+    """Counts in the whole window by period, or the exposure of each."""
+    if study.frame.clock is not None:
+        return time_counts(study, periods)
+    exposures = np.array([period.exposure for period in periods])
+    return MeanCounts(exposures, exposures[:, None])
+
+
+def _by_place(study: EventStudy, regions: Sequence[Region]) -> MeanCounts:
+    """Counts for one unit of exposure by region or, with times, shares of all events."""
+    frame, rate = study.frame, study.model_.rate_
+    if frame.region is None:
+        return MeanCounts(np.ones(len(regions)), np.ones((len(regions), 1)))
+    windows = [frame.region if r.window is None else r.window for r in regions]
+    if not isinstance(rate, SeparableRate):
+        return MeanCounts(rate.integrals(windows), rate.count_draws(windows))
+    return MeanCounts(*rate.shares(windows))
+
+
+def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
+    """Equally likely means (r, k) of the counts of regions, some regions at a time."""
+    i, j = pairs_of_draws(where.draws.shape[1], len(time))
+    law, days = local_dispersion(study, period), in_days(period.seconds)
+    for first in range(0, len(where.means), REGIONS_AT_ONCE):
+        some = slice(first, first + REGIONS_AT_ONCE)
+        draws = where.draws[some][:, i] * time[j]
+        yield draws if law is None else law.varied(draws, days, where.means[some])
 
 
 def whole(frame: Frame) -> Region:
     """All of the window."""
     return Region("all", frame.region, {}, None)
-
-
-def _region_during(frame: Frame, region: Window | None, part: Interval | None) -> Window | None:
-    """A region during a part of the period, as a region of the window; None if it is empty."""
-    if frame.region is None:
-        if region is None or part is None:
-            return region or part or frame.window
-        low, high = max(region.bounds()[0][0], part.low), min(region.bounds()[1][0], part.high)
-        return Interval(low, high) if low < high else None
-    region = frame.region if region is None else region
-    if frame.clock is None:
-        return region
-    return region * (frame.clock.window if part is None else part)

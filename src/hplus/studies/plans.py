@@ -26,14 +26,15 @@ from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.studies.spans import Clock, seconds_of
 from hplus.windows import Window
 
-DAY, HOUR = 86_400.0, 3600.0
+DAY = 86_400.0
 """In seconds."""
 
-ROUNDINGS = (DAY, HOUR, 1800.0, 900.0, 600.0)
-"""Seconds to which people round times."""
+ROUNDINGS = (1, 5, 10, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1200, 1800, 3600)
+"""Seconds to which times are rounded, all or many of them, beside whole days."""
 
-MAX_ROUND_SHARE, MAX_HOUR_SHARE, MIN_ROWS = 0.9, 0.1, 50
-"""Shares of round times and of whole hours beyond which times were rounded, and rows to tell by."""
+MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.9, 50
+"""The share of times at multiples of a step, beyond what chance puts there, from which they were
+rounded to it; the share at midnight from which they are dates; and rows to tell by."""
 
 
 def plan(
@@ -93,7 +94,7 @@ def plan(
     if time:
         span = (seconds_of("start", str(start), zone), seconds_of("end", str(end), zone))
         clock = Clock(time, *span, cycle, zone, form)
-        clock = clock.replace(spread=_rounding(table, columns, clock) if cycle else 0.0)
+        clock = clock.replace(spread=_rounding(table, columns, clock))
     return Frame(tuple(columns), region, place, clock)
 
 
@@ -111,26 +112,39 @@ def _place(
 
 
 def _rounding(table: Table, columns: Sequence[str], clock: Clock) -> float:
-    """Seconds to which people rounded the times, over which they are to be spread; 0 for none.
+    """Seconds to which times were rounded, over which they are to be spread; 0 for none.
 
-    Judged by the first rows: nearly all are whole days, hours or some minutes, or far too many are
-    whole hours.
+    Judged by the first rows.
     """
     chunk = table.first_rows([*columns, clock.column])
     if chunk is None:
         return 0.0
     seconds = times(chunk.as_numbers(clock.column), clock.zone, clock.form).seconds
-    seconds = seconds[np.isfinite(seconds)]
-    if len(seconds) < MIN_ROWS:
-        return 0.0
-    round_to = (s for s in ROUNDINGS if np.mean(seconds % s == 0.0) > MAX_ROUND_SHARE)
-    step = next(round_to, 0.0)
+    step = rounding_step(seconds[np.isfinite(seconds)])
     if step == DAY and clock.cycle == "day":
         raise TableError(
             f"column {clock.column!r} of {table.path} must have times of day for cycle='day', got "
             "dates only: use cycle='week'."
         )
-    return step or (HOUR if np.mean(seconds % HOUR == 0.0) > MAX_HOUR_SHARE else 0.0)
+    return step
+
+
+def rounding_step(seconds: Floats) -> float:
+    """The longest step to which all or many times (n,) were rounded, in seconds; 0 for none.
+
+    Of times at multiples of a shorter step, a share of short/long is at multiples of a longer one
+    by chance.
+    """
+    if len(seconds) < MIN_ROWS:
+        return 0.0
+    if np.mean(seconds % DAY == 0.0) > MIN_DATES:
+        return DAY
+    found, share, least = 0.0, 1.0, MIN_EXCESS + 2.0 / np.sqrt(len(seconds))
+    for step in ROUNDINGS:
+        at = float(np.mean(seconds % step == 0.0))
+        if at - share * found / step > least:
+            found, share = float(step), at
+    return found
 
 
 def _check_arguments(

@@ -37,6 +37,9 @@ MONDAY = 345_600.0
 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
+CENTRED_STEP = 600.0
+"""Seconds from which times are rounded by people, to the nearest step, and not by clocks."""
+
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -97,8 +100,9 @@ class Clock(Value):
     """The column of times, the observation period, and the cycle into which times are folded.
 
     `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times
-    have a UTC offset; `form` is a format of strptime. Times that people rounded, to hours or days,
-    are spread over `spread` seconds: around a whole hour, or from midnight to midnight.
+    have a UTC offset; `form` is a format of strptime. Times that were rounded are spread over
+    `spread` seconds: in a cycle around a whole hour or part of it, otherwise from it on, as those
+    of clocks and dates are.
     """
 
     column: str
@@ -163,10 +167,14 @@ class Clock(Value):
 
         By a Kronecker sequence of the row number, so that a row is always moved in the same way.
         """
-        if not self.spread or not self.cycle:
+        if not self.spread:
             return at
         u = (rows + 1) * GOLDEN % 1.0
-        moved = (u - (0.0 if self.spread >= SECONDS["day"] else 0.5)) * self.spread / 3600.0
+        if not self.cycle:
+            step, end = self.spread / SECONDS[self.unit], float(self.window.bounds()[1][0])
+            return at + u * np.clip(end - at, 0.0, step)
+        centred = CENTRED_STEP <= self.spread < SECONDS["day"]
+        moved = (u - 0.5 * centred) * self.spread / 3600.0
         return (at + moved) % (CYCLES[self.cycle] / 3600.0)
 
     def words(self, at: Floats) -> list[str]:

@@ -1,0 +1,182 @@
+"""Commands that count events to come: expect, sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from hplus.cli.base import (
+    check_writable,
+    command,
+    json_option,
+    json_text,
+    level_option,
+    load_model,
+    note,
+    rows_as_csv,
+    rows_output_option,
+    seed_option,
+    write_rows,
+    write_text,
+)
+from hplus.cli.options import amount_option, shape_option
+from hplus.cli.summary import count_row
+from hplus.studies.spans import Amount, moment
+
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+    from hplus.studies.expect import Expected, Region
+    from hplus.studies.periods import Period
+
+
+start_option = click.option(
+    "--from",
+    "start",
+    metavar="DATE",
+    help="Start of the period (default: end of the observation period).",
+)
+lasting_option = click.option(
+    "--for",
+    "lasting",
+    callback=amount_option,
+    metavar="AMOUNT",
+    help='Length of the period, for example 7d or "10 games".',
+)
+
+
+@command(
+    "hplus expect thefts.hplus --regions boroughs.geojson --for 7d",
+    'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
+    "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
+    "hplus expect thefts.hplus --grid 10x10 --for 7d --every 1d -o days.csv",
+)
+@click.argument("model")
+@click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
+@click.option("--name-field", metavar="PROPERTY", help="Property that names the regions.")
+@click.option(
+    "--grid",
+    callback=shape_option,
+    metavar="20x20",
+    help="Count in the cells of a grid instead; for a model of times alone, in so many equal parts "
+    "of the period.",
+)
+@lasting_option
+@start_option
+@click.option("--to", "end", metavar="DATE", help="End of the period, instead of --for.")
+@click.option(
+    "--every",
+    callback=amount_option,
+    metavar="AMOUNT",
+    help="Count in each part of the period of this length, for example 1d.",
+)
+@level_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json", "geojson"]),
+    help=("Output format (default: by the suffix of the output file, else CSV)."),
+)
+@rows_output_option
+@json_option
+def expect(model: str, regions: str | None, grid: Any, output: str | None, **options: Any) -> None:
+    """Expected counts of events in regions or grid cells, with prediction intervals.
+
+    Counts of parts add up to the count of the whole. A model with times forecasts: --for 7d is the
+    week after the observation period, in total and by place; a time within the observation period
+    is answered by the fitted rate. Otherwise counts are for one unit of exposure, or for the
+    exposure in --for.
+    """
+    from hplus.studies.expect import expect as expected_counts
+    from hplus.studies.expect import named_regions, whole
+    from hplus.studies.outlooks import basis_words
+    from hplus.studies.periods import time_asked
+
+    check_writable(output)
+    study = load_model(model, "EventStudy")
+    if regions and grid:
+        raise click.UsageError("Give --regions or --grid, not both.")
+    asked = [whole(study.frame)]
+    if regions:
+        asked = named_regions(study.frame, regions, options["name_field"])
+    time = time_asked(study, options["lasting"], options["start"], options["end"])
+    cells, times = _cut(study, asked, time, grid, options["every"])
+    found = expected_counts(study, cells, times, options["level"])
+    if grid:
+        found = [part for part in found if part.expected > 0.0]
+    form = "json" if options["as_json"] else options["form"] or _form(output)
+    total, basis = sum(part.expected for part in found), basis_words(study, time)
+    about = {"level": options["level"], "period": time.words, "basis": basis}
+    text = _counts(found, form, about)
+    note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    write_text(output, text)
+
+
+def _cut(
+    study: EventStudy,
+    asked: list[Region],
+    time: Period,
+    grid: tuple[int, ...] | None,
+    every: Amount | None,
+) -> tuple[list[Region], Period | list[Period]]:
+    """Regions and periods, as --grid and --every cut them."""
+    from hplus.studies.expect import grid_regions
+    from hplus.studies.periods import cut
+
+    if grid and study.frame.region is not None:
+        asked = grid_regions(study.frame, grid)
+    elif grid and every:
+        raise click.UsageError("Give --grid or --every, not both, for a model of times alone.")
+    elif grid and len(grid) != 1:
+        raise click.UsageError("--grid must be one number, like 24, for a model of times alone.")
+    elif grid:
+        return asked, cut(time, parts=grid[0])
+    return asked, time if every is None else cut(time, every=every)
+
+
+def _form(output: str | None) -> str:
+    endings = {".json": "json", ".geojson": "geojson"}
+    return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
+
+
+def _counts(found: list[Expected], form: str, about: dict[str, Any]) -> str:
+    rows = [count_row(part) for part in found]
+    if form == "csv":
+        return rows_as_csv(rows)
+    if form == "json":
+        return json_text(about | {"regions": rows}) + "\n"
+    if any(part.region.geometry is None for part in found):
+        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
+    features = [
+        {"type": "Feature", "properties": row, "geometry": part.region.geometry}
+        for row, part in zip(rows, found, strict=True)
+    ]
+    return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
+
+
+@command(
+    "hplus sample arrivals.hplus --from 2026-11-17 --for 1d --seed 1 > tomorrow.csv",
+    "hplus sample shots.hplus --paths 10",
+)
+@click.argument("model")
+@click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
+@lasting_option
+@start_option
+@seed_option
+@rows_output_option
+@json_option
+def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
+    """Simulate events: random patterns with the rate of the model."""
+    from hplus.studies.draws import draw
+
+    check_writable(output)
+    study = load_model(model, "EventStudy")
+    rows = []
+    for path, pattern in enumerate(draw(study, **options), start=1):
+        for i, numbers in enumerate(pattern.columns):
+            row: dict[str, Any] = {"path": path}
+            row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
+            if pattern.seconds is not None and study.frame.clock is not None:
+                row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
+            rows.append(row)
+    write_rows(output, rows, as_json, ("path", *study.frame.needed))

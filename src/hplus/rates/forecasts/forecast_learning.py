@@ -1,0 +1,140 @@
+"""From times of events to a rate that goes on after the last of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.rates.forecasts.cycle_factor import (
+    MIN_CYCLES,
+    MIN_ERRORS,
+    Counted,
+    CycleGain,
+    Cycles,
+    judge,
+    learn_factor,
+)
+from hplus.rates.forecasts.forecast_rate import ForecastRate, cells_of
+from hplus.rates.forecasts.log_rate import Blocks
+from hplus.rates.forecasts.timeline import (
+    Exposure,
+    Timeline,
+    block_length,
+    exposure_of,
+    make_timeline,
+    part_of,
+    rounding_step,
+)
+from hplus.rates.forecasts.weighing import weigh
+
+BINS = {"week": 168, "year": 73}
+"""Bins of a cycle by its name: hours of a week, five days of a year."""
+
+USUAL_BINS = 48
+"""Bins of any other cycle."""
+
+MIN_STEPS = 4
+"""Steps of rounded times in the shortest cycle that can be learned from them."""
+
+
+class CycleAsked(NamedTuple):
+    """A cycle that was asked for: its name and its length."""
+
+    name: str
+    length: float
+
+
+class ObservedTimes(NamedTuple):
+    """Times of events (n,), their weights, the observation period and its exposure."""
+
+    times: Floats
+    weights: Floats
+    low: float
+    high: float
+    exposure: Exposure
+
+
+def learn_forecast(
+    observed: ObservedTimes, horizon: float, periods: list[CycleAsked], origin: float, seed: int
+) -> tuple[ForecastRate, tuple[CycleGain, ...]]:
+    """The rate of the events and its futures, and which cycles were kept."""
+    cycles, gains = Cycles((), (), origin), {}
+    step = rounding_step(observed.times)
+    for period in sorted(periods, key=lambda p: p.length):
+        if reason := _obstacle(observed, period, step):
+            gains[period] = CycleGain(*period, kept=False, gain=np.nan, error=np.nan, reason=reason)
+            continue
+        counted = _by_phase(observed, period, cycles, step)
+        gain, error = judge(counted)
+        kept = bool(gain > max(MIN_ERRORS * error, 0.0))
+        reason = "it predicts later cycles" if kept else "it does not predict later cycles"
+        gains[period] = CycleGain(*period, kept=kept, gain=gain, error=error, reason=reason)
+        if kept:
+            cycles = cycles.with_cycle(period.length, learn_factor(counted, seed))
+    rate = _learn_blocks(observed, horizon, cycles, step, seed)
+    return rate, tuple(gains[period] for period in periods)
+
+
+def _obstacle(observed: ObservedTimes, period: CycleAsked, step: float) -> str:
+    """Why a cycle cannot be learned, or nothing."""
+    count = (observed.high - observed.low) / period.length
+    if count < MIN_CYCLES:
+        return f"{count:.3g} cycles were observed, {MIN_CYCLES:g} are needed"
+    if period.length < MIN_STEPS * step:
+        return f"times are rounded to {step:g}, too coarsely to see it"
+    return ""
+
+
+def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step: float) -> Counted:
+    """Counts in bins of a cycle; their exposure includes what shorter cycles expect."""
+    low, high, length = observed.low, observed.high, period.length
+    K = BINS.get(period.name, USUAL_BINS)
+    K = min(K, int(length / step + 1e-6)) if step > 0.0 else K
+    first, last = np.floor((low - cycles.origin) / length), np.ceil((high - cycles.origin) / length)
+    bins = int(last - first) * K
+    edges = cycles.origin + length * (first + np.arange(bins + 1) / K)
+    inside, exposure = np.clip(edges, low, high), np.zeros(bins)
+    start, stop = np.flatnonzero(np.diff(inside) > 0.0)[[0, -1]]
+    exposure[start : stop + 1] = exposure_of(observed.exposure, inside[start : stop + 2])
+    exposure *= cycles.at(0.5 * (edges[1:] + edges[:-1]))
+    places = np.clip(part_of(edges, observed.times), start, stop)
+    counts = np.zeros(bins)
+    np.add.at(counts, places, observed.weights)
+    return Counted(counts, exposure, K)
+
+
+def _learn_blocks(
+    observed: ObservedTimes, horizon: float, cycles: Cycles, step: float, seed: int
+) -> ForecastRate:
+    """Counts in blocks, and the priors that forecast them."""
+    low, high, shortest = observed.low, observed.high, min(cycles.periods, default=0.0)
+    block = block_length(high - low, horizon, len(observed.times), step, shortest)
+    line = make_timeline(low, high, horizon, block)
+    n = line.observed
+    cells = cells_of(line, cycles)
+    cells = cells[cells <= line.now]
+    centers = 0.5 * (cells[1:] + cells[:-1])
+    counts, means = np.zeros(n), np.zeros(n)
+    expected = exposure_of(observed.exposure, cells) * cycles.at(centers)
+    np.add.at(means, line.blocks_of(centers), expected)
+    np.add.at(counts, np.minimum(line.blocks_of(observed.times), n - 1), observed.weights)
+    _check_gaps(line, counts, means)
+    base = float(counts.sum() / means.sum())
+    means *= base
+    rng = np.random.default_rng(seed)
+    blocks = Blocks(counts, means, line.steps[:n])
+    priors = weigh(blocks, line.block, high - low, rng)
+    return ForecastRate(line.edges, n, counts, means, base, priors, cycles, seed)
+
+
+def _check_gaps(line: Timeline, counts: Floats, means: Floats) -> None:
+    """Raise if there are events where nobody observed."""
+    lost = np.flatnonzero((means <= 0.0) & (counts > 0.0))
+    if len(lost):
+        raise ValueError(
+            "exposure must be above 0 where there are events, got 0 and events between "
+            f"{line.edges[lost[0]]:g} and {line.edges[lost[0] + 1]:g}: drop those events or "
+            "correct the exposure."
+        )

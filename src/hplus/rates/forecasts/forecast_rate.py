@@ -1,0 +1,193 @@
+"""A rate in time and beyond it, with all its futures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus._values import Value, value
+from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.rates.forecasts.log_rate import (
+    Blocks,
+    chain,
+    draw_paths,
+    find_mode,
+    mean_rate,
+    rate_of,
+    variances,
+)
+from hplus.rates.forecasts.timeline import Timeline
+from hplus.rates.forecasts.weighing import as_fields, first_guess
+from hplus.windows import Interval, Window
+
+PATHS_EACH = 20
+"""Log rates that are drawn for each prior."""
+
+CELLS_PER_CYCLE = 48
+"""Parts of the shortest cycle in which its factor is taken to be constant."""
+
+MAX_CYCLE_CELLS = 2**20
+"""Parts of blocks in which cycles are taken to be constant, all together."""
+
+MAX_CELLS_AT_ONCE = 2**14
+
+
+@final
+@value
+class Dispersion(Value):
+    """How much more a count to come varies than a Poisson count of the same mean.
+
+    `index` is its variance over its mean, 1 for a Poisson process; `length` is how long is counted.
+    """
+
+    index: float
+    length: float
+    unit: str = ""
+
+    def __str__(self) -> str:
+        span = f"{self.length:g} {self.unit}".strip()
+        return (
+            f"the count of the next {span} has {self.index:.3g} times the variance of a Poisson "
+            "count of the same mean"
+        )
+
+
+@dataclass(frozen=True)
+class ForecastRate:
+    """λ(t) = base · g(z(block of t)) · Π factor(phase of t), for equally likely priors of z.
+
+    `edges` are those of the blocks, the first `observed` of which were observed, with `counts` and
+    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`.
+    """
+
+    edges: Floats
+    observed: int
+    counts: Floats
+    means: Floats
+    base: float
+    priors: Floats
+    cycles: Cycles
+    seed: int
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        return Timeline(self.edges, self.observed)
+
+    @cached_property
+    def _solved(self) -> tuple[Floats, Floats]:
+        """The mean of g(z) in each block (n,), and g(z) in each block for all paths (n, k)."""
+        n = len(self.edges) - 1
+        counts, means = np.zeros((2, n))
+        counts[: self.observed], means[: self.observed] = self.counts, self.means
+        blocks = Blocks(counts, means, self.timeline.steps)
+        rng = np.random.default_rng(self.seed)
+        guess, mean, paths = first_guess(blocks), np.zeros(n), []
+        for point in self.priors:
+            fields = as_fields(point)
+            links = chain(fields, blocks.steps)
+            mode = find_mode(blocks, links, fields.bend, guess)
+            guess = mode.rate
+            spread = variances(links, mode)
+            mean += mean_rate(mode.path, spread, fields.bend) / len(self.priors)
+            paths.append(rate_of(draw_paths(links, mode, PATHS_EACH, rng), fields.bend)[0].T)
+        return mean, np.hstack(paths)
+
+    @cached_property
+    def cells(self) -> Floats:
+        """Edges of the parts of blocks in which the rate is taken to be constant."""
+        return cells_of(self.timeline, self.cycles)
+
+    def function(self, times: Floats) -> Floats:
+        """The mean rate at each time, (n,)."""
+        return self.base * self._solved[0][self.timeline.blocks_of(times)] * self.cycles.at(times)
+
+    def rate_draws(self, times: Floats) -> Floats:
+        """Equally likely rates at each time, (n, k): the same paths for all times."""
+        return self._times_cycles(
+            self.base * self._solved[1][self.timeline.blocks_of(times)], self.cycles.draws_at(times)
+        )
+
+    def interval(self, times: Floats, level: float) -> tuple[Floats, Floats]:
+        """Bounds that contain the rate at each time with probability `level`, (n,) each."""
+        tail = 0.5 * (1.0 - level)
+        low, high = np.quantile(self.rate_draws(times), [tail, 1.0 - tail], axis=1)
+        return low, high
+
+    def integrals(self, regions: Sequence[Window]) -> Floats:
+        """∫ of the mean rate over each region, (r,)."""
+        found = np.zeros(len(regions))
+        for r, region in enumerate(regions):
+            for blocks, factors in self._parts(region):
+                found[r] += self.base * float(self._solved[0][blocks] @ factors.mean(axis=1))
+        return found
+
+    def count_draws(self, regions: Sequence[Window]) -> Floats:
+        """Equally likely mean counts of each region, (r, k): the same paths for all regions."""
+        paths = self._solved[1]
+        found = np.zeros((len(regions), paths.shape[1]))
+        for r, region in enumerate(regions):
+            for blocks, factors in self._parts(region):
+                found[r] += self.base * self._times_cycles(paths[blocks], factors).sum(axis=0)
+        return found
+
+    def _parts(self, region: Window) -> Iterator[tuple[Ints, Floats]]:
+        """Blocks of a region, and ∫ of the product of all cycles over their part of it, (b, draws).
+
+        Chunk by chunk.
+        """
+        cells, (low, high) = self.cells, np.concatenate(region.bounds()).tolist()
+        first = max(int(np.searchsorted(cells, low, side="right")) - 1, 0)
+        last = min(int(np.searchsorted(cells, high, side="left")), len(cells) - 1)
+        for start in range(first, last, MAX_CELLS_AT_ONCE):
+            edges = cells[start : min(start + MAX_CELLS_AT_ONCE, last) + 1]
+            lengths = np.diff(np.clip(edges, low, high))
+            centers = 0.5 * (edges[1:] + edges[:-1])
+            each = lengths[:, None] * self.cycles.draws_at(centers)
+            blocks = self.timeline.blocks_of(centers)
+            starts = np.flatnonzero(np.diff(blocks, prepend=-1))
+            yield blocks[starts], np.add.reduceat(each, starts, axis=0)
+
+    @staticmethod
+    def _times_cycles(paths: Floats, factors: Floats) -> Floats:
+        """Paths (n, k) times factors (n, draws), which are used in turn."""
+        k = np.arange(paths.shape[1]) % factors.shape[1]
+        return paths * factors[:, k]
+
+    def dispersion(self, unit: str) -> Dispersion:
+        """How much more the count of the horizon varies, or of the last block if there is none."""
+        start, end = self.timeline.now, float(self.edges[-1])
+        start = start if end > start else start - self.timeline.block
+        means = self.count_draws([Interval(start, end)])[0]
+        return Dispersion(1.0 + float(np.var(means) / np.mean(means)), end - start, unit)
+
+    def sample(self, n_paths: int, rng: np.random.RandomState) -> list[Floats]:
+        """Times of events to come, (n_i, 1) each, along paths drawn at random."""
+        cells = self.cells[self.cells >= self.timeline.now]
+        if len(cells) < 2:
+            return [np.zeros((0, 1)) for _ in range(n_paths)]
+        rates = self.rate_draws(0.5 * (cells[1:] + cells[:-1]))
+        found = []
+        for path in rng.randint(rates.shape[1], size=n_paths):
+            counts = rng.poisson(rates[:, path] * np.diff(cells))
+            where: Ints = np.repeat(np.arange(len(counts)), counts)
+            t = cells[where] + np.diff(cells)[where] * rng.random_sample(len(where))
+            found.append(np.sort(t)[:, None])
+        return found
+
+
+def cells_of(line: Timeline, cycles: Cycles) -> Floats:
+    """Edges of the parts of blocks that are short against the cycles."""
+    edges = line.edges
+    if not cycles.periods:
+        return edges
+    size = max(min(cycles.periods) / CELLS_PER_CYCLE, (edges[-1] - edges[0]) / MAX_CYCLE_CELLS)
+    parts = np.maximum(np.ceil(np.diff(edges) / size - 1e-9), 1).astype(int)
+    block = np.repeat(np.arange(len(parts)), parts)
+    part = np.arange(len(block)) - np.repeat(np.cumsum(parts) - parts, parts)
+    lows = edges[block] + part * (np.diff(edges) / parts)[block]
+    return np.append(lows, edges[-1])

@@ -1,0 +1,188 @@
+"""The most probable path of a rate in blocks of time, for given scales and deviations."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from hplus._checks import Floats, Ints
+from hplus.rates.forecasts.kalman import (
+    STATES,
+    forward,
+    simulated,
+    smoothed,
+    smoothed_variance,
+)
+
+LEVEL_DEVIATION = 1.0
+"""Deviation of the long-run level of the log rate from that of the mean rate."""
+
+MAX_MODE_STEPS = 40
+MAX_HALVINGS = 12
+
+MODE_TOLERANCE = 1e-3
+"""Nats by which the last step may still raise the log posterior."""
+
+MAX_PATH = 40.0
+"""Paths further than this from the level are cut off while a mode is searched for."""
+
+LEAST_RATE = 1e-12
+"""Rates below this share of the mean are not told from it."""
+
+MEAN_NODES = 24
+"""Points at which a mean over a normal variable is evaluated."""
+
+
+class Fields(NamedTuple):
+    """Scales and deviations of a smooth (ν = 3/2), a slow and a fast field (ν = 1/2).
+
+    `bend` is how their sum z becomes a rate: `rate_of`.
+    """
+
+    smooth: tuple[float, float]
+    slow: tuple[float, float]
+    fast: tuple[float, float]
+    bend: float
+
+
+def rate_of(z: Floats, bend: float) -> tuple[Floats, Floats]:
+    """g(z) > 0 and its slope, with g(0) = g'(0) = 1: e^z for a low bend, near 1 + z for a high one.
+
+    g(z) = log(1 + e^(c + sz))/log(1 + e^c): convex with a concave log, so that modes are unique.
+    """
+    top = np.logaddexp(0.0, bend)
+    speed = top * (1.0 + np.exp(-bend))
+    x = bend + speed * z
+    return np.logaddexp(0.0, x) / top, speed * expit(x) / top
+
+
+def path_of(rate: Floats, bend: float) -> Floats:
+    """z with g(z) = rate."""
+    top = np.logaddexp(0.0, bend)
+    y = rate * top
+    x = y + np.log(-np.expm1(-np.maximum(y, LEAST_RATE)))
+    return (x - bend) / (top * (1.0 + np.exp(-bend)))
+
+
+def mean_rate(z: Floats, variance: Floats, bend: float) -> Floats:
+    """E g(z + noise) for normal noise of this variance."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(MEAN_NODES)
+    at = z[:, None] + np.sqrt(variance)[:, None] * nodes
+    return rate_of(at, bend)[0] @ weights / weights.sum()
+
+
+class Blocks(NamedTuple):
+    """Counts and what a rate of 1 expects in each block (n,), and the time from center to center.
+
+    Blocks that nobody watched, such as those to come, have mean 0.
+    """
+
+    counts: Floats
+    means: Floats
+    steps: Floats
+
+
+class Chain(NamedTuple):
+    """Fields in blocks of time: transitions of each kind of step, the first state's variances."""
+
+    F: Floats
+    Q: Floats
+    kind: Ints
+    start: Floats
+
+
+class Mode(NamedTuple):
+    """The most probable path (n,), its rate, the precision of counts there, the log evidence."""
+
+    path: Floats
+    rate: Floats
+    precision: Floats
+    variance: Floats
+    gain: Floats
+    log_evidence: float
+
+
+def chain(fields: Fields, steps: Floats) -> Chain:
+    """The Markov chain of the fields; steps (n,) is the time before each block, the first 0."""
+    kinds, kind = np.unique(steps, return_inverse=True)
+    (h, s), (h1, s1), (h2, s2), _ = fields
+    start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
+    x = np.sqrt(3.0) * kinds / h
+    F = np.zeros((len(kinds), STATES, STATES))
+    F[:, 0, 0] = 1.0
+    # the slope is in units of √3/h, so that its variance is that of the field
+    F[:, 1, 1], F[:, 1, 2], F[:, 2, 1], F[:, 2, 2] = np.array([1.0 + x, x, -x, 1.0 - x]) * np.exp(
+        -x
+    )
+    F[:, 3, 3], F[:, 4, 4] = np.exp(-kinds / h1), np.exp(-kinds / h2)
+    Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
+    return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind.reshape(-1), start)
+
+
+def find_mode(blocks: Blocks, links: Chain, bend: float, guess: Floats) -> Mode:
+    """Fisher scoring, each step a pass over the blocks, from a guess of the rates (n,).
+
+    With K the covariance of the path z, z = Kα: zᵀK⁻¹z = αᵀz needs no inverse.
+    """
+    y, E = blocks.counts, blocks.means
+    z, alpha, best = path_of(guess, bend), np.zeros(len(y)), -np.inf
+    for iteration in range(MAX_MODE_STEPS):
+        z = np.clip(z, -MAX_PATH, MAX_PATH)
+        g, slope = rate_of(z, bend)
+        w = E * slope**2 / g
+        seen = z + np.divide(y - E * g, E * slope, out=np.zeros(len(y)), where=w > 0.0)
+        variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
+        goal = smoothed(links.F, links.kind, w, variance, gain, seen)
+        dual = w * (seen - goal)
+        size, former = 1.0, best
+        for _ in range(MAX_HALVINGS if iteration else 1):
+            z_new = goal if size == 1.0 else z + size * (goal - z)
+            alpha_new = dual if size == 1.0 else alpha + size * (dual - alpha)
+            best = _log_posterior(blocks, z_new, alpha_new, bend)
+            if best >= former - 1e-9 * abs(former):
+                break
+            size *= 0.5
+        z, alpha = z_new, alpha_new
+        if abs(best - former) < MODE_TOLERANCE:
+            break
+    g, slope = rate_of(z, bend)
+    w = E * slope**2 / g
+    variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
+    log_evidence = best - 0.5 * float(np.log1p(w * variance).sum())
+    return Mode(z, g, w, variance, gain, log_evidence)
+
+
+def _log_posterior(blocks: Blocks, z: Floats, alpha: Floats, bend: float) -> float:
+    g, _ = rate_of(np.clip(z, -MAX_PATH, MAX_PATH), bend)
+    return float(blocks.counts @ np.log(g) - blocks.means @ g - 0.5 * (alpha @ z))
+
+
+def variances(links: Chain, mode: Mode) -> Floats:
+    """The variance of the path in each block (n,)."""
+    return smoothed_variance(links.F, links.kind, mode.precision, mode.variance, mode.gain)
+
+
+def draw_paths(links: Chain, mode: Mode, count: int, rng: np.random.Generator) -> Floats:
+    """Paths (count, n) drawn around a mode: of all blocks at once, those to come included.
+
+    A path without observations, corrected by what its own noisy observations miss.
+    """
+    n, w = len(mode.path), mode.precision
+    noise = rng.standard_normal((count, n, STATES))
+    paths = simulated(links.F, _roots(links.Q), links.kind, links.start, noise)
+    watched = w > 0.0
+    errors = rng.standard_normal((count, n))
+    for path, error in zip(paths, errors, strict=True):
+        error[watched] /= np.sqrt(w[watched])
+        seen = np.where(watched, path + error, 0.0)
+        path += mode.path
+        path -= smoothed(links.F, links.kind, w, mode.variance, mode.gain, seen)
+    return paths
+
+
+def _roots(Q: Floats) -> Floats:
+    """Square roots of positive semi-definite matrices (k, 5, 5)."""
+    values, vectors = np.linalg.eigh(Q)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]

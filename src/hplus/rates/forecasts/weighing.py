@@ -1,0 +1,175 @@
+"""Scales and deviations of fields, drawn by how well they forecast one block after another.
+
+The evidence of a chain is the product of its forecasts of each block from those before it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from hplus._checks import Floats
+from hplus._progress import each
+from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
+
+FIRST_TRIALS, CLIMBING_TRIALS = 64, 220
+"""Priors tried at first, spread over what is plausible, and on the way up from the best."""
+
+SIMPLEX_SIDE = 0.6
+"""The first steps of the way up, as a share of what is plausible."""
+
+MAX_REACH_TRIALS, MAX_FALL = 4, 4.0
+"""Trials along an axis, until the log density falls by less than MAX_FALL nats."""
+
+WALKERS, SWEEPS = 24, 16
+"""Priors that move through what is plausible, and how often each may move."""
+
+PARTICLES, APART = 48, 5
+"""Priors that are kept, all with the same weight: every fifth one that a walker was last at."""
+
+STRETCH = 2.0
+"""How far a walker may go on the line through another one."""
+
+LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
+"""Deviations of the fields of a log rate."""
+
+
+USUAL_BEND, BEND_SPREAD = -2.0, 3.0
+LEAST_BEND, MOST_BEND = -6.0, 5.0
+"""How a sum of fields becomes a rate: from a product of factors to a sum of terms."""
+
+
+class Plausible(NamedTuple):
+    """Log scales and deviations of three fields, and the bend: centers, spreads, bounds (7,)."""
+
+    center: Floats
+    spread: Floats
+    low: Floats
+    high: Floats
+
+
+def plausible(block: float, span: float) -> Plausible:
+    """What is plausible for blocks of this length in an observation period of this span."""
+    middle = np.sqrt(8.0 * block * span)
+    center = np.append(np.log([span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
+    spread = np.array([0.7, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
+    s, S = LEAST_DEVIATION, MOST_DEVIATION
+    low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
+    high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
+    low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
+    return Plausible(center, spread, low, high)
+
+
+class Walker(NamedTuple):
+    """Log scales, log deviations and bend (7,), the log posterior density and the rates there."""
+
+    point: Floats
+    log_density: float
+    rate: Floats
+
+
+def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -> Floats:
+    """Equally likely log scales, log deviations and bends (PARTICLES, 7), given counts of blocks.
+
+    By walkers that begin around the most probable point and move along lines through one another
+    [goodman2010].
+    """
+    prior = plausible(block, span)
+    best = _climbed(blocks, prior, _best_of_many(blocks, prior, rng))
+    reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
+    walkers: list[Walker] = []
+    while len(walkers) < WALKERS:
+        point = np.clip(best.point + reach * rng.standard_normal(7), prior.low, prior.high)
+        walkers.append(_tried(blocks, prior, point, best.rate))
+    kept: list[Walker] = []
+    for _ in each("weighing forecasts", range(SWEEPS)):
+        walkers = _moved(blocks, prior, walkers, rng)
+        kept += walkers
+    return np.array([walker.point for walker in kept[-PARTICLES * APART :: APART]])
+
+
+def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
+    u = qmc.Sobol(7, seed=rng).random(FIRST_TRIALS)
+    points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
+    best = Walker(prior.center, -np.inf, first_guess(blocks))
+    for point in np.clip(points, prior.low, prior.high):
+        best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
+    return best
+
+
+def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
+    """The most probable point that a simplex finds."""
+    best = start
+
+    def loss(x: Floats) -> float:
+        nonlocal best
+        point = prior.center + prior.spread * x
+        excess = np.maximum(prior.low - point, 0.0) + np.maximum(point - prior.high, 0.0)
+        trial = _tried(blocks, prior, np.clip(point, prior.low, prior.high), best.rate)
+        best = max(best, trial, key=lambda w: w.log_density)
+        return float(excess.sum()) * 10.0 - trial.log_density
+
+    x = (start.point - prior.center) / prior.spread
+    simplex = np.vstack([x, x + SIMPLEX_SIDE * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
+    options = {"initial_simplex": simplex, "maxfev": CLIMBING_TRIALS, "fatol": 0.1, "xatol": 0.01}
+    minimize(loss, x, method="Nelder-Mead", options=options)
+    return best
+
+
+def _reach(blocks: Blocks, prior: Plausible, best: Walker, axis: int) -> float:
+    """How far the density falls by about half a nat along an axis, from trials at two distances."""
+    step = 0.5 * prior.spread[axis]
+    for _ in range(MAX_REACH_TRIALS):
+        side = -1.0 if best.point[axis] + step > prior.high[axis] else 1.0
+        point = best.point + side * step * np.eye(7)[axis]
+        if point[axis] < prior.low[axis]:
+            return float(0.5 * step)
+        fall = best.log_density - _tried(blocks, prior, point, best.rate).log_density
+        if fall < MAX_FALL:
+            break
+        step *= 0.7 * np.sqrt(MAX_FALL / fall)
+    return float(step * np.sqrt(0.5 / max(fall, 0.5)))
+
+
+def as_fields(point: Floats) -> Fields:
+    """Fields from log scales, log deviations and bend (7,)."""
+    h, s, h1, s1, h2, s2 = np.exp(point[:6]).tolist()
+    return Fields((h, s), (h1, s1), (h2, s2), float(point[6]))
+
+
+def first_guess(blocks: Blocks) -> Floats:
+    y, E = blocks.counts, blocks.means
+    return np.divide(y + E, 2.0 * E, out=np.ones(len(y)), where=E > 0.0)
+
+
+def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
+    fields = as_fields(point)
+    mode = find_mode(blocks, chain(fields, blocks.steps), fields.bend, guess)
+    x = (point - prior.center) / prior.spread
+    return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.rate)
+
+
+def _moved(
+    blocks: Blocks, prior: Plausible, walkers: list[Walker], rng: np.random.Generator
+) -> list[Walker]:
+    """Each walker after one possible move: half of them relative to the other half, and back."""
+    half = len(walkers) // 2
+    for side in (slice(0, half), slice(half, None)):
+        others = walkers[half:] if side.start == 0 else walkers[:half]
+        moved = []
+        for walker in walkers[side]:
+            # density of the stretch ∝ 1/√g on [1/STRETCH, STRETCH]
+            g = ((STRETCH - 1.0) * rng.random() + 1.0) ** 2 / STRETCH
+            anchor = others[rng.integers(len(others))].point
+            point, chance = anchor + g * (walker.point - anchor), rng.random()
+            if np.all((point >= prior.low) & (point <= prior.high)):
+                trial = _tried(blocks, prior, point, walker.rate)
+                ratio = 6.0 * np.log(g) + trial.log_density - walker.log_density
+                walker = trial if np.log(chance) < ratio else walker
+            moved.append(walker)
+        walkers = moved + others if side.start == 0 else others + moved
+    return walkers

@@ -1,0 +1,104 @@
+"""Hold-outs: how well a rate learned from some events predicts others."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from hplus._values import Value, value
+from hplus.estimators.intensity import Intensity
+from hplus.estimators.separable import SeparableIntensity
+from hplus.evaluation import Check, check
+from hplus.studies.events import SplitEvents
+from hplus.studies.frames import Frame
+from hplus.studies.patterns import FactorTrial, Learn, Pattern, Spans, block_error, seen
+from hplus.studies.splits import step_exposure
+
+
+@final
+@value
+class Holdout(Value):
+    """How well a rate learned from some events predicts others, which were held out.
+
+    `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
+    constant rate. `over_kde` is the mean difference, and `kde` says which kernel density estimate
+    that was: the one that predicted best in cross-validation. Standard errors are those of blocks
+    of time where there are times, as events in bursts are not independent. `check` is the goodness
+    of fit of the rate learned from the others, on the held-out events.
+
+    `kind` is "later", "blocks" or "random", and `words` say what was held out. `scored` is
+    "places" if the rate of times could not be scored: without a cycle it says nothing about a
+    later time.
+    """
+
+    events: int
+    share: float
+    gain: float
+    gain_error: float
+    kde_gain: float
+    over_kde: float
+    over_kde_error: float
+    check: Check
+    kde: str = ""
+    kind: str = "random"
+    words: str = ""
+    scored: str = ""
+    patterns: tuple[Pattern, ...] = ()
+
+    @property
+    def constant(self) -> tuple[str, ...]:
+        """What the rate does not depend on: "places", "times" or both."""
+        return tuple(pattern.of for pattern in self.patterns if not pattern.kept)
+
+
+def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Holdout:
+    """Choose patterns, predict the held-out events, and compare with a constant rate and a KDE."""
+    split, clock = events.split, frame.clock
+    trials = _trials(frame, events, learn, seed)
+    scored = trials[:1] if len(trials) == 2 and not frame.cycle else trials
+    whole = () if clock is None else ((clock.start, clock.end),)
+    learned, held = split.learned or whole, split.held or whole
+    blocks = split.error_blocks(clock, events.held_sample.seconds)
+    found = [trial.scores(learned, held, blocks) for trial in scored]
+    ours, theirs = (sum(part) for part in zip(*((f.ours, f.theirs) for f in found), strict=True))
+    kdes = [f.kde for f in found]
+    count = events.held[0].events
+    return Holdout(
+        count,
+        split.share,
+        *block_error(ours, blocks),
+        float(np.mean(theirs)),
+        *block_error(ours - theirs, blocks),
+        _check(frame, events, [f.model for f in found], held, seed),
+        kdes[0] if len(set(kdes)) == 1 else f"{kdes[0]} for places, {kdes[1]} for times",
+        split.kind,
+        split.words(clock, count),
+        "places" if len(scored) < len(trials) else "",
+        tuple(f.pattern for f in found if f.pattern is not None),
+    )
+
+
+def _trials(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> list[FactorTrial]:
+    """The rates that are learned separately."""
+    names = ("places", "times") if len(events.windows) == 2 else ("times" * (not frame.columns),)
+    rng = np.random.RandomState(seed)
+    starts = (0, events.windows[0].dimension)
+    return [
+        FactorTrial(name, i, starts[i], frame, events, learn, rng) for i, name in enumerate(names)
+    ]
+
+
+def _check(
+    frame: Frame, events: SplitEvents, models: list[Intensity], held: Spans, seed: int
+) -> Check:
+    """The goodness of fit on the events held out, of what was scored."""
+    X, clock = events.held_sample.X, frame.clock
+    if clock is not None and (frame.cycle or (events.split.held and not frame.columns)):
+        exposure = step_exposure(clock, held)
+        model: Intensity | SeparableIntensity = models[0]
+        if len(models) == 2:
+            model = SeparableIntensity(frame.window, random_state=seed).join(*models)
+        Z = seen(events.held_sample, exposure)
+        return check(model, Z, exposure=exposure.over_axis, random_state=seed)
+    return check(models[0], X[:, : models[0].window.dimension], random_state=seed)

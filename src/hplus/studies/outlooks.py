@@ -1,0 +1,168 @@
+"""Outlooks: what a study knows of times to come, learned in the same pass over its file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus._values import Value, value
+from hplus.estimators.forecast import Forecast
+from hplus.rates.local_dispersion import (
+    LocalDispersion,
+    learn_local_dispersion,
+    shared_axis,
+    together,
+)
+from hplus.rates.statistic import Statistic, merged, with_another
+from hplus.studies.frames import Frame
+from hplus.studies.periods import Period, in_days, natural_unit
+from hplus.studies.spans import SECONDS, Amount, Clock, moment
+from hplus.windows import Interval
+
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+
+MOST_TIMES = 2**20
+"""Events whose times are kept one by one; of more, counts in short blocks."""
+
+LENGTHS = tuple(
+    seconds / SECONDS["day"]
+    for seconds in (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0,
+                    604_800.0, 2_419_200.0, 7_862_400.0, 31_557_600.0)
+)  # fmt: skip
+"""Lengths in days of the blocks in which counts of places are compared: seconds to years."""
+
+MOST_BLOCKS = 200
+"""Blocks of the observation period whose counts are kept for a chart."""
+
+MIN_FORECAST_EVENTS = 20
+"""With fewer events, there is no forecast but the mean rate."""
+
+MOST_SPANS_AHEAD, MOST_DAYS_AHEAD = 10.0, 3652.5
+"""Forecasts reach ten times as far ahead as was observed, or ten years, but at least as far."""
+
+
+class Occurrences:
+    """Events of a file by time, and by place and time, in statistics of bounded size."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._times: tuple[Statistic, ...] = ()
+        self._both: tuple[Statistic, ...] = ()
+        clock = frame.clock
+        if clock is not None:
+            self._axis = shared_axis(in_days(clock.start), in_days(clock.end), LENGTHS)
+            self._line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
+            self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
+
+    def add(self, X: Floats, seconds: Floats) -> None:
+        """Points of the window (n, d), and their times in seconds since 1970 (n,)."""
+        clock, region = self._frame.clock, self._frame.region
+        if clock is None:
+            return
+        days = np.clip(in_days(seconds), self._line.low, self._line.high)[:, None]
+        self._times = with_another(self._times, Statistic.of(self._line, days))
+        if region is not None:
+            at = np.hstack([X[:, : region.dimension], days])
+            both = together(Statistic.of(region * self._axis, at))
+            self._both = with_another(self._both, both)
+
+    @property
+    def times(self) -> Statistic:
+        """Events by time, in days since 1970."""
+        found = merged(self._times)
+        return found if found.events <= MOST_TIMES else found.coarsened(min(found.depth, 20))
+
+    @property
+    def both(self) -> Statistic | None:
+        """Events by place and time, None if there are no places."""
+        return merged(self._both) if self._both else None
+
+
+@final
+@value
+class Outlook(Value):
+    """What is known of times to come: a forecast of the total, or the reason why there is none.
+
+    `local` is how much more counts of parts of the window vary; None if there are no parts, or too
+    few events to tell. `blocks` are the counts in equal blocks of the observation period.
+    """
+
+    forecast: Forecast | None
+    reason: str
+    local: LocalDispersion | None
+    blocks: Ints
+
+
+def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -> Outlook | None:
+    """The outlook of a study; None if it has no times."""
+    if clock is None:
+        return None
+    forecast, reason = _forecast(clock, events.times, random_state)
+    both = events.both
+    span = in_days(clock.end - clock.start)
+    local = None if both is None else learn_local_dispersion(both, span, LENGTHS)
+    return Outlook(forecast, reason, local, _blocks(clock, events.times))
+
+
+def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Forecast | None, str]:
+    """The forecast of all events, or None and why."""
+    if times.events < MIN_FORECAST_EVENTS:
+        few = f"{times.events} events are too few ({MIN_FORECAST_EVENTS} are needed)"
+        return None, few
+    span = times.window.volume
+    horizon = min(MOST_SPANS_AHEAD * span, max(span, MOST_DAYS_AHEAD))
+    line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
+    forecast = Forecast(line, horizon, random_state=random_state)
+    at = times.lattice.centers(times.codes, times.depth)[:, 0]
+    try:
+        if times.events <= MOST_TIMES:
+            # one by one, so that rounded times are recognised
+            return forecast.fit(np.repeat(at, times.counts)), ""
+        return forecast.fit(at, sample_weight=times.masses), ""
+    except ValueError as error:
+        return None, str(error).rstrip(".")
+
+
+def _blocks(clock: Clock, times: Statistic) -> Ints:
+    """Counts in whole units of time before the end, as many as a chart can show."""
+    unit, span = (
+        in_days(SECONDS[natural_unit(clock)]),
+        in_days(clock.end - clock.start),
+    )
+    many = int(np.clip(np.floor(span / unit + 1e-9), 1, MOST_BLOCKS))
+    ends = in_days(clock.end) + unit * np.arange(-many, 1)
+    at = times.lattice.centers(times.codes, times.depth)[:, 0]
+    return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
+
+
+def local_dispersion(study: EventStudy, period: Period) -> LocalDispersion | None:
+    """The law of local variation, if it is known and the period is one to come."""
+    outlook, clock = getattr(study, "outlook_", None), study.frame.clock
+    if outlook is None or clock is None or not period.end > clock.end:
+        return None
+    law: LocalDispersion | None = outlook.local
+    return law
+
+
+def basis_words(study: EventStudy, period: Period) -> str:
+    """What counts of a period rest on, in a sentence; "" if there are neither times nor units."""
+    clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
+    if clock is None:
+        if study.exposure_ == Amount(1.0):
+            return ""
+        return (
+            "Intervals are those of independent events: without times, it is not known how much "
+            "more counts vary."
+        )
+    if period.end <= clock.end:
+        return "From the fitted rate."
+    if outlook is not None and outlook.forecast is not None:
+        if period.start >= clock.end:
+            return "From a forecast."
+        return f"From the fitted rate until {moment(clock.end)}, and a forecast after it."
+    mean = f"the mean {clock.cycle}" if clock.cycle else "the mean rate"
+    reason = "the model file is of an earlier version" if outlook is None else outlook.reason
+    return f"From {mean}; there is no forecast, because {reason}."

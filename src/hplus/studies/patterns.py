@@ -1,0 +1,194 @@
+"""Whether the pattern of a rate, by place or by time, predicts later events.
+
+A pattern is kept if it predicts later events better than a constant rate does. That is judged on
+the time before the hold-out, so that the gain on the events held out is that of a rate chosen
+without them; only a pattern that they refute is dropped after all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus._values import Value, value
+from hplus.estimators.intensity import Intensity
+from hplus.evaluation import AdaptiveKDE, best_kde
+from hplus.evaluation.scores import Rate
+from hplus.rates.statistic import Statistic
+from hplus.studies.events import Sample, SplitEvents
+from hplus.studies.frames import Frame
+from hplus.studies.splits import Span, StepExposure, step_exposure, time_blocks
+
+MIN_LEARNED = 15
+"""Events that a pattern must be learned from to be judged."""
+
+JUDGED_STRETCHES = {"times": 2, "places": 1}
+"""Stretches of time that are predicted by those before them; rates of places take longer."""
+
+Spans = Sequence[Span]
+
+Learn = Callable[[int, Statistic, StepExposure | None, bool], Intensity]
+"""Learn the rate of a factor from its statistic; the last says that it is constant."""
+
+
+@final
+@value
+class Pattern(Value):
+    """Whether the rate of "places" or of "times" varies, or is constant as it did not predict.
+
+    `gain` is that of the time before the hold-out, in nats per event, NaN if too little was there
+    to judge by.
+    """
+
+    of: str
+    kept: bool
+    gain: float
+    gain_error: float
+
+
+class FactorScores(NamedTuple):
+    """The rate of a factor and, for each held-out event, log gains: its own and those of a KDE."""
+
+    model: Intensity
+    ours: Floats
+    theirs: Floats
+    kde: str
+    pattern: Pattern | None
+
+
+@dataclass(frozen=True)
+class FactorTrial:
+    """A rate that is learned by itself: of "places" or of "times", or of "" for all axes at once.
+
+    `index` is its place among the statistics, and `start` its first column.
+    """
+
+    name: str
+    index: int
+    start: int
+    frame: Frame
+    events: SplitEvents
+    learn: Learn
+    rng: np.random.RandomState
+
+    @property
+    def may_be_constant(self) -> bool:
+        """Can it be judged by later events?"""
+        cycle_or_place = self.name == "places" or bool(self.frame.cycle)
+        return bool(self.events.split.held) and self.name != "" and cycle_or_place
+
+    def scores(self, learned: Spans, held: Spans, blocks: Ints) -> FactorScores:
+        """Log gains of the events held out, after the choice of the pattern."""
+        statistic = self.events.learned()[self.index]
+        sample, others = self.events.held_sample, self.events.learned_sample
+        pattern = self._chosen() if self.may_be_constant else None
+        constant = pattern is not None and not pattern.kept
+        model = self._learned(statistic, learned, constant)
+        X, Z = (self.columns(part.X, model) for part in (sample, others))
+        ours = self._gains(model, X, held)
+        mean, error = block_error(ours, blocks)
+        if pattern is not None and pattern.kept and mean < -error:
+            pattern = pattern.replace(kept=False)
+            model, ours = self._learned(statistic, learned, True), np.zeros(len(X))
+        theirs, kde = self._kde_gains(Z, X, learned, held)
+        return FactorScores(model, ours, theirs, kde, pattern)
+
+    def columns(self, X: Floats, model: Intensity) -> Floats:
+        """The columns of events (n, d), moved within the step of positions that it learned from.
+
+        Below it likelihoods of different models say nothing.
+        """
+        window = self.events.windows[self.index]
+        columns = X[:, self.start : self.start + window.dimension]
+        positions = getattr(model, "positions_", None)
+        return columns if positions is None else positions.spread(window, columns, self.rng)
+
+    def _chosen(self) -> Pattern:
+        """Whether the pattern predicts the last stretches before the hold-out from those before."""
+        spans, sample = self.events.split.learned, self.events.learned_sample
+        part = self.events.split.parts(sample.seconds, np.ones(len(sample.seconds)))
+        first = max(1, len(spans) - JUDGED_STRETCHES[self.name])
+        scores, blocks = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+        for k in range(first, len(spans)):
+            statistic, at = self.events.learned(before=k)[self.index], part == k
+            if statistic.events >= MIN_LEARNED and at.any() and self._covered(spans[:k]):
+                model = self._learned(statistic, spans[:k], False)
+                X = self.columns(sample.X[at], model)
+                scores.append(self._gains(model, X, spans[k : k + 1]))
+                found = time_blocks(sample.seconds[at], spans[k : k + 1], self.frame.cycle)
+                blocks.append(found + 1000 * k)
+        every = np.concatenate(scores)
+        if len(every) < 2:
+            return Pattern(self.name, True, np.nan, np.nan)
+        gain, error = block_error(every, np.concatenate(blocks))
+        return Pattern(self.name, gain > error, gain, error)
+
+    def _covered(self, spans: Spans) -> bool:
+        exposure = self._exposure(spans)
+        return exposure is None or exposure.is_positive
+
+    def _exposure(self, spans: Spans) -> StepExposure | None:
+        """The exposure of times in some spans; None for places, or if it is constant."""
+        clock = self.frame.clock
+        if self.name != "times" or clock is None or not (clock.cycle or self.events.split.held):
+            return None
+        return step_exposure(clock, spans)
+
+    def _learned(self, statistic: Statistic, spans: Spans, constant: bool) -> Intensity:
+        return self.learn(self.index, statistic, self._exposure(spans), constant)
+
+    def _gains(self, rate: Rate, X: Floats, held: Spans) -> Floats:
+        return log_gains(rate, X, self._exposure(held))
+
+    def _kde_gains(
+        self, others: Floats, X: Floats, learned: Spans, held: Spans
+    ) -> tuple[Floats, str]:
+        """Those of a kernel density estimate with the same information, and which it was."""
+        kde = best_kde(self.events.windows[self.index], others)
+        which = "adaptive bandwidth" if isinstance(kde, AdaptiveKDE) else "fixed bandwidth"
+        return log_gains(kde, X, self._exposure(held), self._exposure(learned)), which
+
+
+def log_gains(
+    rate: Rate, X: Floats, exposure: StepExposure | None, per: StepExposure | None = None
+) -> Floats:
+    """log(λ(x)∫E/∫λE) at each event, (n,), λ the rate, divided by the exposure `per` if given.
+
+    Of an exposure `per` that is 0 somewhere only the rate itself can be used.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(rate.predict(X))
+    if exposure is None:
+        return logs - np.log(rate.expected_count(rate.window)) + np.log(rate.window.volume)
+    weights = exposure
+    if per is not None and per.is_positive:
+        logs = logs - np.log(per.at(X[:, -1]))
+        fine, exposure = per.refined(exposure.edges), exposure.refined(per.edges)
+        weights = exposure.replace(amounts=np.divide(exposure.amounts, fine.amounts))
+    counts = np.asarray(rate.expected_count(weights.pieces()))
+    return logs - np.log(counts @ weights.amounts) + np.log(exposure.total)
+
+
+def block_error(scores: Floats, blocks: Ints) -> tuple[float, float]:
+    """The mean of scores (n,) and its standard error, from their sums over blocks (n,).
+
+    Events of a block may depend on each other. Never less than the error of single scores.
+    """
+    mean, n = float(np.mean(scores)), len(scores)
+    single = float(np.std(scores, ddof=1) / np.sqrt(n))
+    which = np.unique(blocks, return_inverse=True)[1]
+    sums = np.bincount(which, scores - mean)
+    k = len(sums)
+    together = np.sqrt(k / (k - 1) * np.sum(sums**2)) / n if k > 1 else 0.0
+    return mean, max(single, float(together))
+
+
+def seen(sample: Sample, exposure: StepExposure | None) -> Floats:
+    """Events that lie where the axis of time was observed, which spreading may have moved."""
+    if exposure is None:
+        return sample.X
+    return sample.X[exposure.at(sample.X[:, -1]) > 0.0]

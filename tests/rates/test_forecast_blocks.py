@@ -1,0 +1,124 @@
+"""A rate in blocks of time: the passes over blocks give what dense matrices give."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus.rates.forecasts.cycle_factor import Counted, Cycles, judge, learn_factor
+from hplus.rates.forecasts.log_rate import (
+    LEVEL_DEVIATION,
+    Blocks,
+    Fields,
+    chain,
+    draw_paths,
+    find_mode,
+    mean_rate,
+    path_of,
+    rate_of,
+    variances,
+)
+from hplus.rates.forecasts.timeline import block_length, make_timeline, part_of, rounding_step
+
+FIELDS = Fields((6.0, 0.5), (3.0, 0.4), (0.7, 0.3), -6.0)
+COUNTS = np.array([3.0, 5.0, 0.0, 9.0, 4.0, 7.0, 0.0, 0.0, 2.0, 1.0])
+MEANS = np.array([4.0, 4.0, 3.0, 5.0, 4.0, 4.0, 0.0, 0.0, 2.0, 4.0])
+STEPS = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 2.0, 1.0, 1.0])
+BLOCKS = Blocks(COUNTS, MEANS, STEPS)
+
+
+def covariance(fields=FIELDS, steps=STEPS):
+    """The covariance of paths at the centers of blocks, from the kernels."""
+    t = np.cumsum(steps)
+    d = np.abs(t[:, None] - t)
+    (h, s), (h1, s1), (h2, s2), _ = fields
+    x = np.sqrt(3.0) * d / h
+    K = LEVEL_DEVIATION**2 + s**2 * (1.0 + x) * np.exp(-x)
+    return K + s1**2 * np.exp(-d / h1) + s2**2 * np.exp(-d / h2)
+
+
+@pytest.mark.parametrize("bend", [-6.0, 0.0, 4.0])
+def test_the_mode_and_the_evidence_are_those_of_dense_matrices(bend):
+    K = covariance()
+    mode = find_mode(BLOCKS, chain(FIELDS, STEPS), bend, np.ones(10))
+    g, slope = rate_of(mode.path, bend)
+    gradient = (COUNTS / g - MEANS) * slope
+    np.testing.assert_allclose(mode.path, K @ gradient, atol=0.05)
+    fit = COUNTS @ np.log(g) - MEANS @ g - 0.5 * mode.path @ np.linalg.solve(K, mode.path)
+    volume = np.linalg.slogdet(np.eye(10) + K * mode.precision)[1]
+    assert mode.log_evidence == pytest.approx(fit - 0.5 * volume, abs=0.01)
+
+
+def test_variances_and_draws_are_those_of_dense_matrices():
+    links = chain(FIELDS, STEPS)
+    mode = find_mode(BLOCKS, links, FIELDS.bend, np.ones(10))
+    want = np.linalg.inv(np.linalg.inv(covariance()) + np.diag(mode.precision))
+    np.testing.assert_allclose(variances(links, mode), np.diag(want), rtol=1e-6)
+    paths = draw_paths(links, mode, 20_000, np.random.default_rng(0))
+    np.testing.assert_allclose(paths.mean(axis=0), mode.path, atol=0.02)
+    np.testing.assert_allclose(np.cov(paths.T), want, atol=0.02)
+
+
+def test_blocks_that_nobody_watches_change_nothing_before_them():
+    more = Blocks(*(np.append(x, np.zeros(5)) for x in BLOCKS[:2]), np.append(STEPS, np.ones(5)))
+    short = find_mode(BLOCKS, chain(FIELDS, STEPS), -6.0, np.ones(10))
+    long = find_mode(more, chain(FIELDS, more.steps), -6.0, np.ones(15))
+    assert long.log_evidence == pytest.approx(short.log_evidence, abs=1e-9)
+    np.testing.assert_allclose(long.path[:10], short.path, atol=1e-9)
+
+
+def test_the_bend_leads_from_products_to_sums():
+    z = np.linspace(-3.0, 2.0, 21)
+    np.testing.assert_allclose(rate_of(z, -12.0)[0], np.exp(z), rtol=1e-4)
+    np.testing.assert_allclose(rate_of(z[z > -0.5], 30.0)[0], 1.0 + z[z > -0.5], rtol=1e-4)
+    for bend in (-6.0, 0.0, 5.0):
+        g, slope = rate_of(z, bend)
+        assert (g > 0.0).all()
+        np.testing.assert_allclose(rate_of(np.zeros(1), bend), 1.0)
+        ahead, back = rate_of(z + 1e-5, bend)[0], rate_of(z - 1e-5, bend)[0]
+        np.testing.assert_allclose((ahead - back) / 2e-5, slope, rtol=1e-5)
+        np.testing.assert_allclose(path_of(g, bend), z, atol=1e-6)
+    np.testing.assert_allclose(mean_rate(z, np.full(21, 0.3), -12.0), np.exp(z + 0.15), rtol=1e-3)
+
+
+def test_blocks_are_whole_steps_or_cycles_and_reach_the_horizon():
+    assert rounding_step(np.repeat(np.arange(0.0, 90.0, 3.0), 4)) == 3.0
+    assert rounding_step(np.random.default_rng(0).random(50)) == 0.0
+    assert block_length(1000.0, 30.0, 10_000, 1.0, 0.0) == 1.0
+    assert block_length(300.0, 28.0, 10_000, 0.0, 1.0) == 1.0
+    line = make_timeline(0.0, 100.0, 1e6, 0.7)
+    assert line.edges[0] == 0.0
+    assert line.now == pytest.approx(100.0)
+    assert line.edges[-1] == pytest.approx(1e6 + 100.0)
+    assert len(line.edges) < 2000
+    assert (np.diff(line.edges) > 0.0).all()
+    edges = 0.1 * np.arange(71)
+    np.testing.assert_array_equal(part_of(edges, np.arange(70) / 10.0), np.arange(70))
+
+
+def test_a_cycle_is_judged_by_later_ones_and_learned_with_its_phase():
+    rng = np.random.default_rng(0)
+    shape = np.tile(1.0 + 0.8 * np.sin(2.0 * np.pi * (np.arange(24) + 0.5) / 24.0), 60)
+    real = Counted(rng.poisson(2.0 * shape).astype(float), np.ones(1440), 24)
+    flat = Counted(rng.poisson(2.0, 1440).astype(float), np.ones(1440), 24)
+    gain, error = judge(real)
+    assert gain > 10.0 * error > 0.0
+    assert judge(flat)[0] < 2.0 * judge(flat)[1]
+    draws = learn_factor(real)
+    np.testing.assert_allclose(draws.mean(axis=1), 1.0)
+    assert np.abs(draws.mean(axis=0) - shape[:24]).max() < 0.25
+    cycles = Cycles((24.0,), (draws,), origin=5.0)
+    t = np.array([5.5, 11.0, 20.0])
+    np.testing.assert_allclose(cycles.at(t + 240.0), cycles.at(t), rtol=1e-9)
+    np.testing.assert_allclose(cycles.at(t[:1]), draws.mean(axis=0)[:1], rtol=1e-9)
+
+
+def test_bursts_are_no_cycle():
+    rng = np.random.default_rng(1)
+    kept = 0
+    for _ in range(20):
+        starts = rng.integers(0, 1440, 300)
+        y = np.bincount(np.minimum(np.repeat(starts, rng.poisson(6.0, 300)), 1439), minlength=1440)
+        gain, error = judge(Counted(y.astype(float), np.ones(1440), 24))
+        kept += gain > 2.0 * error
+    assert kept <= 2
