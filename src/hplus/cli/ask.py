@@ -94,7 +94,7 @@ def check(model: str, events: str, as_json: bool) -> None:
 
     study = load_model(model, "EventStudy")
     X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
-    line = unfolded(study, seconds)
+    line = unfolded(study.frame.clock, study.model_, seconds)
     found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
     if as_json:
         print_json({

@@ -215,5 +215,6 @@ def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None)
 
 def in_order(study: EventStudy, events: Floats, seconds: Floats | None) -> Check:
     """What checks of the rate find on events (n, d); with seconds (n,), also those of a cycle."""
-    line = None if seconds is None else unfolded(study, seconds)
+    clock = study.frame.clock
+    line = None if seconds is None else unfolded(clock, study.model_, seconds)
     return check(study.model_, events, exposure=study.exposure_over_window, timeline=line)

@@ -14,6 +14,7 @@ from hplus.studies.events import SplitEvents
 from hplus.studies.frames import Frame
 from hplus.studies.patterns import FactorTrial, Learn, Pattern, Spans, block_error, seen
 from hplus.studies.splits import step_exposure
+from hplus.studies.unfolding import unfolded
 
 
 @final
@@ -99,6 +100,11 @@ def _check(
         model: Intensity | SeparableIntensity = models[0]
         if len(models) == 2:
             model = SeparableIntensity(frame.window, random_state=seed).join(*models)
-        Z = seen(events.held_sample, exposure)
-        return check(model, Z, exposure=exposure.over_axis, random_state=seed)
+        kept = seen(events.held_sample, exposure)
+        # blocks with gaps between them have no single order
+        line = None
+        if len(held) == 1:
+            line = unfolded(clock, model, events.held_sample.seconds[kept], held[0], seed)
+        over = exposure.over_axis
+        return check(model, X[kept], exposure=over, random_state=seed, timeline=line)
     return check(models[0], X[:, : models[0].window.dimension], random_state=seed)

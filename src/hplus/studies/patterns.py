@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Bools, Floats, Ints
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.evaluation import AdaptiveKDE, best_kde
@@ -187,8 +187,6 @@ def block_error(scores: Floats, blocks: Ints) -> tuple[float, float]:
     return mean, max(single, float(together))
 
 
-def seen(sample: Sample, exposure: StepExposure | None) -> Floats:
-    """Events that lie where the axis of time was observed, which spreading may have moved."""
-    if exposure is None:
-        return sample.X
-    return sample.X[exposure.at(sample.X[:, -1]) > 0.0]
+def seen(sample: Sample, exposure: StepExposure) -> Bools:
+    """Which events lie where the axis of time was observed; spreading may have moved them, (n,)."""
+    return exposure.at(sample.X[:, -1]) > 0.0
