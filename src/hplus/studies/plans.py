@@ -34,7 +34,8 @@ ROUNDINGS = (1, 5, 10, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1
 
 MIN_ROUND, MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.05, 0.9, 50
 """The share of times at multiples of a step, and by how much that must exceed chance as a share of
-those at multiples of a shorter step, for times to be rounded to it; the share at midnight from which they are dates; and rows to tell by."""
+those at multiples of a shorter step, for times to be rounded to it; the share at midnight from
+which they are dates; and rows to tell by."""
 
 
 def plan(
