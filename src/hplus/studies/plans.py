@@ -32,9 +32,10 @@ DAY = 86_400.0
 ROUNDINGS = (1, 5, 10, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1200, 1800, 3600)
 """Seconds to which times are rounded, all or many of them, beside whole days."""
 
-MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.9, 50
-"""The share of times at multiples of a step, beyond what chance puts there, from which they were
-rounded to it; the share at midnight from which they are dates; and rows to tell by."""
+MIN_ROUND, MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.05, 0.9, 50
+"""The share of times at multiples of a step, and by how much that must exceed chance as a share of
+those at multiples of a shorter step, for times to be rounded to it; the share at midnight from
+which they are dates; and rows to tell by."""
 
 
 def plan(
@@ -139,10 +140,11 @@ def rounding_step(seconds: Floats) -> float:
         return 0.0
     if np.mean(seconds % DAY == 0.0) > MIN_DATES:
         return DAY
-    found, share, least = 0.0, 1.0, MIN_EXCESS + 2.0 / np.sqrt(len(seconds))
+    found, share = 0.0, 1.0
     for step in ROUNDINGS:
         at = float(np.mean(seconds % step == 0.0))
-        if at - share * found / step > least:
+        least = MIN_EXCESS + 2.0 / np.sqrt(share * len(seconds))
+        if at > MIN_ROUND and at / share - found / step > least:
             found, share = float(step), at
     return found
 
