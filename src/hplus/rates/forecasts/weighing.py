@@ -55,11 +55,11 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.append(np.log([span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
-    spread = np.array([0.7, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
+    center = np.append(np.log([2.0 * span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
+    spread = np.array([0.8, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
-    high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
+    high = np.log([8.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
     low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
     return Plausible(center, spread, low, high)
 
@@ -149,7 +149,9 @@ def first_guess(blocks: Blocks) -> Floats:
 def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
     fields = as_fields(point)
     mode = find_mode(blocks, chain(fields, blocks.steps), fields.bend, guess)
-    x = (point - prior.center) / prior.spread
+    x = point - prior.center
+    x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
+    x /= prior.spread
     return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.rate)
 
 
