@@ -16,11 +16,14 @@ from hplus._checks import Floats
 from hplus._progress import each
 from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
 
-FIRST_TRIALS, CLIMBING_TRIALS = 64, 220
-"""Priors tried at first, spread over what is plausible, and on the way up from the best."""
+FIRST_TRIALS, CLIMBING_TRIALS = 64, 90
+"""Priors tried at first, spread over what is plausible, and on each climb from the best."""
 
-SIMPLEX_SIDE = 0.6
-"""The first steps of the way up, as a share of what is plausible."""
+FIRST_DEVIATION = 0.15
+"""The deviation that first trials have their center at."""
+
+SIMPLEX_SIDES = (0.6, 0.4, 0.25)
+"""The first steps of each climb, as a share of what is plausible: a new simplex finds new ways."""
 
 MAX_REACH_TRIALS, MAX_FALL = 4, 4.0
 """Trials along an axis, until the log density falls by less than MAX_FALL nats."""
@@ -79,7 +82,9 @@ def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -
     [goodman2010].
     """
     prior = plausible(block, span)
-    best = _climbed(blocks, prior, _best_of_many(blocks, prior, rng))
+    best = _best_of_many(blocks, prior, rng)
+    for side in SIMPLEX_SIDES:
+        best = _climbed(blocks, prior, best, side)
     reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
     walkers: list[Walker] = []
     while len(walkers) < WALKERS:
@@ -95,13 +100,15 @@ def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -
 def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
     u = qmc.Sobol(7, seed=rng).random(FIRST_TRIALS)
     points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
+    # from visible deviations, the way down to none is shorter than the way up
+    points[:, 1:6:2] += np.log(FIRST_DEVIATION) - prior.center[1:6:2]
     best = Walker(prior.center, -np.inf, first_guess(blocks))
     for point in np.clip(points, prior.low, prior.high):
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
     return best
 
 
-def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
+def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Walker:
     """The most probable point that a simplex finds."""
     best = start
 
@@ -114,7 +121,7 @@ def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
         return float(excess.sum()) * 10.0 - trial.log_density
 
     x = (start.point - prior.center) / prior.spread
-    simplex = np.vstack([x, x + SIMPLEX_SIDE * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
+    simplex = np.vstack([x, x + side * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
     options = {"initial_simplex": simplex, "maxfev": CLIMBING_TRIALS, "fatol": 0.1, "xatol": 0.01}
     minimize(loss, x, method="Nelder-Mead", options=options)
     return best
