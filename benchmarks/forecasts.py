@@ -192,9 +192,9 @@ def entry(forecast: Predictive, count: float, lead: int) -> Entry:
     """What a forecast says of a count; covered is the share of its chance from 5 % to 95 %."""
     below, upto = forecast.upto(count - 1.0), forecast.upto(count)
     inside = np.clip(upto, TAIL, 1.0 - TAIL) - np.clip(below, TAIL, 1.0 - TAIL)
-    chance = max(upto - below, 1e-300)
+    covered = inside / max(upto - below, 1e-300)
     width = forecast.quantile(1.0 - TAIL) - forecast.quantile(TAIL)
-    return Entry(float(inside / chance), width, float(np.log(chance)), lead)
+    return Entry(float(covered), width, float(np.log(max(forecast.chance(count), 1e-300))), lead)
 
 
 def simulate(kind: str, simulations: int) -> None:
