@@ -160,7 +160,7 @@ def curry(folder: Path) -> Series:
     rows = read(folder / "curry_shots_2009_2025.csv.gz", "game_date", "game_id", "t_game_s")
     games = {key: i for i, key in enumerate(sorted({row[:2] for row in rows}))}
     t = [games[row[:2]] + min(float(row[2]) / 3900.0, 0.999) for row in rows]
-    return Series(np.array(t), None, "game", 1.0, 10, 300, 40, cycles=(1.0,))
+    return Series(np.array(t), None, "game", 1.0, 10, 300, 36, cycles=(1.0,))
 
 
 def packets(folder: Path) -> Series:
