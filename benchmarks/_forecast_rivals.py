@@ -24,6 +24,9 @@ FIRST_JUDGED = 16
 
 GAMMA_POINTS = 400
 
+LARGE_MEAN = 200.0
+"""Counts of a larger mean are nearly normal."""
+
 
 class Predictive(Protocol):
     """A forecast of one count."""
@@ -33,6 +36,9 @@ class Predictive(Protocol):
 
     def quantile(self, p: float) -> float:
         """The smallest count with P(N <= count) >= p."""
+
+    def chance(self, count: float) -> float:
+        """P(N = count)."""
 
 
 class Mixed(NamedTuple):
@@ -45,6 +51,15 @@ class Mixed(NamedTuple):
 
     def quantile(self, p: float) -> float:
         return float(mixed_poisson_quantile(self.means[None], p)[0])
+
+    def chance(self, count: float) -> float:
+        """Large means are smoothed by Silverman's rule: some hundreds of them leave gaps."""
+        if self.means.mean() < LARGE_MEAN:
+            return self.upto(count) - self.upto(count - 1.0)
+        width = 0.9 * self.means.std() * len(self.means) ** -0.2
+        deviations = np.sqrt(self.means + width**2)
+        x = (count - self.means) / deviations
+        return float(np.mean(np.exp(-0.5 * x**2) / deviations) / np.sqrt(2.0 * np.pi))
 
 
 class Normal(NamedTuple):
@@ -59,6 +74,9 @@ class Normal(NamedTuple):
             return 0.0
         at = np.log1p(count + 0.5) if self.log else count + 0.5
         return float(ndtr((at - self.mean) / self.deviation))
+
+    def chance(self, count: float) -> float:
+        return self.upto(count) - self.upto(count - 1.0)
 
     def quantile(self, p: float) -> float:
         at = self.mean + self.deviation * ndtri(p)
