@@ -7,7 +7,8 @@ Simulated events with a known truth: 26 weeks are observed, and the next day, we
 are forecast. Real events by rolling origin, if FOLDER contains nyc_vehicle_thefts_2014_2017.csv.gz,
 bike_sharing_hour.csv.gz, earthquakes_world_1965_2016.csv, earthquakes_japan_1990_2020.csv.gz,
 curry_shots_2009_2025.csv.gz and packets_tmobile_lte_down.csv.gz, which are not bundled with hplus:
-everything is learned anew at each origin from what came before. Coverage is randomised: a count at
+everything is learned anew at each origin from what came before. A set is a `Series`; to forecast
+the cells of a map, add one for each cell to SETS. Coverage is randomised: a count at
 the end of an interval is inside in part, so that a perfect interval contains 90 %. Other forecasts
 get the same counts; statsmodels and prophet take part if they are installed. --every N uses every
 Nth origin, --alone leaves other forecasts out. Exits with code 1 if a bound is missed.
@@ -142,7 +143,7 @@ def bikes(folder: Path) -> Series:
     rows = read(folder / "bike_sharing_hour.csv.gz", "dteday", "hr", "cnt")
     hours = np.array([float(hour) for _, hour, _ in rows])
     t = days_since("2011-01-01", rows) + (hours + 0.5) / 24.0
-    return Series(t, np.array([float(n) for _, _, n in rows]), "day", 1.0, 7, 180, 7, season=7)
+    return Series(t, np.array([float(n) for _, _, n in rows]), "day", 1.0, 7, 180, 14, season=7)
 
 
 def world(folder: Path) -> Series:
@@ -159,16 +160,16 @@ def curry(folder: Path) -> Series:
     rows = read(folder / "curry_shots_2009_2025.csv.gz", "game_date", "game_id", "t_game_s")
     games = {key: i for i, key in enumerate(sorted({row[:2] for row in rows}))}
     t = [games[row[:2]] + min(float(row[2]) / 3900.0, 0.999) for row in rows]
-    return Series(np.array(t), None, "game", 1.0, 10, 300, 20, cycles=(1.0,))
+    return Series(np.array(t), None, "game", 1.0, 10, 300, 40, cycles=(1.0,))
 
 
 def packets(folder: Path) -> Series:
     t = np.array([float(t) for (t,) in read(folder / "packets_tmobile_lte_down.csv.gz", "t_ms")])
-    return Series(t / 1000.0, None, "s", 1.0, 5, 120, 6)
+    return Series(t / 1000.0, None, "s", 1.0, 5, 120, 8)
 
 
 SETS: dict[str, Callable[[Path], Series]] = {
-    "NYC thefts by week": lambda f: Series(thefts(f), None, "day", 7.0, 4, 52, 2),
+    "NYC thefts by week": lambda f: Series(thefts(f), None, "day", 7.0, 4, 52, 3),
     "NYC thefts by day": lambda f: Series(thefts(f), None, "day", 1.0, 7, 365, 28, season=7),
     "bikes by day": bikes,
     "world earthquakes by month": world,

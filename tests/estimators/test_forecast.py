@@ -74,7 +74,7 @@ def test_intervals_widen_with_the_lead_and_the_mean_returns_to_its_level(model):
 
 def test_more_varies_than_chance_and_it_says_so(model):
     assert model.dispersion_.index > 2.0
-    assert "the next 200 day" in str(model.dispersion_)
+    assert "200\xa0days has" in str(model.dispersion_)
     flat = np.random.RandomState(0).uniform(0.0, 120.0, 1200)
     other = Forecast(DAYS, 7.0, ()).fit(flat)
     assert 1.0 < other.dispersion_.index < 1.8
@@ -111,10 +111,12 @@ def test_gaps_are_no_zeros():
     gap = (t > 40.0) & (t < 70.0)
     model = Forecast(DAYS, 7.0, ()).fit(t[~gap], exposure=lambda x: (x < 40.0) | (x >= 70.0))
     assert model.expected_count(Interval(40.0, 70.0)) == pytest.approx(gap.sum(), rel=0.35)
-    steps = Forecast(DAYS, 7.0, ()).fit(t, exposure=np.array([1.0, 2.0]))
-    assert steps.predict([1.0])[0] > 1.2 * Forecast(DAYS, 7.0, ()).fit(t, exposure=2.0).predict(
-        [1.0]
+    t = t[::10]
+    twice, growing = (
+        Forecast(DAYS, 7.0, ()).fit(t, exposure=often).predict([1.0])[0]
+        for often in (2.0, np.array([1.0, 2.0]))
     )
+    assert growing > 1.2 * twice
     with pytest.raises(ValueError, match="exposure must be above 0 where there are events"):
         Forecast(DAYS, 7.0, ()).fit(t, exposure=lambda x: (x[:, 0] < 40.0).astype(float))
 

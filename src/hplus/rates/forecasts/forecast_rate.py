@@ -24,6 +24,7 @@ from hplus.rates.forecasts.log_rate import (
 from hplus.rates.forecasts.timeline import Timeline
 from hplus.rates.forecasts.weighing import as_fields, first_guess
 from hplus.windows import Interval, Window
+from hplus.wording import quantity
 
 PATHS_EACH = 20
 """Log rates that are drawn for each prior."""
@@ -50,10 +51,9 @@ class Dispersion(Value):
     unit: str = ""
 
     def __str__(self) -> str:
-        span = f"{self.length:g} {self.unit}".strip()
         return (
-            f"the count of the next {span} has {self.index:.3g} times the variance of a Poisson "
-            "count of the same mean"
+            f"the count of the next {quantity(self.length, self.unit)} has {self.index:.3g} times "
+            "the variance of a Poisson count of the same mean"
         )
 
 

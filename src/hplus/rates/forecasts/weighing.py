@@ -16,11 +16,14 @@ from hplus._checks import Floats
 from hplus._progress import each
 from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
 
-FIRST_TRIALS, CLIMBING_TRIALS = 64, 220
-"""Priors tried at first, spread over what is plausible, and on the way up from the best."""
+FIRST_TRIALS, CLIMBING_TRIALS = 64, 90
+"""Priors tried at first, spread over what is plausible, and on each climb from the best."""
 
-SIMPLEX_SIDE = 0.6
-"""The first steps of the way up, as a share of what is plausible."""
+FIRST_DEVIATION = 0.15
+"""The deviation that first trials have their center at."""
+
+SIMPLEX_SIDES = (0.6, 0.4, 0.25)
+"""The first steps of each climb, as a share of what is plausible: a new simplex finds new ways."""
 
 MAX_REACH_TRIALS, MAX_FALL = 4, 4.0
 """Trials along an axis, until the log density falls by less than MAX_FALL nats."""
@@ -55,11 +58,11 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.append(np.log([span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
-    spread = np.array([0.7, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
+    center = np.append(np.log([2.0 * span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
+    spread = np.array([0.8, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
-    high = np.log([5.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
+    high = np.log([8.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
     low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
     return Plausible(center, spread, low, high)
 
@@ -79,7 +82,9 @@ def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -
     [goodman2010].
     """
     prior = plausible(block, span)
-    best = _climbed(blocks, prior, _best_of_many(blocks, prior, rng))
+    best = _best_of_many(blocks, prior, rng)
+    for side in SIMPLEX_SIDES:
+        best = _climbed(blocks, prior, best, side)
     reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
     walkers: list[Walker] = []
     while len(walkers) < WALKERS:
@@ -95,13 +100,15 @@ def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -
 def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
     u = qmc.Sobol(7, seed=rng).random(FIRST_TRIALS)
     points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
+    # from visible deviations, the way down to none is shorter than the way up
+    points[:, 1:6:2] += np.log(FIRST_DEVIATION) - prior.center[1:6:2]
     best = Walker(prior.center, -np.inf, first_guess(blocks))
     for point in np.clip(points, prior.low, prior.high):
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
     return best
 
 
-def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
+def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Walker:
     """The most probable point that a simplex finds."""
     best = start
 
@@ -114,7 +121,7 @@ def _climbed(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
         return float(excess.sum()) * 10.0 - trial.log_density
 
     x = (start.point - prior.center) / prior.spread
-    simplex = np.vstack([x, x + SIMPLEX_SIDE * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
+    simplex = np.vstack([x, x + side * np.where(x > 0.0, -1.0, 1.0) * np.eye(7)])
     options = {"initial_simplex": simplex, "maxfev": CLIMBING_TRIALS, "fatol": 0.1, "xatol": 0.01}
     minimize(loss, x, method="Nelder-Mead", options=options)
     return best
@@ -149,7 +156,9 @@ def first_guess(blocks: Blocks) -> Floats:
 def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
     fields = as_fields(point)
     mode = find_mode(blocks, chain(fields, blocks.steps), fields.bend, guess)
-    x = (point - prior.center) / prior.spread
+    x = point - prior.center
+    x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
+    x /= prior.spread
     return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.rate)
 
 
