@@ -65,8 +65,10 @@ def test_rounded_times_are_spread_over_their_hour_and_keep_their_count():
 def test_a_sample_is_bounded_and_fair():
     sample, rng = Sample(1, most=1000), np.random.RandomState(0)
     for start in range(0, 10_000, 500):
-        sample.add(np.arange(start, start + 500.0)[:, None], rng.random_sample(500))
+        at = np.arange(start, start + 500.0)
+        sample.add(at[:, None], at, rng.random_sample(500))
     assert 400 < len(sample.X) <= 1000
+    assert np.array_equal(sample.X[:, 0], sample.seconds)
     assert abs(sample.X.mean() - 5000) < 5 * 2900 / np.sqrt(len(sample.X))
 
 

@@ -76,7 +76,7 @@ MODULES = {
     "hplus.studies.streams": ("StreamStudy",),
     "hplus.studies.event_study": ("EventStudy",),
     "hplus.studies.holdouts": ("Holdout",),
-    "hplus.studies.patterns": ("Pattern",),
+    "hplus.studies.patterns": ("JudgedPattern",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""

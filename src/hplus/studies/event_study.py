@@ -15,6 +15,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
 from hplus.files.tables import Table, open_table
+from hplus.rates.exposure import OverWindow
 from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
 from hplus.studies.event_facts import event_facts
@@ -177,7 +178,9 @@ class EventStudy(Estimator):
             return "auto"
         return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
 
-    def _learned(self, statistic: Statistic, X: Floats, exposure: Any, priors: Any) -> Intensity:
+    def _learned(
+        self, statistic: Statistic, X: Floats, exposure: OverWindow, priors: Mixture | str
+    ) -> Intensity:
         """A rate under known priors, from the statistic of events or the events X (n, d)."""
         rate = Intensity(statistic.window, model=self.model, random_state=self.random_state)
         if self.model in STATISTIC_MODELS:

@@ -12,7 +12,7 @@ from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
 from hplus.studies.events import SplitEvents
 from hplus.studies.frames import Frame
-from hplus.studies.patterns import FactorTrial, Learn, Pattern, Spans, block_error, seen
+from hplus.studies.patterns import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.splits import step_exposure
 
 
@@ -44,7 +44,7 @@ class Holdout(Value):
     kind: str = "random"
     words: str = ""
     scored: str = ""
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[JudgedPattern, ...] = ()
 
     @property
     def constant(self) -> tuple[str, ...]:

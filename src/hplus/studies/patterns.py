@@ -37,7 +37,7 @@ Learn = Callable[[int, Statistic, StepExposure | None, bool], Intensity]
 
 @final
 @value
-class Pattern(Value):
+class JudgedPattern(Value):
     """Whether the rate of "places" or of "times" varies, or is constant as it did not predict.
 
     `gain` is that of the time before the hold-out, in nats per event, NaN if too little was there
@@ -57,7 +57,7 @@ class FactorScores(NamedTuple):
     ours: Floats
     theirs: Floats
     kde: str
-    pattern: Pattern | None
+    pattern: JudgedPattern | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class FactorTrial:
         positions = getattr(model, "positions_", None)
         return columns if positions is None else positions.spread(window, columns, self.rng)
 
-    def _chosen(self) -> Pattern:
+    def _chosen(self) -> JudgedPattern:
         """Whether the pattern predicts the last stretches before the hold-out from those before."""
         spans, sample = self.events.split.learned, self.events.learned_sample
         part = self.events.split.parts(sample.seconds, np.ones(len(sample.seconds)))
@@ -123,9 +123,9 @@ class FactorTrial:
                 blocks.append(found + 1000 * k)
         every = np.concatenate(scores)
         if len(every) < 2:
-            return Pattern(self.name, True, np.nan, np.nan)
+            return JudgedPattern(self.name, True, np.nan, np.nan)
         gain, error = block_error(every, np.concatenate(blocks))
-        return Pattern(self.name, gain > error, gain, error)
+        return JudgedPattern(self.name, gain > error, gain, error)
 
     def _covered(self, spans: Spans) -> bool:
         exposure = self._exposure(spans)

@@ -33,7 +33,7 @@ ROUNDINGS = (1, 5, 10, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1
 """Seconds to which times are rounded, all or many of them, beside whole days."""
 
 MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.9, 50
-"""The share of times at multiples of a step, beyond what chance puts there, from which they were
+"""The share of times at multiples of a step, and how far it must exceed chance, for them to be
 rounded to it; the share at midnight from which they are dates; and rows to tell by."""
 
 
@@ -139,10 +139,11 @@ def rounding_step(seconds: Floats) -> float:
         return 0.0
     if np.mean(seconds % DAY == 0.0) > MIN_DATES:
         return DAY
-    found, share, least = 0.0, 1.0, MIN_EXCESS + 2.0 / np.sqrt(len(seconds))
+    found, share = 0.0, 1.0
     for step in ROUNDINGS:
         at = float(np.mean(seconds % step == 0.0))
-        if at - share * found / step > least:
+        least = MIN_EXCESS + 2.0 / np.sqrt(share * len(seconds))
+        if at > MIN_EXCESS and at / share - found / step > least:
             found, share = float(step), at
     return found
 

@@ -1,0 +1,128 @@
+"""Does the gain that a study claims agree with its gain on fresh data? Simulations, known truth.
+
+    python benchmarks/holdouts.py --sets 20
+
+Each set of events is 40 days of about 400 events. A study claims a gain over a constant rate on
+the events that it held out; the same study is then scored on the 400 days that follow. The mean of
+the differences should be within two standard errors of 0 wherever the future is like the past; a
+hot spot of the last days is learned too late for the hold-out, so that its claim is too modest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from hplus import EventStudy
+from hplus.studies.frames import Frame
+from hplus.studies.patterns import log_gains
+from hplus.studies.spans import Clock
+from hplus.windows import Interval
+
+DAYS, FRESH, PER_DAY, BURST = 40.0, 400.0, 10.0, 20
+START = np.datetime64("2026-01-05T00:00:00", "ms")
+
+Rng = np.random.Generator
+Times = Callable[[Rng, float, float], np.ndarray]
+
+
+def poisson(rate: Callable[[np.ndarray], np.ndarray], most: float) -> Times:
+    """Times of a Poisson process with a rate per day below `most`."""
+
+    def simulate(rng: Rng, start: float, end: float) -> np.ndarray:
+        t = rng.uniform(start, end, rng.poisson(most * (end - start)))
+        return t[rng.uniform(size=len(t)) * most < rate(t)]
+
+    return simulate
+
+
+def bursts(rng: Rng, start: float, end: float) -> np.ndarray:
+    """Clusters of about half an hour at a flat rate."""
+    centres = rng.uniform(start, end, rng.poisson(PER_DAY / BURST * (end - start)))
+    t = np.repeat(centres, BURST) + rng.exponential(0.02, BURST * len(centres))
+    return t[t < end]
+
+
+def wave(size: float) -> Callable[[np.ndarray], np.ndarray]:
+    """A daily cycle of relative size `size`."""
+    return lambda t: PER_DAY * (1.0 + size * np.sin(2.0 * np.pi * t))
+
+
+TIMES: dict[str, Times] = {
+    "flat": poisson(lambda t: np.full(len(t), PER_DAY), PER_DAY),
+    "weak daily cycle": poisson(wave(0.3), 2.0 * PER_DAY),
+    "strong daily cycle": poisson(wave(0.9), 2.0 * PER_DAY),
+    "bursts at a flat rate": bursts,
+    "trend and daily cycle": poisson(lambda t: wave(0.6)(t) * (0.5 + t / DAYS), 200.0),
+}
+
+
+def places(rng: Rng, t: np.ndarray, hot_from: float) -> np.ndarray:
+    """Places on [0, 1]: a broad hill and, from a day on, a hot spot with 30 % of the events."""
+    x, hot = rng.beta(2.0, 4.0, len(t)), rng.uniform(size=len(t)) < 0.3
+    return np.where(hot & (t >= hot_from), rng.uniform(0.80, 0.82, len(t)), x)
+
+
+def study_of(t: np.ndarray, x: np.ndarray | None) -> EventStudy:
+    """A study of the events of the first 40 days, by hour of the day or by place."""
+    start = START.astype("datetime64[s]").astype(float)
+    clock = Clock("when", start, start + 86_400.0 * DAYS, "" if x is not None else "day")
+    frame = Frame(("x",), Interval(0.0, 1.0), None, clock)
+    if x is None:
+        frame, x = Frame((), None, None, clock), np.zeros(len(t))
+    stamps = START + (86_400e3 * t).astype("timedelta64[ms]")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "events.csv"
+        rows = (f"{when},{at:.9f}" for when, at in zip(stamps, x, strict=True))
+        path.write_text("when,x\n" + "\n".join(rows) + "\n")
+        return EventStudy(frame).fit(str(path))
+
+
+def claimed_and_fresh(name: str, seed: int) -> tuple[float, float, float, bool]:
+    """The gain that a study claims with its error, that on fresh data, and is it constant?"""
+    rng = np.random.default_rng(seed)
+    if name in TIMES:
+        study = study_of(TIMES[name](rng, 0.0, DAYS), None)
+        fresh = 24.0 * (TIMES[name](rng, DAYS, DAYS + FRESH) % 1.0)[:, None]
+        gains = log_gains(study.model_, fresh, None)
+    else:
+        hot_from = DAYS if name == "places" else 0.9 * DAYS
+        t = TIMES["flat"](rng, 0.0, DAYS)
+        study = study_of(t, places(rng, t, hot_from))
+        later = TIMES["flat"](rng, DAYS, DAYS + FRESH)
+        x = places(rng, later, np.inf if name == "places" else 0.0)
+        gains = log_gains(study.model_.place_, x[:, None], None)
+    held = study.holdout_
+    assert held is not None
+    return held.gain, held.gain_error, float(gains.mean()), bool(held.constant)
+
+
+def compare(name: str, sets: int, seed: int = 0) -> str:
+    """A line of the table."""
+    found = np.array([claimed_and_fresh(name, seed + i) for i in range(sets)])
+    claimed, errors, fresh, constant = found.T
+    off = claimed - fresh
+    error = off.std(ddof=1) / np.sqrt(sets)
+    return (
+        f"{name:<24}{claimed.mean():>+9.4f}{fresh.mean():>+9.4f}{off.mean():>+9.4f} ± {error:.4f}"
+        f"{np.sqrt(np.mean(errors**2)):>9.4f}{off.std(ddof=1):>9.4f}{constant.mean():>9.0%}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", type=int, default=10)
+    parser.add_argument("--only", nargs="*", default=[*TIMES, "places", "new hot spot"])
+    chosen = parser.parse_args()
+    heads = f"{'claimed':>9}{'fresh':>9}{'difference':>18}{'error':>9}{'spread':>9}{'const':>9}"
+    print(f"{'':<24}{heads}")
+    for name in chosen.only:
+        print(compare(name, chosen.sets), flush=True)
+
+
+if __name__ == "__main__":
+    main()
