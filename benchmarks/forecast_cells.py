@@ -49,6 +49,9 @@ START = np.datetime64("2014-01-01T00:00:00")
 WEEKS, CELLS = 52, 4
 """Weeks of a simulated city that are observed, and cells on each side."""
 
+SPOT_CELL = 12
+"""The cell that holds the new spot: the last along the first axis, the first along the second."""
+
 Rng = np.random.Generator
 Events = tuple[np.ndarray, np.ndarray]
 """Places (n, 2), and days since the start (n,)."""
@@ -152,6 +155,10 @@ def simulate(kind: str, simulations: int) -> None:
             coming = (t >= now) & (t < now + days)
             found[name] += judged(study, cells, held[:, coming].sum(axis=1), days)
             total[name] += judged(study, [whole(study.frame)], [coming.sum()], days)
+    for name, each in found.items() if kind == "new spot" else ():
+        own = each[SPOT_CELL :: CELLS**2]
+        row(f"{kind}, next {name}, its own cell: coverage of {len(own)} counts",
+            float(np.mean([e.covered for e in own])))  # fmt: skip
     for what, entries in (("cells", found), ("all", total)):
         for name, each in entries.items():
             _show(f"{kind}, next {name}, {what}", each, LEAST_SIMULATED, MOST_SIMULATED)

@@ -166,7 +166,10 @@ def _counts(found: list[Expected], form: str, about: dict[str, Any]) -> str:
 @rows_output_option
 @json_option
 def sample(model: str, output: str | None, as_json: bool, **options: Any) -> None:
-    """Simulate events: random patterns with the rate of the model."""
+    """Simulate events: random patterns with the rate of the model.
+
+    Events to come follow the forecast: each pattern is one of its possible futures.
+    """
     from hplus.studies.draws import draw
 
     check_writable(output)

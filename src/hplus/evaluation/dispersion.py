@@ -1,4 +1,4 @@
-"""Dispersion: do counts in blocks of time vary more, or less, than independent events would?
+"""CountDispersion: do counts in blocks of time vary more, or less, than independent events would?
 
 Rescaled time is halved again and again. Of the N events of a block, those in its first half are
 binomial, whatever the rate does on longer scales, so that each length of block has its own test.
@@ -29,7 +29,7 @@ NORMAL_SKEWNESS = 1e-3
 
 @final
 @value
-class Dispersion(Value):
+class CountDispersion(Value):
     """Indices of dispersion of counts in blocks of several lengths, with one joint test.
 
     `events` is the average count of the blocks, from long to short, and `index` Σ(L-R)²/Σ(L+R)
@@ -49,7 +49,7 @@ class Dispersion(Value):
             self._set(**{name: frozen_array(name, getattr(self, name))})
 
 
-def dispersion_test(shares: Floats) -> Dispersion | None:
+def dispersion_test(shares: Floats) -> CountDispersion | None:
     """Counts of rescaled times within [0, 1] in blocks of 1/2, 1/4, ...; None for few events."""
     n, rows = len(shares), []
     blocks = 2
@@ -72,7 +72,7 @@ def dispersion_test(shares: Floats) -> Dispersion | None:
     smallest = float(tails.min())
     # lengths are uncorrelated: the smallest of k p-values
     joint = float(-np.expm1(len(tails) * np.log1p(-min(smallest, 1.0 - 1e-16))))
-    return Dispersion(float(index[tails.argmin()]), joint, events, index, tails)
+    return CountDispersion(float(index[tails.argmin()]), joint, events, index, tails)
 
 
 def _tail(excess: float, variance: float, third: float, both_sides: bool) -> float:

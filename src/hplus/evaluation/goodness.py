@@ -18,7 +18,7 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
-from hplus.evaluation.dispersion import Dispersion
+from hplus.evaluation.dispersion import CountDispersion
 from hplus.evaluation.gaps import Gaps, Neighbours
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
 from hplus.evaluation.patterns import Dependence, patterns
@@ -55,7 +55,7 @@ QuadratCounts = int | Sequence[int] | None
 """The number of quadrats, for all axes or for each; None for as many as the events allow."""
 
 
-Tested = Quadrats | Calibration | Rescaling | Gaps | Neighbours | Dispersion | NearRepeats
+Tested = Quadrats | Calibration | Rescaling | Gaps | Neighbours | CountDispersion | NearRepeats
 """What a check found, with a `statistic` and a `p_value`."""
 
 DEPENDENCE = ("gaps", "neighbours", "dispersion", "near repeats")

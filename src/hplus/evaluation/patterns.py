@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from hplus._values import Value, value
-from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, Dispersion
+from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, CountDispersion
 from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.lags import Excess
 from hplus.evaluation.near_repeats import NearRepeats
@@ -69,7 +69,7 @@ def _in_time(order: TimeOrder, faults: Collection[str]) -> Dependence | None:
     return _slight()
 
 
-def _local_sign(counts: Dispersion) -> float:
+def _local_sign(counts: CountDispersion) -> float:
     """1 if counts of short blocks vary too much, -1 if too little, 0 if those of long ones do."""
     tails = np.where(counts.events <= GROUP_GAPS, counts.tails, 1.0)
     at = int(tails.argmin())
@@ -111,7 +111,7 @@ def _alternating() -> Dependence:
     )
 
 
-def _uneven(order: TimeOrder, counts: Dispersion, at: int) -> Dependence:
+def _uneven(order: TimeOrder, counts: CountDispersion, at: int) -> Dependence:
     """Counts of blocks that vary too much: a level that changes."""
     block = duration_words(float(counts.events[at]) * order.gap, order.unit)
     more = times(float(counts.index[at]))

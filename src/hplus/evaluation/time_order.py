@@ -8,7 +8,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.evaluation.dispersion import Dispersion, dispersion_test
+from hplus.evaluation.dispersion import CountDispersion, dispersion_test
 from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
 from hplus.evaluation.lags import Excess, excess
 from hplus.evaluation.residuals import Predicted
@@ -39,7 +39,7 @@ class TimeOrder(Value):
 
     gaps: Gaps
     neighbours: Neighbours
-    dispersion: Dispersion | None
+    dispersion: CountDispersion | None
     more: Excess | None
     fewer: Excess | None
     gap: float

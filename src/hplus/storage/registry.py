@@ -35,7 +35,7 @@ MODULES = {
     "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
     "hplus.estimators.regression": ("SoSRegressor",),
     "hplus.estimators.separable": ("SeparableIntensity",),
-    "hplus.evaluation.dispersion": ("Dispersion",),
+    "hplus.evaluation.dispersion": ("CountDispersion",),
     "hplus.evaluation.gaps": ("Gaps", "Neighbours"),
     "hplus.evaluation.goodness": ("Check",),
     "hplus.evaluation.lags": ("Excess",),
