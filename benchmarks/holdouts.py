@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from hplus import EventStudy
+from hplus.studies.factor_trials import log_gains
 from hplus.studies.frames import Frame
-from hplus.studies.patterns import log_gains
 from hplus.studies.spans import Clock
 from hplus.windows import Interval
 

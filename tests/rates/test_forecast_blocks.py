@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hplus.rates.forecasts.block_edges import block_length, make_block_edges, part_of, rounding_step
 from hplus.rates.forecasts.cycle_factor import Counted, Cycles, judge, learn_factor
 from hplus.rates.forecasts.log_rate import (
     LEVEL_DEVIATION,
@@ -18,7 +19,6 @@ from hplus.rates.forecasts.log_rate import (
     rate_of,
     variances,
 )
-from hplus.rates.forecasts.timeline import block_length, make_timeline, part_of, rounding_step
 
 FIELDS = Fields((6.0, 0.5), (3.0, 0.4), (0.7, 0.3), -6.0)
 COUNTS = np.array([3.0, 5.0, 0.0, 9.0, 4.0, 7.0, 0.0, 0.0, 2.0, 1.0])
@@ -86,7 +86,7 @@ def test_blocks_are_whole_steps_or_cycles_and_reach_the_horizon():
     assert rounding_step(np.random.default_rng(0).random(50)) == 0.0
     assert block_length(1000.0, 30.0, 10_000, 1.0, 0.0) == 1.0
     assert block_length(300.0, 28.0, 10_000, 0.0, 1.0) == 1.0
-    line = make_timeline(0.0, 100.0, 1e6, 0.7)
+    line = make_block_edges(0.0, 100.0, 1e6, 0.7)
     assert line.edges[0] == 0.0
     assert line.now == pytest.approx(100.0)
     assert line.edges[-1] == pytest.approx(1e6 + 100.0)

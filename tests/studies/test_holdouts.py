@@ -10,8 +10,8 @@ from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
 from hplus.rates.positions import Positions
 from hplus.studies.events import SplitEvents, read_events
+from hplus.studies.factor_trials import block_error
 from hplus.studies.frames import Frame
-from hplus.studies.patterns import block_error
 from hplus.studies.plans import plan
 from hplus.studies.spans import Clock
 from hplus.studies.splits import HELD, UNUSED, split_of, step_exposure, time_blocks

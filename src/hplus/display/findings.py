@@ -12,7 +12,7 @@ from hplus.display.data.check_data import (
     QuadratResiduals,
     RescaledTimes,
 )
-from hplus.evaluation.patterns import Dependence
+from hplus.evaluation.dependence import Dependence
 from hplus.studies.holdouts import Holdout
 from hplus.wording import NBSP, count, counted, listed, percent, times
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hplus import wording
-from hplus._checks import shown
+from hplus._checks import Floats, shown
 from hplus.display import canvas, charts, findings, map_charts, outlook_charts
 from hplus.display.facts import gather
 from hplus.files.extras import needed
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def report_html(
-    study: EventStudy, events: Any = None, title: str | None = None, *, seconds: Any = None
+    study: EventStudy,
+    events: Any = None,
+    title: str | None = None,
+    *,
+    seconds: Floats | None = None,
 ) -> str:
     """The page of a fitted study as text.
 
@@ -41,7 +45,7 @@ def write_report(
     events: Any = None,
     title: str | None = None,
     *,
-    seconds: Any = None,
+    seconds: Floats | None = None,
 ) -> None:
     """Write the page of a fitted study; an existing file is replaced in one step."""
     replace_file(Path(path), [report_html(study, events, title, seconds=seconds).encode()])

@@ -24,9 +24,9 @@ from hplus._checks import (
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_weights
 from hplus.rates.by_region import as_regions, one_or_all, rate_unit
+from hplus.rates.forecasts.block_edges import Exposure, as_exposure
 from hplus.rates.forecasts.forecast_learning import CycleAsked, ObservedTimes, learn_forecast
 from hplus.rates.forecasts.forecast_rate import ForecastRate
-from hplus.rates.forecasts.timeline import Exposure, as_exposure
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.windows import Interval, Window
 

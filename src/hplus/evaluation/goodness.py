@@ -18,10 +18,10 @@ from hplus._checks import (
     shown,
 )
 from hplus._values import Value, value
+from hplus.evaluation.dependence import Dependence, patterns
 from hplus.evaluation.dispersion import CountDispersion
 from hplus.evaluation.gaps import Gaps, Neighbours
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
-from hplus.evaluation.patterns import Dependence, patterns
 from hplus.evaluation.residuals import (
     Calibration,
     Predicted,

@@ -29,7 +29,7 @@ MIN_LAG_PAIRS = 5.0
 
 @final
 @value
-class Excess(Value):
+class LagExcess(Value):
     """Within `lag` of an event there are `ratio` times as many others as the rate expects."""
 
     lag: float
@@ -46,7 +46,7 @@ def round_lags(low: float, high: float, unit: str) -> Floats:
     return lengths[(lengths >= low) & (lengths <= high)]
 
 
-def excess(line: Timeline, sign: float) -> Excess | None:
+def excess(line: Timeline, sign: float) -> LagExcess | None:
     """The lag at which most (sign 1) or fewest (sign -1) events follow, in standard deviations.
 
     None if no round lag is long enough for times rounded as these.
@@ -63,5 +63,5 @@ def excess(line: Timeline, sign: float) -> Excess | None:
         expected = float((n - 1.0) * np.sum(line.share(times + lag) - shares))
         z = sign * (observed - expected) / np.sqrt(max(expected, 1e-300))
         if z > best and observed + expected >= MIN_LAG_PAIRS:
-            best, found = z, Excess(lag, observed / expected)
+            best, found = z, LagExcess(lag, observed / expected)
     return found

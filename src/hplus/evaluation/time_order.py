@@ -10,7 +10,7 @@ from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.evaluation.dispersion import CountDispersion, dispersion_test
 from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
-from hplus.evaluation.lags import Excess, excess
+from hplus.evaluation.lags import LagExcess, excess
 from hplus.evaluation.residuals import Predicted
 from hplus.evaluation.scores import Rate
 from hplus.evaluation.timelines import (
@@ -40,8 +40,8 @@ class TimeOrder(Value):
     gaps: Gaps
     neighbours: Neighbours
     dispersion: CountDispersion | None
-    more: Excess | None
-    fewer: Excess | None
+    more: LagExcess | None
+    fewer: LagExcess | None
     gap: float
     step: float = 0.0
     unit: str = ""

@@ -38,7 +38,7 @@ MODULES = {
     "hplus.evaluation.dispersion": ("CountDispersion",),
     "hplus.evaluation.gaps": ("Gaps", "Neighbours"),
     "hplus.evaluation.goodness": ("Check",),
-    "hplus.evaluation.lags": ("Excess",),
+    "hplus.evaluation.lags": ("LagExcess",),
     "hplus.evaluation.near_repeats": ("NearRepeats",),
     "hplus.evaluation.residuals": ("Calibration", "Quadrats", "Rescaling", "Thinned"),
     "hplus.evaluation.time_order": ("TimeOrder",),
@@ -81,7 +81,7 @@ MODULES = {
     "hplus.studies.streams": ("StreamStudy",),
     "hplus.studies.event_study": ("EventStudy",),
     "hplus.studies.holdouts": ("Holdout",),
-    "hplus.studies.patterns": ("JudgedPattern",),
+    "hplus.studies.factor_trials": ("JudgedPattern",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""

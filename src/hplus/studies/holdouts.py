@@ -11,8 +11,8 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
 from hplus.studies.events import SplitEvents
+from hplus.studies.factor_trials import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.frames import Frame
-from hplus.studies.patterns import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.splits import step_exposure
 from hplus.studies.unfolding import unfolded
 

@@ -7,6 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
+from hplus.rates.forecasts.block_edges import (
+    BlockEdges,
+    Exposure,
+    block_length,
+    exposure_of,
+    make_block_edges,
+    part_of,
+    rounding_step,
+)
 from hplus.rates.forecasts.cycle_factor import (
     MIN_CYCLES,
     MIN_ERRORS,
@@ -18,15 +27,6 @@ from hplus.rates.forecasts.cycle_factor import (
 )
 from hplus.rates.forecasts.forecast_rate import ForecastRate, cells_of
 from hplus.rates.forecasts.log_rate import Blocks
-from hplus.rates.forecasts.timeline import (
-    Exposure,
-    Timeline,
-    block_length,
-    exposure_of,
-    make_timeline,
-    part_of,
-    rounding_step,
-)
 from hplus.rates.forecasts.weighing import weigh
 
 BINS = {"week": 168, "year": 73}
@@ -111,7 +111,7 @@ def _learn_blocks(
     """Counts in blocks, and the priors that forecast them."""
     low, high, shortest = observed.low, observed.high, min(cycles.periods, default=0.0)
     block = block_length(high - low, horizon, len(observed.times), step, shortest)
-    line = make_timeline(low, high, horizon, block)
+    line = make_block_edges(low, high, horizon, block)
     n = line.observed
     cells = cells_of(line, cycles)
     cells = cells[cells <= line.now]
@@ -129,7 +129,7 @@ def _learn_blocks(
     return ForecastRate(line.edges, n, counts, means, base, priors, cycles, seed)
 
 
-def _check_gaps(line: Timeline, counts: Floats, means: Floats) -> None:
+def _check_gaps(line: BlockEdges, counts: Floats, means: Floats) -> None:
     """Raise if there are events where nobody observed."""
     lost = np.flatnonzero((means <= 0.0) & (counts > 0.0))
     if len(lost):

@@ -11,6 +11,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
+from hplus.rates.forecasts.block_edges import BlockEdges
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.log_rate import (
     Blocks,
@@ -21,7 +22,6 @@ from hplus.rates.forecasts.log_rate import (
     rate_of,
     variances,
 )
-from hplus.rates.forecasts.timeline import Timeline
 from hplus.rates.forecasts.weighing import as_fields, first_guess
 from hplus.windows import Interval, Window
 from hplus.wording import quantity
@@ -75,8 +75,8 @@ class ForecastRate:
     seed: int
 
     @cached_property
-    def timeline(self) -> Timeline:
-        return Timeline(self.edges, self.observed)
+    def timeline(self) -> BlockEdges:
+        return BlockEdges(self.edges, self.observed)
 
     @cached_property
     def _solved(self) -> tuple[Floats, Floats]:
@@ -180,7 +180,7 @@ class ForecastRate:
         return found
 
 
-def cells_of(line: Timeline, cycles: Cycles) -> Floats:
+def cells_of(line: BlockEdges, cycles: Cycles) -> Floats:
     """Edges of the parts of blocks that are short against the cycles."""
     edges = line.edges
     if not cycles.periods:

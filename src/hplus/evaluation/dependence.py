@@ -10,7 +10,7 @@ import numpy as np
 from hplus._values import Value, value
 from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, CountDispersion
 from hplus.evaluation.gaps import GROUP_GAPS
-from hplus.evaluation.lags import Excess
+from hplus.evaluation.lags import LagExcess
 from hplus.evaluation.near_repeats import NearRepeats
 from hplus.evaluation.time_order import TimeOrder
 from hplus.wording import duration_words, lengths_words, times
@@ -77,7 +77,7 @@ def _local_sign(counts: CountDispersion) -> float:
     return float(np.sign(counts.index[at] - 1.0)) if found else 0.0
 
 
-def _bursts(order: TimeOrder, found: Excess) -> Dependence:
+def _bursts(order: TimeOrder, found: LagExcess) -> Dependence:
     return Dependence(
         "bursts",
         f"Events come in bursts: {_others(order, found)}.",
@@ -85,7 +85,7 @@ def _bursts(order: TimeOrder, found: Excess) -> Dependence:
     )
 
 
-def _apart(order: TimeOrder, found: Excess) -> Dependence:
+def _apart(order: TimeOrder, found: LagExcess) -> Dependence:
     return Dependence(
         "events keep apart",
         f"Events keep apart: {_others(order, found)}.",
@@ -135,7 +135,7 @@ def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Dependence:
     )
 
 
-def _others(order: TimeOrder, found: Excess) -> str:
+def _others(order: TimeOrder, found: LagExcess) -> str:
     """How many others there are near an event, as the end of a sentence."""
     ratio = times(found.ratio) if found.ratio >= 0.1 else f"{found.ratio:.2g}"
     lag = duration_words(found.lag, order.unit)

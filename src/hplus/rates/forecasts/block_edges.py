@@ -41,7 +41,7 @@ Exposure = float | Callable[[Floats], ArrayLike]
 
 
 @dataclass(frozen=True)
-class Timeline:
+class BlockEdges:
     """Edges of blocks, in order; the first `observed` ones were observed."""
 
     edges: Floats
@@ -86,7 +86,7 @@ def block_length(span: float, horizon: float, events: int, step: float, cycle: f
     return block
 
 
-def make_timeline(low: float, high: float, horizon: float, block: float) -> Timeline:
+def make_block_edges(low: float, high: float, horizon: float, block: float) -> BlockEdges:
     """Blocks of this length up to the end of the horizon; one ends with the observation period."""
     span = high - low
     count = max(int(np.ceil(span / block - 1e-6)), 1)
@@ -100,7 +100,7 @@ def make_timeline(low: float, high: float, horizon: float, block: float) -> Time
         future = np.append(future, future[-1] + longer)
     if len(future):
         future[-1] = horizon
-    return Timeline(np.concatenate([past, high + future]), count)
+    return BlockEdges(np.concatenate([past, high + future]), count)
 
 
 def part_of(edges: Floats, times: Floats) -> Ints:
