@@ -14,7 +14,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import binned, selection
-from hplus.rates.forecasts import timeline, weighing
+from hplus.rates.forecasts import block_edges, weighing
 from hplus.tuning import scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
@@ -136,7 +136,7 @@ def coarsely():
 
 def quick_forecasts(patch):
     """Forecasts of studies are learned from few blocks and few priors."""
-    patch.setattr(timeline, "USUAL_BLOCKS", 64)
+    patch.setattr(block_edges, "USUAL_BLOCKS", 64)
     patch.setattr(weighing, "SWEEPS", 2)
 
 
