@@ -152,8 +152,6 @@ class SmoothFit:
         level, lead = self.level, leading(modes)
         start = leading(self.parts).z + self._prolong(lead.z - leading(self.known).z)
         kept = level.without_parts(parts)
-        # weights among z differ by thousands of nats where there are many events
-        start = normalised(start, kept, level.exposure[None])
         z = _solved(level, lead.prior, kept, start, HELD_OUT_SLACK * level.tolerance).z
         return [
             (weight, LogRates(found.prior, z + self._prolong(found.z - lead.z)))
