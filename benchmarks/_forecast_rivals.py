@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri, pdtr
+from scipy.special import gammaincinv, gammaln, ndtr, ndtri, pdtr, xlogy
 
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 
@@ -55,7 +55,9 @@ class Mixed(NamedTuple):
     def chance(self, count: float) -> float:
         """Large means are smoothed by Silverman's rule: some hundreds of them leave gaps."""
         if self.means.mean() < LARGE_MEAN:
-            return self.upto(count) - self.upto(count - 1.0)
+            return float(
+                np.exp(xlogy(count, self.means) - self.means - gammaln(count + 1.0)).mean()
+            )
         width = 0.9 * self.means.std() * len(self.means) ** -0.2
         deviations = np.sqrt(self.means + width**2)
         x = (count - self.means) / deviations
@@ -76,7 +78,11 @@ class Normal(NamedTuple):
         return float(ndtr((at - self.mean) / self.deviation))
 
     def chance(self, count: float) -> float:
-        return self.upto(count) - self.upto(count - 1.0)
+        ends = np.array([count - 0.5, count + 0.5])
+        x = ((np.log1p(ends) if self.log else ends) - self.mean) / self.deviation
+        x = np.array([-np.inf, x[1]]) if count == 0.0 else x
+        x = -x[::-1] if x[0] > 0.0 else x  # of two numbers near 1, the difference is lost
+        return float(ndtr(x[1]) - ndtr(x[0]))
 
     def quantile(self, p: float) -> float:
         at = self.mean + self.deviation * ndtri(p)
