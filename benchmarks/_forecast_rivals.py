@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri, pdtr
+from scipy.special import gammaincinv, gammaln, ndtr, ndtri, pdtr, xlogy
 
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 
@@ -24,6 +24,9 @@ FIRST_JUDGED = 16
 
 GAMMA_POINTS = 400
 
+LARGE_MEAN = 200.0
+"""Counts of a larger mean are nearly normal."""
+
 
 class Predictive(Protocol):
     """A forecast of one count."""
@@ -33,6 +36,9 @@ class Predictive(Protocol):
 
     def quantile(self, p: float) -> float:
         """The smallest count with P(N <= count) >= p."""
+
+    def chance(self, count: float) -> float:
+        """P(N = count)."""
 
 
 class Mixed(NamedTuple):
@@ -45,6 +51,17 @@ class Mixed(NamedTuple):
 
     def quantile(self, p: float) -> float:
         return float(mixed_poisson_quantile(self.means[None], p)[0])
+
+    def chance(self, count: float) -> float:
+        """Large means are smoothed by Silverman's rule: some hundreds of them leave gaps."""
+        if self.means.mean() < LARGE_MEAN:
+            return float(
+                np.exp(xlogy(count, self.means) - self.means - gammaln(count + 1.0)).mean()
+            )
+        width = 0.9 * self.means.std() * len(self.means) ** -0.2
+        deviations = np.sqrt(self.means + width**2)
+        x = (count - self.means) / deviations
+        return float(np.mean(np.exp(-0.5 * x**2) / deviations) / np.sqrt(2.0 * np.pi))
 
 
 class Normal(NamedTuple):
@@ -59,6 +76,13 @@ class Normal(NamedTuple):
             return 0.0
         at = np.log1p(count + 0.5) if self.log else count + 0.5
         return float(ndtr((at - self.mean) / self.deviation))
+
+    def chance(self, count: float) -> float:
+        ends = np.array([count - 0.5, count + 0.5])
+        x = ((np.log1p(ends) if self.log else ends) - self.mean) / self.deviation
+        x = np.array([-np.inf, x[1]]) if count == 0.0 else x
+        x = -x[::-1] if x[0] > 0.0 else x  # of two numbers near 1, the difference is lost
+        return float(ndtr(x[1]) - ndtr(x[0]))
 
     def quantile(self, p: float) -> float:
         at = self.mean + self.deviation * ndtri(p)

@@ -160,7 +160,7 @@ def curry(folder: Path) -> Series:
     rows = read(folder / "curry_shots_2009_2025.csv.gz", "game_date", "game_id", "t_game_s")
     games = {key: i for i, key in enumerate(sorted({row[:2] for row in rows}))}
     t = [games[row[:2]] + min(float(row[2]) / 3900.0, 0.999) for row in rows]
-    return Series(np.array(t), None, "game", 1.0, 10, 300, 40, cycles=(1.0,))
+    return Series(np.array(t), None, "game", 1.0, 10, 300, 36, cycles=(1.0,))
 
 
 def packets(folder: Path) -> Series:
@@ -192,9 +192,9 @@ def entry(forecast: Predictive, count: float, lead: int) -> Entry:
     """What a forecast says of a count; covered is the share of its chance from 5 % to 95 %."""
     below, upto = forecast.upto(count - 1.0), forecast.upto(count)
     inside = np.clip(upto, TAIL, 1.0 - TAIL) - np.clip(below, TAIL, 1.0 - TAIL)
-    chance = max(upto - below, 1e-300)
+    covered = inside / max(upto - below, 1e-300)
     width = forecast.quantile(1.0 - TAIL) - forecast.quantile(TAIL)
-    return Entry(float(inside / chance), width, float(np.log(chance)), lead)
+    return Entry(float(covered), width, float(np.log(max(forecast.chance(count), 1e-300))), lead)
 
 
 def simulate(kind: str, simulations: int) -> None:
