@@ -35,7 +35,7 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
         found["holdout"]["faults"] = list(held.check.faults)
     place, rate = model.peak()
     return found | {
-        "expected": float(model.expected_count(study.frame.window)),
+        "expected": float(model.expected_count(model.window)),
         "peak": study.frame.describe(place)[0] | {"rate": rate},
         "gap": model.solution_.relative_gap,
         "outlook": outlook_facts(study),
@@ -66,6 +66,9 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
 
 MIN_TOLD_STEP = 60.0
 """Seconds from which the rounding of times is worth a word."""
+
+MIN_TOLD_SHARE = 1e-6
+"""The step of positions, as a share of the window's longest side, that is worth a word."""
 
 HOLDOUT_SCORES = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
 
@@ -162,7 +165,10 @@ def positions_words(model: Intensity | Unbuilt) -> str:
     """What rounded or repeated positions mean for a rate, in a sentence; "" if there are none."""
     positions = getattr(model, "positions_", None)
     words = getattr(positions, "words", None)
-    return str(words(model.window.axis_units)) if callable(words) else ""
+    if positions is None or not callable(words):
+        return ""
+    notable = np.any(positions.step > MIN_TOLD_SHARE * model.window.longest_sides())
+    return str(words(model.window.axis_units)) if notable else ""
 
 
 def _scales(model: Intensity | Unbuilt) -> list[str]:

@@ -32,9 +32,10 @@ DAY = 86_400.0
 ROUNDINGS = (1, 5, 10, 15, 20, 30, 60, 120, 180, 240, 300, 360, 600, 720, 900, 1200, 1800, 3600)
 """Seconds to which times are rounded, all or many of them, beside whole days."""
 
-MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.9, 50
-"""The share of times at multiples of a step, and how far it must exceed chance, for them to be
-rounded to it; the share at midnight from which they are dates; and rows to tell by."""
+MIN_ROUND, MIN_EXCESS, MIN_DATES, MIN_ROWS = 0.1, 0.05, 0.9, 50
+"""The share of times at multiples of a step, and by how much that must exceed chance as a share of
+those at multiples of a shorter step, for times to be rounded to it; the share at midnight from
+which they are dates; and rows to tell by."""
 
 
 def plan(
@@ -143,7 +144,7 @@ def rounding_step(seconds: Floats) -> float:
     for step in ROUNDINGS:
         at = float(np.mean(seconds % step == 0.0))
         least = MIN_EXCESS + 2.0 / np.sqrt(share * len(seconds))
-        if at > MIN_EXCESS and at / share - found / step > least:
+        if at > MIN_ROUND and at / share - found / step > least:
             found, share = float(step), at
     return found
 
