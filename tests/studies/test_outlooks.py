@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from hplus import EventStudy, Interval, load, save
+from hplus.display.page import report_html
 from hplus.files import tables
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.studies.draws import draw
@@ -172,6 +173,15 @@ def test_the_outlook_is_told_in_words_and_numbers(town, line):
     assert len(shown.edges) == WEEKS + 6 + 1
     assert shown.observed.sum() == line.reading_.kept
     assert np.all(np.diff(shown.quantiles, axis=0) >= 0.0)
+
+
+def test_the_report_shows_what_comes_next(line):
+    page = report_html(line)
+    panel = page[page.index('<section id="outlook">') :].partition("</section>")[0]
+    assert panel.count("<svg") == 2
+    for prospect in prospects(line):
+        assert f"<dt>Next {prospect.name}</dt>" in panel
+        assert f"{prospect.expected.low:.0f} to {prospect.expected.high:.0f}, until" in panel
 
 
 def test_an_exposure_divides_what_is_to_come(town):
