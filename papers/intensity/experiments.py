@@ -233,6 +233,10 @@ class Era:
     high: float
 
 
+RATE_CHECKS = ("time rescaling", "quadrats", "thinning", "calibration")
+"""Checks of the rate itself; others are of whether events are independent."""
+
+
 def coal_data(halves: int = 20) -> list[Goodness]:
     """One row per test; random halves are held out and tested against a fit of the other half."""
     data = coal()
@@ -240,17 +244,16 @@ def coal_data(halves: int = 20) -> list[Goodness]:
     found = check(model, data.X)
     p_values = [_held_out(data.X, seed) for seed in range(halves)]
     fitted = Coal(model, data.X, found, tuple(_eras(model, data.X)))
-    statistics = _statistics(found)
     return [
-        Goodness(name, statistics[name], p, np.array([found[name] for found in p_values]), fitted)
-        for name, p in found.p_values.items()
+        Goodness(
+            name,
+            found.statistics[name],
+            found.p_values[name],
+            np.array([held_out[name] for held_out in p_values]),
+            fitted,
+        )
+        for name in RATE_CHECKS
     ]
-
-
-def _statistics(found: Check) -> dict[str, float]:
-    assert found.rescaling is not None
-    parts = (found.rescaling, found.quadrats, found.thinned.quadrats, found.calibration)
-    return {name: part.statistic for name, part in zip(found.p_values, parts, strict=True)}
 
 
 def _held_out(X: Floats, seed: int) -> dict[str, float]:

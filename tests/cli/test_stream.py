@@ -344,7 +344,7 @@ def test_times_that_look_rounded_at_the_start_are_taken_as_they_are(tmp_path):
         found = CliRunner().invoke(hplus, words)
         assert found.exit_code == 0, found.output
         frames.append(plan(str(path), time="at", start="2026-01-05", end=NO_END, cycle="day"))
-    assert [frame.clock.spread for frame in frames] == [3600.0, 0.0]
+    assert [frame.clock.spread for frame in frames] == [3600.0, 60.0]
     study = StreamStudy(frames[0]).fit(str(path))
     assert study.settings() == load(whole).settings()
     Z = np.linspace(0.0, 24.0, 50)[:, None]

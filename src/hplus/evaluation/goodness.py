@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, final
 
 import numpy as np
@@ -87,17 +88,18 @@ class Check(Value):
         return {name: part.p_value for name, part in self._parts().items()}
 
     @property
+    def statistics(self) -> dict[str, float]:
+        """The statistic of each check by name."""
+        return {name: part.statistic for name, part in self._parts().items()}
+
+    @property
     def faults(self) -> tuple[str, ...]:
         """The checks that reject the rate, by Holm's rule: 5 % for any if the rate is right."""
-        p_values = self.p_values
-        found = set[str]()
-        for left, name in zip(
-            range(len(p_values), 0, -1), sorted(p_values, key=p_values.__getitem__), strict=True
-        ):
-            if left * p_values[name] >= SIGNIFICANCE:
-                break
-            found.add(name)
-        return tuple(name for name in p_values if name in found)
+        p = self.p_values
+        ranked = sorted(p, key=p.__getitem__)
+        rejected = takewhile(lambda i: (len(p) - i) * p[ranked[i]] < SIGNIFICANCE, range(len(p)))
+        names = {ranked[i] for i in rejected}
+        return tuple(name for name in p if name in names)
 
     @property
     def patterns(self) -> tuple[Dependence, ...]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from hplus.rates.by_region import rate_unit
 from hplus.studies.frames import Frame
-from hplus.studies.prospects import outlook_facts
 from hplus.studies.spans import moment
 from hplus.wording import count, lengths_words, percent, rate_words, scales_words, window_words
 
@@ -30,6 +29,9 @@ if TYPE_CHECKING:
 
 def event_facts(study: EventStudy) -> dict[str, Any]:
     """What a fit found."""
+    # what a file says about itself is known without it
+    from hplus.studies.prospects import outlook_facts
+
     model, held, found = study.model_, study.holdout_, known_facts(study)
     if held is not None:
         found["holdout"]["faults"] = list(held.check.faults)

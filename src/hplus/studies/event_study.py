@@ -142,7 +142,8 @@ class EventStudy(Estimator):
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, self.exposure)
-        check_choice("model", self.model, RATE_MODELS)
+        both = self.frame.region is not None and self.frame.clock is not None
+        check_choice("model", self.model, STATISTIC_MODELS if both else RATE_MODELS)
         if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
