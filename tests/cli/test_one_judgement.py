@@ -90,7 +90,7 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     assert told == table["held out"]
     assert f"Held out: {told}." in text
     assert all(f"{said[:1].upper()}{said[1:]}." in text for said in held["constant"])
-    assert ("Not everywhere: on" in text) == bool(held["faults"]) == ("does it fit?" in table)
+    assert ("Not in all respects: on" in text) == bool(held["faults"]) == ("does it fit?" in table)
     verdict = next(x for x in checked.stderr.splitlines() if x.startswith("On held-out events"))
     assert ("does not fit" in verdict) == bool(held["faults"])
     assert f"{held['gain']:+.3f}" in info

@@ -16,6 +16,8 @@ from hplus.studies.plans import plan
 from hplus.studies.spans import Clock
 from hplus.studies.splits import HELD, UNUSED, split_of, step_exposure, time_blocks
 
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
 MONDAY = np.datetime64("2026-01-05T00:00:00", "ms")
 
 

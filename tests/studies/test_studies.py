@@ -16,6 +16,8 @@ from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
 from hplus.windows import Cycle, Polygons
 
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
 
 @pytest.mark.parametrize(
     ("text", "want"),

@@ -51,7 +51,9 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
         table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])
         if held.get("faults"):
             faults = listed(held["faults"])
-            table["does it fit?"] = f"not everywhere: {faults} found a misfit on held-out events"
+            table["does it fit?"] = (
+                f"not in all respects: {faults} found a misfit on held-out events"
+            )
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}

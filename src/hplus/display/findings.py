@@ -95,7 +95,7 @@ def verdict(fit: Fit) -> str:
     else:
         events = f"the {count(fit.count)} events it was fitted to, which flatters it"
     if fit.faults:
-        return f"Not everywhere: on {events}, {listed(fit.faults)} found a misfit; {limits}"
+        return f"Not in all respects: on {events}, {listed(fit.faults)} found a misfit; {limits}"
     if fit.patterns:
         found = "The rate fits, but events are not independent: no check of the rate"
         return f"{found} on {events} found a misfit, and {limits}"

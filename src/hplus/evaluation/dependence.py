@@ -23,6 +23,13 @@ NOTABLE_EXCESS = 1.1
 """Ratio of observed to expected numbers from which a pattern is named."""
 
 
+AT_THIS_RATE = (
+    "This says nothing against the mean rate, but makes intervals for counts at this rate, which "
+    "assume independent events,"
+)
+"""How a sentence begins that tells what dependence means for intervals."""
+
+
 @final
 @value
 class Dependence(Value):
@@ -89,8 +96,7 @@ def _apart(order: TimeOrder, found: LagExcess) -> Dependence:
     return Dependence(
         "events keep apart",
         f"Events keep apart: {_others(order, found)}.",
-        "This leaves the mean rate right, but makes intervals for counts, which assume independent "
-        "events, too wide.",
+        f"{AT_THIS_RATE} too wide.",
     )
 
 
@@ -106,8 +112,7 @@ def _alternating() -> Dependence:
     return Dependence(
         "alternating gaps",
         "Gaps depend on each other: after a long gap a short one is more likely.",
-        "This leaves the mean rate right, but makes intervals for counts, which assume independent "
-        "events, approximate.",
+        f"{AT_THIS_RATE} approximate.",
     )
 
 
@@ -130,8 +135,8 @@ def _repeating(repeats: NearRepeats, order: TimeOrder | None) -> Dependence:
         "near repeats",
         f"Events repeat nearby: within {where} and {when} of an event there are "
         f"{times(repeats.ratio)} times as many others as if places and times were independent.",
-        "This leaves the mean rate right, but after an event more are to be expected nearby, and "
-        "intervals for counts of small areas are too narrow.",
+        "This says nothing against the mean rate, but after an event more are to be expected "
+        "nearby, and intervals for counts of small areas are too narrow.",
     )
 
 
@@ -144,8 +149,7 @@ def _others(order: TimeOrder, found: LagExcess) -> str:
 
 def _too_narrow(order: TimeOrder) -> str:
     """That intervals are too narrow and, where counts of blocks tell it, by how much."""
-    text = "This leaves the mean rate right, but makes intervals for counts, which assume "
-    text += "independent events, too narrow"
+    text = f"{AT_THIS_RATE} too narrow"
     counts = order.dispersion
     if counts is None:
         return f"{text}."
