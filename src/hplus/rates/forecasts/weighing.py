@@ -110,6 +110,7 @@ def weigh(
     blocks = ways[way]
     if way > 0:
         prior = plausible_in_steps(prior, float(blocks.slow_steps.max()))
+        best = _climbed(blocks, prior, best, SIMPLEX_SIDES[-1])
     reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
     walkers: list[Walker] = []
     while len(walkers) < WALKERS:
@@ -140,9 +141,7 @@ def _best_in_steps(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
         point = start.point.copy()
         point[2], point[3], point[5] = prior.center[2], np.log(deviation), prior.center[5]
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
-    for side in SIMPLEX_SIDES[1:]:
-        best = _climbed(blocks, prior, best, side)
-    return best
+    return _climbed(blocks, prior, best, SIMPLEX_SIDES[1])
 
 
 def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Walker:
