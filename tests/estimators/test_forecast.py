@@ -81,6 +81,15 @@ def test_more_varies_than_chance_and_it_says_so(model):
     assert other.dispersion_.length == 7.0
 
 
+def test_what_changes_from_week_to_week_lasts_until_the_week_ends():
+    rng = np.random.RandomState(0)
+    rates = np.append(rng.permutation(np.tile([6.0, 8.0, 12.0, 17.0, 24.0], 4)), 36.0)
+    t = np.concatenate([7 * i + rng.uniform(0, 7, rng.poisson(7 * r)) for i, r in enumerate(rates)])
+    model = Forecast(Interval(0.0, 143.0, unit="day"), 14.0, ("week",)).fit(t[t < 143.0])
+    rate = model.predict(np.array([143.5, 146.5, 147.5, 153.5]))
+    np.testing.assert_allclose(rate, [36.0, 36.0, 14.5, 14.5], rtol=0.25)
+
+
 def test_it_can_be_kept_and_repeated(model, tmp_path):
     save(model, tmp_path / "model.hplus")
     again = load(tmp_path / "model.hplus")

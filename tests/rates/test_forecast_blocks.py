@@ -24,23 +24,25 @@ FIELDS = Fields((6.0, 0.5), (3.0, 0.4), (0.7, 0.3), -6.0)
 COUNTS = np.array([3.0, 5.0, 0.0, 9.0, 4.0, 7.0, 0.0, 0.0, 2.0, 1.0])
 MEANS = np.array([4.0, 4.0, 3.0, 5.0, 4.0, 4.0, 0.0, 0.0, 2.0, 4.0])
 STEPS = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 2.0, 1.0, 1.0])
-BLOCKS = Blocks(COUNTS, MEANS, STEPS)
+BLOCKS = Blocks(COUNTS, MEANS, STEPS, STEPS)
+IN_STEPS = BLOCKS._replace(slow_steps=np.array([0.0, 0, 0, 2.5, 0, 0, 2.5, 0, 0, 2.5]))
 
 
-def covariance(fields=FIELDS, steps=STEPS):
+def covariance(blocks, fields=FIELDS):
     """The covariance of paths at the centers of blocks, from the kernels."""
-    t = np.cumsum(steps)
-    d = np.abs(t[:, None] - t)
+    d, slow = (np.abs(np.subtract.outer(t, t)) for t in np.cumsum(blocks[2:], axis=1))
     (h, s), (h1, s1), (h2, s2), _ = fields
     x = np.sqrt(3.0) * d / h
     K = LEVEL_DEVIATION**2 + s**2 * (1.0 + x) * np.exp(-x)
-    return K + s1**2 * np.exp(-d / h1) + s2**2 * np.exp(-d / h2)
+    return K + s1**2 * np.exp(-slow / h1) + s2**2 * np.exp(-d / h2)
 
 
-@pytest.mark.parametrize("bend", [-6.0, 0.0, 4.0])
-def test_the_mode_and_the_evidence_are_those_of_dense_matrices(bend):
-    K = covariance()
-    mode = find_mode(BLOCKS, chain(FIELDS, STEPS), bend, np.ones(10))
+@pytest.mark.parametrize(
+    ("blocks", "bend"), [(BLOCKS, -6.0), (BLOCKS, 0.0), (BLOCKS, 4.0), (IN_STEPS, -6.0)]
+)
+def test_the_mode_and_the_evidence_are_those_of_dense_matrices(blocks, bend):
+    K = covariance(blocks)
+    mode = find_mode(blocks, chain(FIELDS, blocks), bend, np.ones(10))
     g, slope = rate_of(mode.path, bend)
     gradient = (COUNTS / g - MEANS) * slope
     np.testing.assert_allclose(mode.path, K @ gradient, atol=0.05)
@@ -49,10 +51,11 @@ def test_the_mode_and_the_evidence_are_those_of_dense_matrices(bend):
     assert mode.log_evidence == pytest.approx(fit - 0.5 * volume, abs=0.01)
 
 
-def test_variances_and_draws_are_those_of_dense_matrices():
-    links = chain(FIELDS, STEPS)
-    mode = find_mode(BLOCKS, links, FIELDS.bend, np.ones(10))
-    want = np.linalg.inv(np.linalg.inv(covariance()) + np.diag(mode.precision))
+@pytest.mark.parametrize("blocks", [BLOCKS, IN_STEPS])
+def test_variances_and_draws_are_those_of_dense_matrices(blocks):
+    links = chain(FIELDS, blocks)
+    mode = find_mode(blocks, links, FIELDS.bend, np.ones(10))
+    want = np.linalg.inv(np.linalg.inv(covariance(blocks)) + np.diag(mode.precision))
     np.testing.assert_allclose(variances(links, mode), np.diag(want), rtol=1e-6)
     paths = draw_paths(links, mode, 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(paths.mean(axis=0), mode.path, atol=0.02)
@@ -60,9 +63,10 @@ def test_variances_and_draws_are_those_of_dense_matrices():
 
 
 def test_blocks_that_nobody_watches_change_nothing_before_them():
-    more = Blocks(*(np.append(x, np.zeros(5)) for x in BLOCKS[:2]), np.append(STEPS, np.ones(5)))
-    short = find_mode(BLOCKS, chain(FIELDS, STEPS), -6.0, np.ones(10))
-    long = find_mode(more, chain(FIELDS, more.steps), -6.0, np.ones(15))
+    later = np.append(STEPS, np.ones(5))
+    more = Blocks(*(np.append(x, np.zeros(5)) for x in BLOCKS[:2]), later, later)
+    short = find_mode(BLOCKS, chain(FIELDS, BLOCKS), -6.0, np.ones(10))
+    long = find_mode(more, chain(FIELDS, more), -6.0, np.ones(15))
     assert long.log_evidence == pytest.approx(short.log_evidence, abs=1e-9)
     np.testing.assert_allclose(long.path[:10], short.path, atol=1e-9)
 
@@ -92,6 +96,9 @@ def test_blocks_are_whole_steps_or_cycles_and_reach_the_horizon():
     assert line.edges[-1] == pytest.approx(1e6 + 100.0)
     assert len(line.edges) < 2000
     assert (np.diff(line.edges) > 0.0).all()
+    whole = make_block_edges(0.0, 10.0, 7.0, 1.0).whole_steps(7.0, 3.0)
+    np.testing.assert_array_equal(np.flatnonzero(whole), [3, 10])
+    np.testing.assert_array_equal(whole[[3, 10]], 7.0)
     edges = 0.1 * np.arange(71)
     np.testing.assert_array_equal(part_of(edges, np.arange(70) / 10.0), np.arange(70))
 

@@ -49,7 +49,8 @@ class Forecast(Estimator):
 
     The log rate is a long-run level plus a smooth, a slow and a fast field that return to it, times
     the factors of cycles that predict later cycles. Scales and deviations of the fields are
-    weighted by how well they forecast each block of time from those before it.
+    weighted by how well they forecast each block of time from those before it. The slow field
+    changes at any time, or only between weeks or other cycles, whichever is more probable.
 
     >>> import numpy as np
     >>> from hplus import Forecast, Interval
@@ -70,7 +71,7 @@ class Forecast(Estimator):
         only if it predicts later cycles better than the rate without it.
     origin : float
         A time at which all cycles begin, in the unit of the window: a Monday at midnight, if the
-        phases of a week are to begin on Mondays. Forecasts do not depend on it.
+        phases of a week are to begin on Mondays.
     random_state : int, RandomState or None
         Seed of what is random; None is 0, so that fits are repeatable.
 

@@ -64,6 +64,12 @@ class BlockEdges:
         steps = np.diff(centers, prepend=centers[0])
         return np.round(steps / self.block, 9) * self.block
 
+    def whole_steps(self, period: float, start: float) -> Floats:
+        """The time before each block in whole periods: 0 in all but the first block of a period."""
+        centers = 0.5 * (self.edges[1:] + self.edges[:-1])
+        number = np.floor((centers - start) / period + 1e-9)
+        return period * np.diff(number, prepend=number[0])
+
     def blocks_of(self, times: Floats) -> Ints:
         """The block that each time lies in."""
         return part_of(self.edges, times)

@@ -38,6 +38,10 @@ USUAL_BINS = 48
 MIN_STEPS = 4
 """Steps of rounded times in the shortest cycle that can be learned from them."""
 
+MIN_PERIOD_BLOCKS, MIN_PERIODS = 4, 12
+"""Blocks of a period, and periods, that must be seen to tell whether rates change between periods.
+"""
+
 
 class CycleAsked(NamedTuple):
     """A cycle that was asked for: its name and its length."""
@@ -73,7 +77,8 @@ def learn_forecast(
         gains[period] = CycleGain(*period, kept=kept, gain=gain, error=error, reason=reason)
         if kept:
             cycles = cycles.with_cycle(period.length, learn_factor(counted, seed))
-    rate = _learn_blocks(observed, horizon, cycles, step, seed)
+    lengths = [period.length for period in periods]
+    rate = _learn_blocks(observed, horizon, cycles, lengths, step, seed)
     return rate, tuple(gains[period] for period in periods)
 
 
@@ -106,11 +111,19 @@ def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step:
 
 
 def _learn_blocks(
-    observed: ObservedTimes, horizon: float, cycles: Cycles, step: float, seed: int
+    observed: ObservedTimes,
+    horizon: float,
+    cycles: Cycles,
+    periods: list[float],
+    step: float,
+    seed: int,
 ) -> ForecastRate:
     """Counts in blocks, and the priors that forecast them."""
     low, high, shortest = observed.low, observed.high, min(cycles.periods, default=0.0)
     block = block_length(high - low, horizon, len(observed.times), step, shortest)
+    periods = [p for p in periods if MIN_PERIOD_BLOCKS * block <= p <= (high - low) / MIN_PERIODS]
+    if periods and not cycles.periods and step == 0.0:
+        block = min(periods) / round(min(periods) / block)
     line = make_block_edges(low, high, horizon, block)
     n = line.observed
     cells = cells_of(line, cycles)
@@ -124,9 +137,21 @@ def _learn_blocks(
     base = float(counts.sum() / means.sum())
     means *= base
     rng = np.random.default_rng(seed)
-    blocks = Blocks(counts, means, line.steps[:n])
-    priors = weigh(blocks, line.block, high - low, rng)
-    return ForecastRate(line.edges, n, counts, means, base, priors, cycles, seed)
+    slow = [line.steps, *_whole_steps(line, periods, cycles.origin)]
+    ways = [Blocks(counts, means, line.steps[:n], each[:n]) for each in slow]
+    way, priors = weigh(ways, line.block, high - low, rng)
+    return ForecastRate(line.edges, n, counts, means, base, priors, slow[way], cycles, seed)
+
+
+def _whole_steps(line: BlockEdges, periods: list[float], origin: float) -> list[Floats]:
+    """Steps of a field that changes only when a period begins: as if now, or at the origin."""
+    found: list[Floats] = []
+    for period in periods:
+        for start in (line.now, origin):
+            steps = line.whole_steps(period, start)
+            if not any(np.array_equal(steps, other) for other in found):
+                found.append(steps)
+    return found
 
 
 def _check_gaps(line: BlockEdges, counts: Floats, means: Floats) -> None:

@@ -62,7 +62,8 @@ class ForecastRate:
     """λ(t) = base · g(z(block of t)) · Π factor(phase of t), for equally likely priors of z.
 
     `edges` are those of the blocks, the first `observed` of which were observed, with `counts` and
-    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`.
+    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`;
+    `slow_steps` is the time before each block that passes for its slow field.
     """
 
     edges: Floats
@@ -71,6 +72,7 @@ class ForecastRate:
     means: Floats
     base: float
     priors: Floats
+    slow_steps: Floats
     cycles: Cycles
     seed: int
 
@@ -84,12 +86,12 @@ class ForecastRate:
         n = len(self.edges) - 1
         counts, means = np.zeros((2, n))
         counts[: self.observed], means[: self.observed] = self.counts, self.means
-        blocks = Blocks(counts, means, self.timeline.steps)
+        blocks = Blocks(counts, means, self.timeline.steps, self.slow_steps)
         rng = np.random.default_rng(self.seed)
         guess, mean, paths = first_guess(blocks), np.zeros(n), []
         for point in self.priors:
             fields = as_fields(point)
-            links = chain(fields, blocks.steps)
+            links = chain(fields, blocks)
             mode = find_mode(blocks, links, fields.bend, guess)
             guess = mode.rate
             spread = variances(links, mode)

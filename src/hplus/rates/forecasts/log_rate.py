@@ -76,12 +76,15 @@ def mean_rate(z: Floats, variance: Floats, bend: float) -> Floats:
 class Blocks(NamedTuple):
     """Counts and what a rate of 1 expects in each block (n,), and the time from center to center.
 
-    Blocks that nobody watched, such as those to come, have mean 0.
+    Blocks that nobody watched, such as those to come, have mean 0. `slow_steps` is the time that
+    passes for the slow field: `steps`, or whole periods at the start of each if the field is
+    constant in between.
     """
 
     counts: Floats
     means: Floats
     steps: Floats
+    slow_steps: Floats
 
 
 class Chain(NamedTuple):
@@ -104,9 +107,10 @@ class Mode(NamedTuple):
     log_evidence: float
 
 
-def chain(fields: Fields, steps: Floats) -> Chain:
-    """The Markov chain of the fields; steps (n,) is the time before each block, the first 0."""
-    kinds, kind = np.unique(steps, return_inverse=True)
+def chain(fields: Fields, blocks: Blocks) -> Chain:
+    """The Markov chain of the fields in blocks of time; the steps before the first one are 0."""
+    both, kind = np.unique(blocks[2:], axis=1, return_inverse=True)
+    kinds, slow_kinds = both
     (h, s), (h1, s1), (h2, s2), _ = fields
     start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
@@ -116,7 +120,7 @@ def chain(fields: Fields, steps: Floats) -> Chain:
     F[:, 1, 1], F[:, 1, 2], F[:, 2, 1], F[:, 2, 2] = np.array([1.0 + x, x, -x, 1.0 - x]) * np.exp(
         -x
     )
-    F[:, 3, 3], F[:, 4, 4] = np.exp(-kinds / h1), np.exp(-kinds / h2)
+    F[:, 3, 3], F[:, 4, 4] = np.exp(-slow_kinds / h1), np.exp(-kinds / h2)
     Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
     return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind.reshape(-1), start)
 

@@ -28,6 +28,12 @@ SIMPLEX_SIDES = (0.6, 0.4, 0.25)
 MAX_REACH_TRIALS, MAX_FALL = 4, 4.0
 """Trials along an axis, until the log density falls by less than MAX_FALL nats."""
 
+STEP_DEVIATIONS = (0.1, 0.3)
+"""Deviations from period to period that are tried first."""
+
+MIN_STEP_GAIN = 1.0
+"""Nats by which changes from period to period must be more probable than those at any time."""
+
 WALKERS, SWEEPS = 24, 16
 """Priors that move through what is plausible, and how often each may move."""
 
@@ -67,6 +73,13 @@ def plausible(block: float, span: float) -> Plausible:
     return Plausible(center, spread, low, high)
 
 
+def plausible_in_steps(prior: Plausible, period: float) -> Plausible:
+    """What is plausible if the slow field is constant in each period: the next is nearly new."""
+    center, low = prior.center.copy(), prior.low.copy()
+    center[2], low[2] = np.log(0.5 * period), np.log(0.25 * period)
+    return prior._replace(center=center, low=low)
+
+
 class Walker(NamedTuple):
     """Log scales, log deviations and bend (7,), the log posterior density and the rates there."""
 
@@ -75,16 +88,29 @@ class Walker(NamedTuple):
     rate: Floats
 
 
-def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -> Floats:
+def weigh(
+    ways: list[Blocks], block: float, span: float, rng: np.random.Generator
+) -> tuple[int, Floats]:
     """Equally likely log scales, log deviations and bends (PARTICLES, 7), given counts of blocks.
 
-    By walkers that begin around the most probable point and move along lines through one another
-    [goodman2010].
+    The blocks are the same in all ways in which their slow field may change, at any time in the
+    first one; the number of the most probable way comes first. By walkers that begin around the
+    most probable point and move along lines through one another [goodman2010].
     """
     prior = plausible(block, span)
-    best = _best_of_many(blocks, prior, rng)
+    best, way = _best_of_many(ways[0], prior, rng), 0
     for side in SIMPLEX_SIDES:
-        best = _climbed(blocks, prior, best, side)
+        best = _climbed(ways[0], prior, best, side)
+    least = best.log_density + MIN_STEP_GAIN
+    for other in range(1, len(ways)):
+        changed = plausible_in_steps(prior, float(ways[other].slow_steps.max()))
+        trial = _best_in_steps(ways[other], changed, best)
+        if trial.log_density > least:
+            best, way, least = trial, other, trial.log_density
+    blocks = ways[way]
+    if way > 0:
+        prior = plausible_in_steps(prior, float(blocks.slow_steps.max()))
+        best = _climbed(blocks, prior, best, SIMPLEX_SIDES[-1])
     reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
     walkers: list[Walker] = []
     while len(walkers) < WALKERS:
@@ -94,7 +120,7 @@ def weigh(blocks: Blocks, block: float, span: float, rng: np.random.Generator) -
     for _ in each("weighing forecasts", range(SWEEPS)):
         walkers = _moved(blocks, prior, walkers, rng)
         kept += walkers
-    return np.array([walker.point for walker in kept[-PARTICLES * APART :: APART]])
+    return way, np.array([walker.point for walker in kept[-PARTICLES * APART :: APART]])
 
 
 def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
@@ -106,6 +132,16 @@ def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) ->
     for point in np.clip(points, prior.low, prior.high):
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
     return best
+
+
+def _best_in_steps(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
+    """The most probable point if the slow field is constant in each period, and new in the next."""
+    best = Walker(start.point, -np.inf, start.rate)
+    for deviation in STEP_DEVIATIONS:
+        point = start.point.copy()
+        point[2], point[3], point[5] = prior.center[2], np.log(deviation), prior.center[5]
+        best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
+    return _climbed(blocks, prior, best, SIMPLEX_SIDES[1])
 
 
 def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Walker:
@@ -155,7 +191,7 @@ def first_guess(blocks: Blocks) -> Floats:
 
 def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
     fields = as_fields(point)
-    mode = find_mode(blocks, chain(fields, blocks.steps), fields.bend, guess)
+    mode = find_mode(blocks, chain(fields, blocks), fields.bend, guess)
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
