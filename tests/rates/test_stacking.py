@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from hplus import Intensity, Interval
 from hplus.rates.stacking import MIN_GAIN_NATS, stacking_weights
 
 
@@ -87,3 +88,15 @@ def test_a_copy_of_the_first_model_gets_nothing():
         stacking_weights(copied, counts), [*stacking_weights(densities, counts), 0.0]
     )
     np.testing.assert_array_equal(stacking_weights(densities[[0, 0, 0]], counts), [1.0, 0.0, 0.0])
+
+
+def test_addresses_that_come_back_do_not_favour_the_cells_of_trees():
+    rng, window, n = np.random.RandomState(0), Interval(0, 100), 1000
+    addresses, shares = 100 * rng.beta(2, 3, (300, 1)), rng.dirichlet(np.ones(300))
+    X, later = (addresses[rng.choice(300, n, p=shares)] for _ in range(2))
+    both, trees = (Intensity(window, model=model).fit(X) for model in ("auto", "tree"))
+    assert both.positions_.spacing[0] > 0.0
+    moved = both.positions_.spread(window, later, rng)
+    gain = float(np.mean(np.log(both.predict(moved) / trees.predict(moved))))
+    assert both.weights_["exp"] > 0.5
+    assert gain > 0.2

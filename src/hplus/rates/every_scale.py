@@ -34,6 +34,9 @@ PARTS = ("exp", "tree", "tree on exp")
 MAX_SCORED_CELLS = 10_000
 """Cells of a fold whose events are predicted to weigh rates."""
 
+MAX_MOVES = 4
+"""Places within the step at which the events of one position are predicted, at most."""
+
 TREES_TAKE_OVER = 0.1
 """Nats per event by which trees must predict better for the smooth field not to be refined."""
 
@@ -160,15 +163,32 @@ def _fold(observed: Observed, number: int) -> TreeFold:
     """A fold of the events, and trees learned from the others."""
     statistic = observed.statistic
     out = statistic.folds(observed.seed, fold_count(statistic))[number]
-    held = observed.cells(statistic.part(out))
-    chosen = np.arange(len(held.codes))
+    places, counts = _scored(observed, statistic.part(out))
+    kept = observed.cells(statistic.part(statistic.counts - out))
+    fold = TreeFold(kept, places, counts, np.zeros(0))
+    return fold._replace(tree=_tree_density(observed, fold, None))
+
+
+def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
+    """Places of held-out events at which rates are compared, and how many events are there.
+
+    Events at repeated positions are moved within the step, as when they are scored later. At the
+    centre of its cell, a position that comes back would favour trees: it never leaves their cell.
+    """
+    repeated = observed.positions.spacing.any()
+    cells = held if repeated else observed.cells(held)
+    chosen = np.arange(len(cells.codes))
     if len(chosen) > MAX_SCORED_CELLS:
         rng = np.random.default_rng(observed.seed)
         chosen = np.sort(rng.choice(chosen, MAX_SCORED_CELLS, replace=False))
-    places = held.lattice.centers(held.codes[chosen], held.depth)
-    kept = observed.cells(statistic.part(statistic.counts - out))
-    fold = TreeFold(kept, places, effective_counts(held)[chosen], np.zeros(0))
-    return fold._replace(tree=_tree_density(observed, fold, None))
+    places = cells.lattice.centers(cells.codes[chosen], cells.depth)
+    counts = effective_counts(cells)[chosen]
+    if not repeated:
+        return places, counts
+    moves = np.minimum(cells.counts[chosen], MAX_MOVES)
+    places = np.repeat(places, moves, axis=0)
+    moved = observed.positions.spread(cells.window, places, np.random.RandomState(observed.seed))
+    return moved, np.repeat(counts / moves, moves)
 
 
 def _tree_density(observed: Observed, fold: TreeFold, smooth: GridFunction | None) -> Floats:
