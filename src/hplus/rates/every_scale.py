@@ -175,8 +175,10 @@ def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
     Events at repeated positions are moved within the step, as when they are scored later. At the
     centre of its cell, a position that comes back would favour trees: it never leaves their cell.
     """
-    repeated = observed.positions.spacing.any()
-    cells = held if repeated else observed.cells(held)
+    cells = observed.cells(held)
+    # a step as wide as the window, of positions that are all the same, leaves no room to move
+    repeated = cells.depth > 0 and observed.positions.spacing.any()
+    cells = held if repeated else cells
     chosen = np.arange(len(cells.codes))
     if len(chosen) > MAX_SCORED_CELLS:
         rng = np.random.default_rng(observed.seed)
