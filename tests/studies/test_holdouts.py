@@ -108,6 +108,7 @@ def test_the_scores_of_a_hold_out_are_those_of_densities_of_later_events(partly)
 
 def test_a_partly_observed_week_does_not_count_against_the_rate(partly):
     held = partly[0].holdout_
+    assert held.check.order is not None  # later events of a cycle are checked in their order
     assert not held.check.faults
     assert min(held.check.p_values.values()) > 1e-3
     assert held.over_kde > -3.0 * held.over_kde_error

@@ -12,16 +12,10 @@ import numpy as np
 from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
 from hplus.windows import Cycle, Interval, Window
+from hplus.wording import SECONDS_IN
 
-SECONDS = {
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    "day": 86_400.0,
-    "week": 604_800.0,
-    "year": 31_557_600.0,
-}
-"""Units of time, in seconds."""
+SECONDS = {unit: seconds for unit, seconds in SECONDS_IN.items() if seconds >= 1.0}
+"""Units of time from a second up, in seconds."""
 
 SPELLINGS = {
     "s": "s", "sec": "s", "second": "s", "min": "min", "minute": "min", "h": "h", "hr": "h",
