@@ -7,12 +7,12 @@ from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
 from hplus.rates.binned import BinnedStatistic
 from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
-from hplus.rates.levels import Level
+from hplus.rates.levels import MAX_FOLD_DRAWS, Level, descend, fold_draws, redrawn
 from hplus.rates.log_gaussian import _prolonged, begin, learn_rate
 from hplus.rates.modes import newton
 from hplus.rates.prior import Field, KernelPrior, LogRates, SumOfFields
 from hplus.rates.search import SMOOTHNESS, finalists, moves, search, two_fields, weighted
-from hplus.rates.selection import LearnPrior
+from hplus.rates.selection import LearnPrior, _scores
 
 pytestmark = pytest.mark.usefixtures("few_nodes")
 
@@ -117,13 +117,45 @@ def test_a_product_over_axes_must_be_better_by_its_odds(judged, rng):
 
 
 def test_weights_sum_to_one_fall_with_the_score_and_follow_its_exponential():
-    trials = [(score, LogRates(line_prior(0.1), None)) for score in (-3.0, 0.0, -1.0, -50.0, -2.0)]
-    kept = weighted(trials, 4)
+    trials = [LogRates(line_prior(scale), None) for scale in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    kept = weighted(trials, np.array([[-3.0, 0.0, -1.0, -50.0, -2.0]]), 4)
     weights = [w for w, _ in kept]
+    assert [found for _, found in kept] == [trials[i] for i in (1, 2, 4, 0)]
     assert len(kept) == 4  # the last is next to nothing
     np.testing.assert_allclose(sum(weights), 1.0)
     assert weights == sorted(weights, reverse=True)
     np.testing.assert_allclose(weights[1] / weights[0], np.exp(-1.0))
+
+
+def test_the_weights_of_priors_are_means_over_draws_of_folds():
+    trials = [LogRates(line_prior(scale), None) for scale in (0.1, 0.2)]
+    kept = weighted(trials, np.log([[0.9, 0.1], [0.3, 0.7]]), 4)
+    np.testing.assert_allclose([w for w, _ in kept], [0.6, 0.4])
+    assert [found for _, found in kept] == trials
+
+
+def test_priors_of_few_events_are_judged_under_several_draws_of_folds(rng):
+    """On a finer grid, scores are moved by what another draw changes on the coarser one."""
+    statistic = Statistic.of(LINE, rng.beta(2, 6, (300, 1)))
+    finest = Level.of(BinnedStatistic.of(statistic, 5), np.ones(()))
+    finer, level = descend(finest)[-2:]
+    others = redrawn(statistic, 5, level)
+    assert len(others) == MAX_FOLD_DRAWS - 1
+    start, priors = level.start().astype(np.float32), [line_prior(0.1), line_prior(0.02, 2.0)]
+    best = [by_thinning(level, 5)(prior, start) for prior in priors]
+    scores = _scores(best, None, others, "thinning")
+    moved = _scores(best, finer, others, "thinning")
+    np.testing.assert_allclose(moved[1:] - moved[0], scores[1:] - scores[0])
+    for other, row in zip(others, scores[1:], strict=True):
+        np.testing.assert_allclose(other.counts, level.counts)
+        expected = [by_thinning(other, 5)(prior, start)[0] for prior in priors]
+        np.testing.assert_allclose(row, expected, atol=0.1)
+        assert np.abs(row - scores[0]).max() > 0.2
+
+
+@pytest.mark.parametrize(("events", "draws"), [(60, 4), (500, 4), (700, 3), (1999, 2), (2000, 1)])
+def test_the_fewer_events_the_more_draws_of_folds(events, draws):
+    assert fold_draws(events) == draws
 
 
 def test_finalists_hold_the_best_of_each_kind():
@@ -304,7 +336,7 @@ def test_averaged_rates_without_a_fold_predict_it_like_a_fit_of_the_others(wante
     level = level_of(LINE, rng.beta(2, 6, (400, 1)))
     fit = begin(level, wanted, 0).refined()
     counts = fit.level.folds
-    for fold, rate in fit.held_out(3):
+    for fold, rate in fit.held_out()[:3]:
         alone = learn_rate(without(level, fold), wanted, 0).function
         n = counts[fold].sum()
         log_rate, expected = (

@@ -30,12 +30,10 @@ from hplus.estimators.rate_estimator import RateEstimator
 from hplus.kernels import Kernel
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
-from hplus.rates.exposure import exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.prior import KernelPrior, Mixture
-from hplus.rates.rate_models import learn, learn_constant
+from hplus.rates.rate_models import learn, learn_constant, learn_priors
 from hplus.rates.ratio import RateRatio
-from hplus.rates.selection import learn_mixture
 from hplus.rates.sos_rate import learn_sos_rate
 from hplus.rates.square_rate import learn_square_rate
 from hplus.rates.squares_rate import SquaresRate
@@ -173,9 +171,8 @@ class Intensity(RateEstimator):
         if self.window.dimension == 1:
             return "auto"
         statistic, _, _ = self._events(X, sample_weight)
-        binned = BinnedStatistic.of(statistic, self._drawn_seed())
-        level = exposed(binned, exposure, self.covariates).level
-        return learn_mixture(level, criterion_of(self.penalty))
+        criterion, seed = criterion_of(self.penalty), self._drawn_seed()
+        return learn_priors(statistic, exposure, self.covariates, criterion, seed)
 
     def __truediv__(self, other: Any) -> RateRatio:
         """The ratio of this rate to another one of the same window: a `RateRatio`."""

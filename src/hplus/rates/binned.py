@@ -51,6 +51,19 @@ def fold_count(statistic: Statistic) -> int:
     return FOLDS_OF_FEW if few else EVENT_FOLDS
 
 
+def binned_folds(statistic: Statistic, grid: TensorGrid, seed: int) -> Floats:
+    """Weights of events on the nodes of a grid around their window, by fold, (parts, *grid)."""
+    parts, mean_weights = fold_count(statistic), statistic.masses / statistic.counts
+    counts = np.zeros((parts, *grid.shape))
+    for start in range(0, len(statistic.codes), CELLS_AT_ONCE):
+        cells = slice(start, start + CELLS_AT_ONCE)
+        centers = statistic.lattice.centers(statistic.codes[cells], statistic.depth)
+        for k, fold in enumerate(statistic.folds(seed, parts, cells)):
+            held = np.flatnonzero(fold)
+            counts[k] += grid.bin(centers[held], (fold * mean_weights[cells])[held])
+    return counts
+
+
 @final
 @value
 class BinnedStatistic(Value):
@@ -86,15 +99,7 @@ class BinnedStatistic(Value):
         """Events at the centres of their cells; each part has its share of a cell's weight."""
         if isinstance(statistic, BinnedStatistic):
             return statistic
-        grid = finest_grid(statistic.window)
-        parts, mean_weights = fold_count(statistic), statistic.masses / statistic.counts
-        counts = np.zeros((parts, *grid.shape))
-        for start in range(0, len(statistic.codes), CELLS_AT_ONCE):
-            cells = slice(start, start + CELLS_AT_ONCE)
-            centers = statistic.lattice.centers(statistic.codes[cells], statistic.depth)
-            for k, fold in enumerate(statistic.folds(seed, parts, cells)):
-                held = np.flatnonzero(fold)
-                counts[k] += grid.bin(centers[held], (fold * mean_weights[cells])[held])
+        counts = binned_folds(statistic, finest_grid(statistic.window), seed)
         return cls(statistic.window, counts, statistic.events)
 
     @property

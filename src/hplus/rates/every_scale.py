@@ -150,8 +150,7 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
     counts = np.concatenate([fold.counts for fold in folds])
     if np.average(np.log(trees / smooth), weights=counts) < TREES_TAKE_OVER:
         fit = fit.refined()
-        # sums over another grid may round to the other side of a limit on the number of folds
-        held_out = fit.held_out(len(folds))
+        held_out = fit.held_out()
         smooth = _smooth_density(observed, held_out, folds)
     bases = [observed.times_plain(held.rate) for held in held_out]
     on_smooth = [_tree_density(observed, *pair) for pair in zip(folds, bases, strict=True)]

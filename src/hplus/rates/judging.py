@@ -35,12 +35,17 @@ Judge = Callable[[Prior, Reals], Scored]
 
 def judge_of(level: Level, criterion: Criterion) -> Judge:
     """The evidence or thinning; "auto" takes the evidence where there are few events."""
-    events = level.total
+    if predicts(level, criterion):
+        return by_thinning(level, held_out_parts(level.total))
+    return by_evidence(level)
+
+
+def predicts(level: Level, criterion: Criterion) -> bool:
+    """Are priors compared by prediction of held-out events?"""
     # one filled part, held out, would leave nothing to learn from
     alone = level.filled().sum() < 2
-    if criterion == "evidence" or (criterion == "auto" and events < FEW_EVENTS) or alone:
-        return by_evidence(level)
-    return by_thinning(level, held_out_parts(events))
+    few = criterion == "auto" and level.total < FEW_EVENTS
+    return not (alone or few or criterion == "evidence")
 
 
 def held_out_parts(events: float) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from hplus._checks import Bools, Floats, Reals, check_memory
 from hplus.grids import TensorGrid
-from hplus.rates.binned import GRID_DOUBLINGS, BinnedStatistic
+from hplus.rates.binned import GRID_DOUBLINGS, AnyStatistic, BinnedStatistic, binned_folds
 from hplus.rates.torus import Torus
 from hplus.windows import Window
 
@@ -18,6 +19,11 @@ START_BLUR, START_FLOOR = 0.05, 0.05
 
 WORK_ARRAYS = {1: 80.0, 2: 90.0, 3: 110.0}
 """Arrays of the size of the finest grid that a fit holds at once, at most, by dimension."""
+
+
+PREDICTED_EVENTS, MAX_FOLD_DRAWS = 2000, 4
+"""Predictions of events by which priors are compared: fewer events are predicted several times,
+under several draws of folds, at most so many."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,23 @@ class Level:
         mean = self.total / self.exposure.sum()
         tiny = 1e-12 * float(self.exposure.max())
         return np.log(events / (exposure + tiny) + START_FLOOR * mean)
+
+
+def fold_draws(events: float) -> int:
+    """Under how many draws of folds priors are compared: more of few events, to even out luck."""
+    return math.ceil(min(max(PREDICTED_EVENTS / events, 1.0), MAX_FOLD_DRAWS))
+
+
+def redrawn(statistic: AnyStatistic, seed: int, level: Level) -> list[Level]:
+    """The events of a level with other draws of folds: the more, the fewer events there are.
+
+    None of the events of an earlier version, whose folds are known but not the events.
+    """
+    if isinstance(statistic, BinnedStatistic):
+        return []
+    seeds = np.random.default_rng(seed).integers(2**31, size=fold_draws(level.total) - 1)
+    folds = (binned_folds(statistic, level.grid, other) for other in seeds.tolist())
+    return [replace(level, folds=parts) for parts in folds]
 
 
 def descend(level: Level) -> list[Level]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +23,15 @@ from hplus.rates.levels import Level, descend
 from hplus.rates.modes import Optimum, certify, newton, normalised
 from hplus.rates.posterior import Averaged, average, modes_under
 from hplus.rates.prior import LogRates, Prior, Weighted, leading
-from hplus.rates.selection import LearnPrior, Wanted, effort_for, select_priors, working_levels
+from hplus.rates.selection import (
+    LearnPrior,
+    Redraw,
+    Wanted,
+    effort_for,
+    once,
+    select_priors,
+    working_levels,
+)
 from hplus.solvers.result import SolverResult
 
 SETTLED_CHANGE = 0.01
@@ -52,24 +60,46 @@ def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
     return begin(finest, wanted, seed).refined().rate()
 
 
-def begin(finest: Level, wanted: Wanted, seed: int) -> SmoothFit:
+def begin(finest: Level, wanted: Wanted, seed: int, redraw: Redraw = once) -> SmoothFit:
     """A fit on the coarsest grid: the priors, and the modes under them."""
-    levels, parts, averaged = _averaged(finest, wanted, seed)
-    return SmoothFit(levels, parts, averaged, len(levels) - 1, parts, np.nan)
+    levels, known, averaged = _averaged(finest, wanted, seed, redraw)
+    coarse = CoarseFit(levels[-1], known, averaged)
+    return SmoothFit(levels, coarse, len(levels) - 1, known, np.nan)
+
+
+@dataclass(frozen=True)
+class CoarseFit:
+    """The modes under all priors on the coarsest grid, which finer ones are reached from.
+
+    `averaged` computes their uncertainty once it is needed.
+    """
+
+    level: Level
+    known: list[Weighted]
+    averaged: Callable[[], Averaged]
+
+    @cached_property
+    def parts(self) -> int:
+        """How many folds are held out in turn: as many as priors are compared by."""
+        return min(held_out_parts(self.level.total), int(self.level.filled().sum()))
+
+    @cached_property
+    def without_folds(self) -> list[Weighted]:
+        """The modes without each of the folds, (parts, *grid), under the priors of all events."""
+        return _modes_without(self.level, self.parts, self.known)
 
 
 @dataclass(frozen=True)
 class SmoothFit:
     """A rate on one of ever finer grids, which can be asked there or refined.
 
-    `levels` begins with the finest. The modes under all priors are `known` on the last, where
-    `averaged` computes the uncertainty once it is needed; `parts` are the modes on level number
-    `place`, and `change` is the share of the events by which the rate moved when it was reached.
+    `levels` begins with the finest and ends with that of the `coarse` fit. `parts` are the modes
+    on level number `place`, and `change` is the share of the events by which the rate moved when
+    it was reached.
     """
 
     levels: list[Level]
-    known: list[Weighted]
-    averaged: Callable[[], Averaged]
+    coarse: CoarseFit
     place: int
     parts: list[Weighted]
     change: float
@@ -107,11 +137,11 @@ class SmoothFit:
 
     def rate(self) -> GridRate:
         """The rate with its uncertainty, certified."""
-        level, coarse, found = self.level, self.levels[-1], self.averaged()
+        level, coarse, found = self.level, self.coarse.level, self.coarse.averaged()
         step("certifying the answer", 0, 1)
         result = _certified(level, leading(self.parts))
         step("certifying the answer", 1, 1)
-        log_rate = np.log(mean_rates(self.known, coarse, coarse.counts)[0])
+        log_rate = np.log(mean_rates(self.coarse.known, coarse, coarse.counts)[0])
         return GridRate(
             GridFunction(level.window, level.grid, self.values()),
             coarse.grid,
@@ -120,38 +150,37 @@ class SmoothFit:
             (found.draws - log_rate).astype(np.float32),
             tuple((weight, mode.prior) for weight, mode in self.parts),
             result,
-            _leading_evidence(coarse, self.known),
+            _leading_evidence(coarse, self.coarse.known),
             self.change,
         )
 
-    def held_out(self, parts: int | None = None) -> list[WithoutFold]:
+    def held_out(self) -> list[WithoutFold]:
         """The rates learned without each of the first folds, under the priors of all events.
 
-        As many folds as priors are compared by, unless said. Folds without events are passed over;
-        each rate is scaled to the events that it was learned from.
+        Folds without events are passed over; each rate is scaled to the events that it was learned
+        from. There are none if all events are in one fold.
         """
-        level, coarse = self.level, self.levels[-1]
+        level, parts = self.level, self.coarse.parts
         filled = np.flatnonzero(level.filled()).tolist()
         if len(filled) < 2:
             return []
-        parts = held_out_parts(level.total) if parts is None else parts
-        modes = _modes_without(coarse, parts, self.known)
-        if level is not coarse:
-            modes = self._finer_without(parts, modes)
+        refined = level is not self.coarse.level
+        modes = self._finer_without() if refined else self.coarse.without_folds
         rates = mean_rates(modes, level, level.without_parts(parts))
         return [
             WithoutFold(fold, GridFunction(level.window, level.grid, values))
             for fold, values in zip(filled, rates, strict=False)
         ]
 
-    def _finer_without(self, parts: int, modes: list[Weighted]) -> list[Weighted]:
+    def _finer_without(self) -> list[Weighted]:
         """Modes without folds on the coarsest grid, on this one, where the leading one is solved.
 
         It starts from the mode of all events, less what the folds gave it on the coarsest grid.
         """
-        level, lead = self.level, leading(modes)
-        start = leading(self.parts).z + self._prolong(lead.z - leading(self.known).z)
-        kept = level.without_parts(parts)
+        level, modes = self.level, self.coarse.without_folds
+        lead = leading(modes)
+        start = leading(self.parts).z + self._prolong(lead.z - leading(self.coarse.known).z)
+        kept = level.without_parts(self.coarse.parts)
         z = _solved(level, lead.prior, kept, start, HELD_OUT_SLACK * level.tolerance).z
         return [
             (weight, LogRates(found.prior, z + self._prolong(found.z - lead.z)))
@@ -166,7 +195,7 @@ class SmoothFit:
 
 
 def _averaged(
-    finest: Level, wanted: Wanted, seed: int
+    finest: Level, wanted: Wanted, seed: int, redraw: Redraw
 ) -> tuple[list[Level], list[Weighted], Callable[[], Averaged]]:
     """The levels to refine on, the modes under all priors on the last one, and their average."""
     levels = descend(finest)
@@ -176,7 +205,7 @@ def _averaged(
             return levels, on_line.parts, lambda: on_line
     effort = effort_for(finest)
     levels = working_levels(levels, wanted, effort)
-    priors = select_priors(levels, wanted, effort)
+    priors = select_priors(levels, wanted, effort, redraw)
     parts = modes_under(levels[-1], priors)
     return levels, parts, partial(average, levels[-1], parts, effort.draws, seed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +15,12 @@ from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
 from hplus.rates.grid_rate import GridRate
-from hplus.rates.levels import descend
+from hplus.rates.judging import Criterion
+from hplus.rates.levels import descend, redrawn
 from hplus.rates.log_gaussian import begin
 from hplus.rates.positions import find_positions
-from hplus.rates.selection import Wanted
+from hplus.rates.prior import Mixture
+from hplus.rates.selection import Wanted, learn_mixture
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.tree_rate import TreeRate
@@ -71,7 +74,7 @@ def learn(
         observed = Observed(statistic, find_positions(statistic), *seen.plain(), seed)
     if model == "tree" and observed is not None:
         return Learned(observed.plain_trees(), None, {"tree": 1.0}, seen, observed, {})
-    fit = begin(seen.level, wanted, seed)
+    fit = begin(seen.level, wanted, seed, partial(redrawn, statistic, seed))
     if model == "exp" or observed is None:
         smooth, rate, weights = fit.refined().rate(), None, [1.0]
     else:
@@ -82,6 +85,18 @@ def learn(
         smooth = seen.effects.applied(smooth, seen.level)
     named = {name: w for name, w in zip(PARTS, weights, strict=False) if w > 0.0}
     return Learned(rate or smooth, smooth, named, seen, observed, errors)
+
+
+def learn_priors(
+    statistic: AnyStatistic,
+    exposure: OverWindow,
+    covariates: CovariatesGiven | None,
+    criterion: Criterion,
+    seed: int,
+) -> Mixture:
+    """The priors that a fit would learn, with their weights."""
+    level = exposed(BinnedStatistic.of(statistic, seed), exposure, covariates).level
+    return learn_mixture(level, criterion, partial(redrawn, statistic, seed))
 
 
 def learn_constant(statistic: Statistic, exposure: OverWindow, seed: int) -> Learned:

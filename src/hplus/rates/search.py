@@ -14,7 +14,7 @@ from scipy.special import softmax
 from hplus._checks import Floats, Reals
 from hplus._progress import step
 from hplus.rates.judging import Judge, Scored
-from hplus.rates.prior import Field, SumOfFields, Weighted, leading
+from hplus.rates.prior import Field, LogRates, SumOfFields, Weighted, leading
 
 FIRST_SCALES = (0.16, 0.08, 0.04, 0.02, 0.01)
 """Fine scales that are tried first."""
@@ -149,15 +149,26 @@ def finalists(trials: list[Scored]) -> list[Scored]:
     return chosen
 
 
-def weighted(trials: list[Scored], most: int) -> list[Weighted]:
-    """At most `most` of the best trials with weights ∝ exp(score)."""
-    ranked = sorted(trials, key=lambda trial: -trial[0])[:most]
-    weights = shares(np.array([score for score, _ in ranked]), MIN_WEIGHT)
-    return [(float(w), found) for w, (_, found) in zip(weights, ranked, strict=True) if w > 0.0]
+def weighted(trials: list[LogRates], scores: Floats, most: int) -> list[Weighted]:
+    """At most `most` of the best trials, with their weights.
+
+    Those are ∝ exp(score), averaged over the rows of `scores` (draws, trials).
+    """
+    weights = softmax(scores, axis=1).mean(axis=0)
+    ranked = np.argsort(-weights, kind="stable")[:most]
+    return [
+        (float(w), trials[i])
+        for w, i in zip(without_lightest(weights[ranked], MIN_WEIGHT), ranked, strict=True)
+        if w > 0.0
+    ]
 
 
 def shares(scores: Floats, least: float) -> Floats:
     """Weights ∝ exp(scores), 0 for those below a share `least` of the largest."""
-    weights = softmax(scores)
-    weights[weights < least * weights.max()] = 0.0
-    return weights / weights.sum()
+    return without_lightest(softmax(scores), least)
+
+
+def without_lightest(weights: Floats, least: float) -> Floats:
+    """Weights that add up to 1, with 0 for those below a share `least` of the largest."""
+    kept = np.where(weights < least * weights.max(), 0.0, weights)
+    return kept / kept.sum()

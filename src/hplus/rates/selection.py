@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Reals
+from hplus._checks import Floats, Reals
 from hplus._progress import each
 from hplus.kernels import Kernel
-from hplus.rates.judging import Criterion, Scored, judge_of
+from hplus.rates.judging import Criterion, Scored, judge_of, predicts
 from hplus.rates.levels import Level, descend
 from hplus.rates.prior import KernelPrior, LogRates, Mixture, Weighted, circulant
 from hplus.rates.search import finalists, search, weighted
@@ -42,6 +43,15 @@ Wanted = Mixture | LearnPrior
 """Priors that are given with their weights, or what is to be learned of them."""
 
 
+Redraw = Callable[[Level], list[Level]]
+"""From events with folds to the same events with other draws of the folds."""
+
+
+def once(level: Level) -> list[Level]:
+    """No other draws of folds: priors are compared under one."""
+    return []
+
+
 @dataclass(frozen=True)
 class Effort:
     """What a fit spends: how many priors are tried and whether they are compared again on a finer
@@ -64,11 +74,11 @@ def effort_for(finest: Level) -> Effort:
     return LIGHT_EFFORT if finest.total >= PLENTY_OF_EVENTS else USUAL_EFFORT
 
 
-def learn_mixture(finest: Level, criterion: Criterion) -> Mixture:
+def learn_mixture(finest: Level, criterion: Criterion, redraw: Redraw = once) -> Mixture:
     """Priors that suit binned events, with their weights, and not the rate under them."""
     effort, wanted = effort_for(finest), LearnPrior(criterion)
     levels = working_levels(descend(finest), wanted, effort)
-    return tuple((w, found.prior) for w, found in select_priors(levels, wanted, effort))
+    return tuple((w, found.prior) for w, found in select_priors(levels, wanted, effort, redraw))
 
 
 def working_levels(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Level]:
@@ -86,7 +96,9 @@ def _kernels(wanted: Wanted) -> list[Kernel]:
     return [prior.kernel for _, prior in wanted if isinstance(prior, KernelPrior)]
 
 
-def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[Weighted]:
+def select_priors(
+    levels: list[Level], wanted: Wanted, effort: Effort, redraw: Redraw = once
+) -> list[Weighted]:
     """Priors with weights and log rates to start from: those given, or the best that were tried."""
     level = levels[-1]
     start = level.start().astype(np.float32)
@@ -96,24 +108,44 @@ def select_priors(levels: list[Level], wanted: Wanted, effort: Effort) -> list[W
     if kernel is not None:
         penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
         tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
+        levels = [level]
     else:
         sides = level.window.longest_sides()
         smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
         tried = search(judge, sides, start, smallest, effort.trials)
-        if effort.again and len(levels) > 1:
-            tried = _judged_again(levels[-2], tried, wanted.criterion)
-    return weighted(tried, effort.kept)
+    best = finalists(tried)
+    finer = levels[-2] if effort.again and len(levels) > 1 else None
+    others = redraw(level) if predicts(level, wanted.criterion) else []
+    scores = _scores(best, finer, others, wanted.criterion)
+    return weighted([found for _, found in best], scores, effort.kept)
 
 
-def _judged_again(level: Level, tried: list[Scored], criterion: Criterion) -> list[Scored]:
-    """The best priors with their scores on a finer grid, which shows how rough a rate may be."""
-    judge = judge_of(level, criterion)
-    again: list[Scored] = []
+def _scores(
+    best: list[Scored], finer: Level | None, others: list[Level], criterion: Criterion
+) -> Floats:
+    """The scores of priors on a finer grid, if there is one, under each draw of folds, (draws, m).
+
+    What another draw changes is much the same on both grids, and found on the coarser one.
+    """
+    first = np.array([score for score, _ in best])
+    scores = first
+    if finer is not None:
+        starts = [found._replace(z=finer.prolong(found.z)) for _, found in best]
+        scores = _judged_again(finer, starts, criterion)
+    means = [found._replace(z=found.z.mean(axis=0, keepdims=True)) for _, found in best]
+    redrawn = [_judged_again(other, means, criterion) for other in others]
+    return scores + np.stack([first, *redrawn]) - first
+
+
+def _judged_again(level: Level, starts: list[LogRates], criterion: Criterion) -> Floats:
+    """The scores of priors, on a finer grid that shows how rough a rate may be or on other folds.
+
+    What one prior gains from its start is a good guess for the next.
+    """
+    judge, scores = judge_of(level, criterion), []
     gained: Reals = np.zeros((), dtype=np.float32)
-    for _, found in each("comparing priors again", finalists(tried)):
-        # what one prior gains on the finer grid is a good guess for the next
-        z = level.prolong(found.z)
-        score, finer = judge(found.prior, z + gained)
-        gained = finer.z - z
-        again.append((score, found))
-    return again
+    for prior, z, _ in each("comparing priors again", starts):
+        score, found = judge(prior, z + gained)
+        gained = found.z - z
+        scores.append(score)
+    return np.array(scores)

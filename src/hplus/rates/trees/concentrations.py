@@ -25,6 +25,7 @@ from hplus.rates.trees.evidence import (
     Crowded,
     Families,
     families_of,
+    joined,
     left_out_gain,
     mean_gain,
 )
@@ -108,11 +109,12 @@ class Best:
 class LevelEvidence:
     """What the children of cells say about the concentration of one level.
 
-    The families of each tree come with one in how many was taken. `many` says whether there are
-    MANY_EVENTS; `powers` are those of the roughness and the count.
+    Families of `trees` trees come with one in how many was taken: those of each tree if there are
+    MANY_EVENTS, or else of all trees together. `powers` are those of the roughness and the count.
     """
 
     families: tuple[tuple[int, Families], ...]
+    trees: int
     many: bool
     powers: tuple[float, float] = (0.0, 0.0)
 
@@ -127,7 +129,7 @@ class LevelEvidence:
     def _loss(self, gain: Callable[..., float], log_concentration: float) -> float:
         A, found = float(np.exp(log_concentration)), zip(self.families, self.factors, strict=True)
         gains = (every * gain(A, factors, families) for (every, families), factors in found)
-        return -sum(gains) / len(self.families)
+        return -sum(gains) / self.trees
 
     @cached_property
     def factors(self) -> list[Floats]:
@@ -220,7 +222,7 @@ def _powers(
 ) -> tuple[float, float]:
     """The powers of roughness and count, each 0 unless it gains `least` nats in all."""
     few = {
-        level: replace(of_level, families=of_level.families[:POWER_TREES])
+        level: replace(of_level, families=of_level.families[:POWER_TREES], trees=POWER_TREES)
         if of_level.many
         else of_level
         for level, of_level in used.items()
@@ -267,7 +269,14 @@ def evidence_of(
         sums = (np.append(0, np.cumsum(x[order])) for x in (counts, events))
         for level, found in _tree_families(ground, k, codes, *sums):
             levels.setdefault(level, []).append(found)
-    return {level: LevelEvidence(tuple(found), many) for level, found in levels.items()}
+    return {level: _level_evidence(found, many) for level, found in levels.items()}
+
+
+def _level_evidence(found: list[tuple[int, Families]], many: bool) -> LevelEvidence:
+    """The evidence of one level from the families of several trees."""
+    if many or any(every > 1 for every, _ in found):
+        return LevelEvidence(tuple(found), len(found), many)
+    return LevelEvidence(((1, joined([families for _, families in found])),), len(found), many)
 
 
 def _tree_families(
