@@ -12,7 +12,7 @@ from tree_windows import law
 
 from hplus import Box, Intensity, Interval, Statistic
 from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
-from hplus.rates.trees.evidence import Families, left_out_gain, log_rising, mean_gain
+from hplus.rates.trees.evidence import Families, joined, left_out_gain, log_rising, mean_gain
 from hplus.rates.trees.planting import uniform_base
 from hplus.rates.trees.tree_rate import TreeRate
 
@@ -114,13 +114,13 @@ def uneven_families(rng, size=400):
 
 def test_with_many_events_concentrations_are_those_that_predict():
     families = uneven_families(np.random.default_rng(0))
-    few, many = (LevelEvidence(((1, families),), many).best() for many in (False, True))
+    few, many = (LevelEvidence(((1, families),), 1, many).best() for many in (False, True))
     ones = np.ones(len(families.parents))
     assert few.gain == many.gain
     assert mean_gain(few.concentration, ones, families) == pytest.approx(few.gain)
     predicted = [left_out_gain(best.concentration, ones, families) for best in (few, many)]
     assert predicted[1] > predicted[0] + 1.0
-    low, high = LevelEvidence(((1, families),), True).bounds(many)
+    low, high = LevelEvidence(((1, families),), 1, True).bounds(many)
     assert low <= many.concentration <= high
 
 
@@ -172,3 +172,18 @@ def test_roughness_is_persistent_where_the_events_say_so(persistent):
     found = learn_clustering(statistic, uniform_base(statistic.lattice), False, 0)
     assert (found.persistence > 0.3) == persistent
     assert abs(found.crowding) < 0.5
+
+
+@pytest.mark.parametrize("gain", [mean_gain, left_out_gain])
+def test_the_gain_of_joined_families_is_the_sum_of_their_gains(gain):
+    parts = [
+        Families(np.array([0, 2, 3]), np.array([3.0, 2.0]), np.zeros(2), shares, counts)
+        for shares, counts in (
+            (np.array([0.3, 0.5, 0.2]), np.array([2.0, 1.0, 2.0])),
+            (np.array([0.1, 0.6, 0.4]), np.array([1.0, 2.0, 2.0])),
+        )
+    ]
+    whole = joined(parts)
+    apart = sum(gain(2.0, np.array([1.0, 3.0]), part) for part in parts)
+    assert gain(2.0, np.array([1.0, 3.0, 1.0, 3.0]), whole) == pytest.approx(apart)
+    assert whole.starts.tolist() == [0, 2, 3, 5, 6]

@@ -17,7 +17,7 @@ from tree_windows import (
     smooth,
 )
 
-from hplus import Box, Interval, Polygon, Statistic
+from hplus import Box, Intensity, Interval, Polygon, Statistic
 from hplus.rates.trees.concentrations import Clustering
 from hplus.rates.trees.tree_rate import TreeBase, TreeRate
 
@@ -193,3 +193,26 @@ def test_draws_of_a_count_have_its_moments():
     likely = expected > 5.0
     np.testing.assert_allclose(draws.mean(axis=1)[likely], expected[likely], rtol=0.01)
     np.testing.assert_allclose(draws.var(axis=1)[likely], (second - expected**2)[likely], rtol=0.1)
+
+
+@pytest.mark.parametrize(("level", "left"), [(6, 1.0), (1, 0.0)])
+def test_a_large_region_is_as_uncertain_as_its_base_unless_trees_know_better(level, left):
+    """Structure of small cells says nothing of the error of the base in a region of many."""
+    window = WINDOWS["box"]
+    statistic, halves = Statistic.of(window, events("box")), [Box((0, 0), (1.5, 2))]
+    A = np.full(statistic.depth + 2, np.inf)
+    A[level] = 1e9
+    base = Intensity(window, model="exp").fit(events("box")).rate_
+    trees = TreeRate(
+        statistic,
+        Clustering(A, np.zeros(len(A))),
+        TreeBase(base.function, base),
+        np.array(1.0),
+        TREES,
+        3,
+    )
+    drawn = (rate.count_draws(halves) for rate in (base, trees))
+    of_base, found = (draws.var() / draws.mean() ** 2 for draws in drawn)
+    of_total = 1.0 / statistic.events
+    assert of_base > 1.2 * of_total
+    assert found == pytest.approx(left * of_base + (1.0 - left) * of_total, rel=0.05)

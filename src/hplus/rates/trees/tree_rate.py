@@ -128,20 +128,16 @@ class TreeRate:
         mean, second = self._factors(X)
         variance: Floats | float = 0.0
         if self.base is not None and self.base.uncertain is not None:
-            variance = np.expm1(self.base.uncertain.deviations(X) ** 2)
+            variance = self._untouched(None) * np.expm1(self.base.uncertain.deviations(X) ** 2)
         return self._drawn(mean, second, variance, k) * self._level(X)[:, None]
 
     def _drawn(self, mean: Floats, second: Floats, base: Floats | float, k: int) -> Floats:
         """About k values with these moments under each tree, (n, k), if the total is uncertain.
 
-        The relative variance of the base counts where trees leave it as it is; it has that of the
-        total in it.
+        The relative variance of the base has that of the total in it.
         """
-        finite = np.isfinite(self.clustering.concentrations)
-        levels = finite[1 : len(self.forest.ground.pyramid.starts)]
-        left = 1.0 - float(np.mean(levels)) if len(levels) else 0.0
         of_total = 1.0 / self.statistic.effective_events
-        relative = second / mean / mean * (1.0 + np.maximum(left * base, of_total)) - 1.0
+        relative = second / mean / mean * (1.0 + np.maximum(base, of_total)) - 1.0
         return gamma_draws(mean, 1.0 / np.maximum(relative, MIN_VARIANCE), k)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
@@ -228,9 +224,26 @@ class TreeRate:
         if self.base is not None and self.base.uncertain is not None:
             values = self.base.uncertain.count_draws(regions)
             means = np.maximum(np.mean(values, axis=1), TINY)
-            variance = np.var(values, axis=1) / means / means
+            variance = self._untouched(regions) * np.var(values, axis=1) / means / means
         drawn = self._drawn(np.maximum(mean, TINY), second, variance, RATE_DRAWS)
         return drawn * self._per_share
+
+    def _untouched(self, regions: Sequence[Window] | None) -> Floats:
+        """The share of the base's variance that counts for each region, (r,), or at points, ().
+
+        It is that of the levels on which trees leave the base as it is, among those whose cells
+        are no smaller than the region: what smaller cells hold does not change its count.
+        """
+        finite = np.isfinite(self.clustering.concentrations)
+        levels = finite[1 : len(self.forest.ground.pyramid.starts)]
+        left = 1.0 - np.cumsum(levels) / np.arange(1, len(levels) + 1)
+        if regions is None:
+            return left[-1]
+        roots = 2.0 * self.statistic.lattice.sides
+        extents = np.array([np.subtract(*region.bounds()[::-1]) for region in regions])
+        with np.errstate(divide="ignore"):
+            deepest = np.floor(np.log2(np.min(roots / extents, axis=1)))
+        return left[np.clip(deepest, 1, len(levels)).astype(int) - 1]
 
     @property
     def _per_share(self) -> float:
