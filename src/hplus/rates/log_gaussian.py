@@ -62,19 +62,20 @@ def learn_rate(finest: Level, wanted: Wanted, seed: int) -> GridRate:
 
 def begin(finest: Level, wanted: Wanted, seed: int, redraw: Redraw = once) -> SmoothFit:
     """A fit on the coarsest grid: the priors, and the modes under them."""
-    levels, known, averaged = _averaged(finest, wanted, seed, redraw)
-    coarse = CoarseFit(levels[-1], known, averaged)
-    return SmoothFit(levels, coarse, len(levels) - 1, known, np.nan)
+    levels, coarse = _averaged(finest, wanted, seed, redraw)
+    return SmoothFit(levels, coarse, len(levels) - 1, coarse.known, np.nan)
 
 
 @dataclass(frozen=True)
 class CoarseFit:
     """The modes under all priors on the coarsest grid, which finer ones are reached from.
 
-    `averaged` computes their uncertainty once it is needed.
+    `compared` are the log rates by which priors were compared: by prediction, those without each
+    of the folds. `averaged` computes the uncertainty once it is needed.
     """
 
     level: Level
+    compared: list[Weighted]
     known: list[Weighted]
     averaged: Callable[[], Averaged]
 
@@ -86,6 +87,9 @@ class CoarseFit:
     @cached_property
     def without_folds(self) -> list[Weighted]:
         """The modes without each of the folds, (parts, *grid), under the priors of all events."""
+        problems = {len(found.z) for _, found in self.compared}
+        if problems == {self.parts} and self.parts > 1:
+            return self.compared
         return _modes_without(self.level, self.parts, self.known)
 
 
@@ -196,18 +200,19 @@ class SmoothFit:
 
 def _averaged(
     finest: Level, wanted: Wanted, seed: int, redraw: Redraw
-) -> tuple[list[Level], list[Weighted], Callable[[], Averaged]]:
-    """The levels to refine on, the modes under all priors on the last one, and their average."""
+) -> tuple[list[Level], CoarseFit]:
+    """The levels to refine on, and the fit on the last one."""
     levels = descend(finest)
     if finest.grid.dimension == 1 and wanted in (LearnPrior("auto"), LearnPrior("evidence")):
         on_line = average_on_line(levels[-1], seed)
         if on_line is not None:
-            return levels, on_line.parts, lambda: on_line
+            return levels, CoarseFit(levels[-1], [], on_line.parts, lambda: on_line)
     effort = effort_for(finest)
     levels = working_levels(levels, wanted, effort)
     priors = select_priors(levels, wanted, effort, redraw)
     parts = modes_under(levels[-1], priors)
-    return levels, parts, partial(average, levels[-1], parts, effort.draws, seed)
+    averaged = partial(average, levels[-1], parts, effort.draws, seed)
+    return levels, CoarseFit(levels[-1], priors, parts, averaged)
 
 
 def _leading_evidence(level: Level, parts: list[Weighted]) -> float:

@@ -27,6 +27,9 @@ KERNEL_PENALTIES = 10.0 ** np.arange(-1.0, 2.1, 0.5)
 MAX_MATRIX_NODES = {1: 1025, 2: 2500, 3: 2500}
 """Nodes of a grid on which a covariance may be a matrix, by dimension."""
 
+LUCK_NATS = 10.0
+"""Nats behind the best from which on no other draw of folds would let a prior win."""
+
 DENSE_LEVELS = 3
 """The coarsest grids on a line, on which priors are compared with dense matrices instead."""
 
@@ -108,7 +111,8 @@ def select_priors(
     if kernel is not None:
         penalties = each("learning penalties", KERNEL_PENALTIES.tolist())
         tried = [judge(KernelPrior(kernel, penalty), start) for penalty in penalties]
-        levels = [level]
+        # there is little to choose: neither a finer grid nor other folds would change much
+        levels, redraw = [level], once
     else:
         sides = level.window.longest_sides()
         smallest = max(float(np.min(level.grid.spacing / sides)), MIN_SCALE)
@@ -132,9 +136,12 @@ def _scores(
     if finer is not None:
         starts = [found._replace(z=finer.prolong(found.z)) for _, found in best]
         scores = _judged_again(finer, starts, criterion)
-    means = [found._replace(z=found.z.mean(axis=0, keepdims=True)) for _, found in best]
-    redrawn = [_judged_again(other, means, criterion) for other in others]
-    return scores + np.stack([first, *redrawn]) - first
+    close = np.flatnonzero(scores > scores.max() - LUCK_NATS)
+    means = [best[i][1]._replace(z=best[i][1].z.mean(axis=0, keepdims=True)) for i in close]
+    luck = np.zeros((len(others), len(best)))
+    for row, other in zip(luck, others, strict=True):
+        row[close] = _judged_again(other, means, criterion) - first[close]
+    return np.vstack([scores, scores + luck])
 
 
 def _judged_again(level: Level, starts: list[LogRates], criterion: Criterion) -> Floats:
