@@ -141,7 +141,8 @@ def test_priors_of_few_events_are_judged_under_several_draws_of_folds(rng):
     finer, level = descend(finest)[-2:]
     others = redrawn(statistic, 5, level)
     assert len(others) == MAX_FOLD_DRAWS - 1
-    start, priors = level.start().astype(np.float32), [line_prior(0.1), line_prior(0.02, 2.0)]
+    start = level.start().astype(np.float32)
+    priors = [line_prior(0.03, 2.0), line_prior(0.02, 2.0), line_prior(0.002, 6.0)]
     best = [by_thinning(level, 5)(prior, start) for prior in priors]
     scores = _scores(best, None, others, "thinning")
     moved = _scores(best, finer, others, "thinning")
@@ -149,8 +150,9 @@ def test_priors_of_few_events_are_judged_under_several_draws_of_folds(rng):
     for other, row in zip(others, scores[1:], strict=True):
         np.testing.assert_allclose(other.counts, level.counts)
         expected = [by_thinning(other, 5)(prior, start)[0] for prior in priors]
-        np.testing.assert_allclose(row, expected, atol=0.1)
-        assert np.abs(row - scores[0]).max() > 0.2
+        np.testing.assert_allclose(row[:2], expected[:2], atol=0.25)
+        assert row[2] == scores[0, 2]  # too far behind for luck to matter
+    assert np.abs(scores[1:] - scores[0]).max() > 0.5
 
 
 @pytest.mark.parametrize(("events", "draws"), [(60, 4), (500, 4), (700, 3), (1999, 2), (2000, 1)])
