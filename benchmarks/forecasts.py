@@ -1,7 +1,7 @@
 """How often 90 % intervals contain counts to come, how wide they are, and how likely the counts.
 
-    python benchmarks/forecasts.py [--data FOLDER] [--quick] [--simulations N] [--kind NAME ...]
-                                   [--set NAME ...] [--every N] [--alone]
+    python benchmarks/forecasts.py [--data FOLDER] [--quick] [--simulations N] [--seed N]
+                                   [--kind NAME ...] [--set NAME ...] [--every N] [--alone]
 
 Simulated events with a known truth: 26 weeks are observed, and the next day, week and four weeks
 are forecast. Real events by rolling origin, if FOLDER contains nyc_vehicle_thefts_2014_2017.csv.gz,
@@ -197,10 +197,10 @@ def entry(forecast: Predictive, count: float, lead: int) -> Entry:
     return Entry(float(covered), width, float(np.log(max(forecast.chance(count), 1e-300))), lead)
 
 
-def simulate(kind: str, simulations: int) -> None:
+def simulate(kind: str, seeds: range) -> None:
     """Coverage of what follows simulated events."""
-    found, seconds = defaultdict(list), 0.0
-    for seed in range(simulations):
+    found, seconds, simulations = defaultdict(list), 0.0, len(seeds)
+    for seed in seeds:
         t = KINDS[kind](np.random.default_rng(seed))
         start = process_time()
         model = Forecast(Interval(0.0, DAYS, unit="day"), 28.0).fit(t[t < DAYS])
@@ -268,6 +268,7 @@ def _show(name: str, found: dict[str, list[Entry]]) -> None:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--simulations", type=int, default=200)
+    options.add_argument("--seed", type=int, default=0, help="that of the first simulation")
     options.add_argument("--kind", nargs="*", default=list(KINDS))
     options.add_argument("--set", nargs="*", default=list(SETS))
     options.add_argument("--every", type=int, default=1)
@@ -275,7 +276,8 @@ def main() -> None:
     options = options.parse_args()
     header()
     for kind in options.kind:
-        simulate(kind, 20 if options.quick else options.simulations)
+        many = 20 if options.quick else options.simulations
+        simulate(kind, range(options.seed, options.seed + many))
     if options.data is None:
         print("| give --data FOLDER for real events: the sets are not bundled | | |")
     else:

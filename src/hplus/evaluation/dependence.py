@@ -12,12 +12,8 @@ from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, CountDispersion
 from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.lags import LagExcess
 from hplus.evaluation.near_repeats import NearRepeats
-from hplus.evaluation.time_order import TimeOrder
+from hplus.evaluation.time_order import PATTERN_LEVEL, TimeOrder
 from hplus.wording import duration_words, lengths_words, times
-
-PATTERN_LEVEL = 0.002
-"""Level at which one check by itself names a pattern: that of 25 checks together."""
-
 
 NOTABLE_EXCESS = 1.1
 """Ratio of observed to expected numbers from which a pattern is named."""
