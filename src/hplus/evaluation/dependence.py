@@ -114,11 +114,11 @@ def _alternating() -> Dependence:
 
 def _uneven(order: TimeOrder, counts: CountDispersion, at: int) -> Dependence:
     """Counts of blocks that vary too much: a level that changes."""
-    block = duration_words(float(counts.events[at]) * order.gap, order.unit)
+    block = duration_words(float(counts.events[at]) * order.gap, order.unit, digits=1)
     more = times(float(counts.index[at]))
     return Dependence(
         "uneven counts",
-        f"Counts are uneven: those of {block} vary {more} times as much as the rate allows.",
+        f"Counts are uneven: those of about {block} vary {more} times as much as the rate allows.",
         _too_narrow(order),
     )
 
@@ -153,5 +153,5 @@ def _too_narrow(order: TimeOrder) -> str:
     if not len(many) or counts.index[many].max() <= 1.0:
         return f"{text}."
     at = int(many[counts.index[many].argmax()])
-    block = duration_words(float(counts.events[at]) * order.gap, order.unit)
-    return f"{text}: those for {block} by a factor of about {counts.index[at] ** 0.5:.1f}."
+    block = duration_words(float(counts.events[at]) * order.gap, order.unit, digits=1)
+    return f"{text}: those for about {block} by a factor of {counts.index[at] ** 0.5:.1f}."
