@@ -90,6 +90,15 @@ def test_a_polygon_has_what_the_same_box_has(place):
     assert np.all(box > 1.0)
 
 
+def test_the_rate_at_points_is_that_of_small_regions(place):
+    found = learned(with_a_new_spot(np.random.default_rng(0)))
+    X = np.array([[7.5, 0.5], [1.3, 6.2]])
+    small = [Box(tuple(x - 0.01), tuple(x + 0.01)) for x in X]
+    regions = found.ratios(small, PLACE, place).mean(axis=1)
+    np.testing.assert_allclose(found.at(X, PLACE, place), regions, rtol=1e-6)
+    assert regions[0] > 3.0 > 1.0 > regions[1]
+
+
 def test_what_a_part_gains_all_others_lose_in_proportion():
     factors, rest = _balanced(np.array([[0.5, 0.0, 2.0]]), np.array([0.25]))
     np.testing.assert_allclose(factors, [[2.0, 0.0, 0.99 / 0.25]])

@@ -78,12 +78,26 @@ class RecentShares(Value):
 
     def ratios(self, regions: Sequence[Window], window: Window, place: FittedRate) -> Floats:
         """Present shares of regions over those of the whole period, (r, k), given its rate."""
-        parts = [_cuboid(a, b) for a, b in zip(self.lows, self.highs, strict=True)]
-        before = place.integrals(parts) / float(place.integrals([window])[0])
-        factors, rest = _balanced(self.shares, before)
         own = np.maximum(place.integrals(regions), np.finfo(float).tiny)
-        common = np.column_stack([_common(part, regions, window, place) for part in parts])
-        return rest + common / own[:, None] @ np.where(factors > 0.0, factors - rest, 0.0)
+        common = np.column_stack([_common(part, regions, window, place) for part in self._parts])
+        gained, rest = self._gained(window, place)
+        return rest + common / own[:, None] @ gained
+
+    def at(self, X: Floats, window: Window, place: FittedRate) -> Floats:
+        """The mean of the present rate at points (n, d) over that of the whole period, (n,)."""
+        inside = ((X[:, None] >= self.lows) & (X[:, None] < self.highs)).all(axis=2)
+        gained, rest = self._gained(window, place)
+        return rest.mean() + inside @ gained.mean(axis=1)
+
+    @property
+    def _parts(self) -> list[Box | Interval]:
+        return [_cuboid(a, b) for a, b in zip(self.lows, self.highs, strict=True)]
+
+    def _gained(self, window: Window, place: FittedRate) -> tuple[Floats, Floats]:
+        """How much higher the ratios of parts are, (c, k), than that of all the rest, (k,)."""
+        before = place.integrals(self._parts) / float(place.integrals([window])[0])
+        factors, rest = _balanced(self.shares, before)
+        return np.where(factors > 0.0, factors - rest, 0.0), rest
 
 
 def _cuboid(low: Floats, high: Floats) -> Box | Interval:
