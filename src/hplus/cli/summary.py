@@ -69,14 +69,17 @@ def outlook_rows(outlook: dict[str, Any] | None) -> dict[str, str]:
     if not outlook["counts"]:
         return {"outlook": f"no forecast: {outlook['reason']}"}
     first, *others = outlook["counts"]
-    parts = [_prospect(first, " events", "90 % interval "), *map(_prospect, others)]
+    parts = [_prospect(**first, noun=" events", level="90 % interval ")]
+    parts += [_prospect(**other) for other in others]
     return {"outlook": ", ".join(parts), "variation": outlook["variation"]}
 
 
-def _prospect(part: dict[str, Any], noun: str = "", level: str = "") -> str:
+def _prospect(
+    expected: float, low: float, high: float, noun: str = "", level: str = "", **period: str
+) -> str:
     """The count of a time to come, such as "15.4 in the next day (9 to 23)"."""
-    bounds = f"{level}{count(part['low'])} to {count(part['high'])}"
-    return f"{rounded(part['expected'])}{noun} in the next {part['next']} ({bounds})"
+    bounds = f"{level}{count(low)} to {count(high)}"
+    return f"{rounded(expected)}{noun} in the next {period['next']} ({bounds})"
 
 
 def _axes(found: re.Match[str]) -> str:

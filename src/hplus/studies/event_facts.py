@@ -54,10 +54,11 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
     }
 
 
-def _at_resolution(study: EventStudy, place: Floats) -> dict[str, Any]:
+def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     """A place (d,) in the user's own columns, with the decimals that the resolution allows."""
     frame, model = study.frame, study.model_
-    found, own = frame.describe(place)[0], next(iter(model_parts(model).values()))
+    found: dict[str, float | str] = frame.describe(place)[0]
+    own = next(iter(model_parts(model).values()))
     sides = np.zeros(len(place))
     sides[: own.window.dimension] = getattr(own, "resolution_", 0.0)
     low, high = frame.window.bounds()
@@ -65,7 +66,7 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, Any]:
     here, there = frame.own(np.array([place, place + inward]))
     for name, a, b in zip(frame.columns, here, there, strict=False):
         if step := abs(b - a):
-            found[name] = round(found[name], int(np.ceil(-np.log10(step))))
+            found[name] = round(a, int(np.ceil(-np.log10(step))))
     return found
 
 
