@@ -38,8 +38,8 @@ MAX_SHARE_BLOCKS, MIN_SHARE_BLOCKS = 96, 8
 HAZARDS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 """Chances of a change of one part in one block, one of which is chosen."""
 
-NEW_FACTOR_SHAPE = 0.5
-"""The shape of the gamma distribution of a new factor, whose mean is 1."""
+NEW_FACTOR_SHAPE = 0.1
+"""The shape of the gamma distribution of a new factor, whose mean is 1: small, as it may be any."""
 
 MIN_CHANGE_GAIN = 3.0
 """Nats by which counts must be more likely with changes than without."""
