@@ -129,6 +129,14 @@ def test_when_a_factor_changed_is_known(rng):
     assert run_chances(means, means) is None
 
 
+def test_shares_that_may_change_again_return_to_those_of_the_whole_period():
+    found = RecentShares(np.zeros((1, 1)), np.ones((1, 1)), np.full((1, 100), 0.3), hazard=0.01)
+    ratios = np.full((2, 100), 3.0)
+    np.testing.assert_array_equal(found.after(0.0, ratios), ratios)
+    assert np.mean(found.after(100.0, ratios) == 3.0) == pytest.approx(np.exp(-1.0), abs=0.01)
+    np.testing.assert_array_equal(found.after(1e4, ratios), 1.0)
+
+
 def test_parts_must_have_bounds_and_factors():
     with pytest.raises(ValueError, match="a row for each part"):
         RecentShares(np.zeros((2, 1)), np.ones((2, 1)), np.ones((3, 4)))

@@ -60,12 +60,14 @@ class RecentShares(Value):
     """Equally likely shares of all events of the parts of a window that may have changed.
 
     A part has the bounds `lows` and `highs` (c, d); its `shares` (c, k) are 0 where it has not
-    changed. What parts have gained, all that has not changed has lost in proportion.
+    changed. What parts have gained, all that has not changed has lost in proportion. `hazard` is
+    how often the share of a part changes in a unit of time.
     """
 
     lows: Floats
     highs: Floats
     shares: Floats
+    hazard: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("lows", "highs", "shares"):
@@ -75,6 +77,11 @@ class RecentShares(Value):
                 "lows, highs and shares must have a row for each part, got "
                 f"{shown(self.lows)}, {shown(self.highs)} and {shown(self.shares)}."
             )
+
+    def after(self, time: float, ratios: Floats) -> Floats:
+        """Ratios (r, k) a time later: 1 in the draws in which shares have changed again."""
+        lasting = np.rint(np.exp(-self.hazard * time) * ratios.shape[1])
+        return np.where(np.arange(ratios.shape[1]) < lasting, ratios, 1.0)
 
     def ratios(self, regions: Sequence[Window], window: Window, place: FittedRate) -> Floats:
         """Present shares of regions over those of the whole period, (r, k), given its rate."""
@@ -161,7 +168,8 @@ def learn_recent_shares(
     low, high = (bound[:-1] for bound in events.window.bounds())
     sides = events.lattice.cell_sides(cells.depth)[:-1]
     lows = low + cells.indices[changed] * sides
-    return RecentShares(lows, np.minimum(lows + sides, high), (shares[:, None] * drawn)[changed])
+    highs, hazard = np.minimum(lows + sides, high), runs.hazard / (size * time_step_of(events))
+    return RecentShares(lows, highs, (shares[:, None] * drawn)[changed], hazard)
 
 
 def _parts_with_events(events: Statistic) -> PlaceCells | None:
@@ -177,12 +185,14 @@ class RunChances(NamedTuple):
     """Chances (c, b) that the present factor began in each block, and what is known of it.
 
     If it began in block r, it is a gamma variable of that shape and rate, (c, b) each; in block 0,
-    it has never changed. `gain` is that of the logarithm of the likelihood by changes.
+    it has never changed. `hazard` is the chance of a change in a block, and `gain` what changes add
+    to the log likelihood.
     """
 
     chances: Floats
     shapes: Floats
     rates: Floats
+    hazard: float
     gain: float
 
 
@@ -208,7 +218,7 @@ def run_chances(counts: Floats, means: Floats) -> RunChances | None:
     gain = float(likelihoods[best] - likelihoods[0])
     if gain < MIN_CHANGE_GAIN:
         return None
-    return RunChances(softmax(logs[best], axis=1), shapes, rates, gain)
+    return RunChances(softmax(logs[best], axis=1), shapes, rates, HAZARDS[best], gain)
 
 
 def _log_chance(n: Floats, m: Floats, shape: Floats, rate: Floats) -> Floats:

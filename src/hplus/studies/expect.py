@@ -110,10 +110,10 @@ def expect(
     tail = 0.5 * (1.0 - check_fraction("level", level))
     periods = [time] if isinstance(time, Period) else time
     observed, when, found = _by_place(study, regions), _by_time(study, periods), []
-    present = _at_present(study, regions, observed)
+    ratios = _present_ratios(study, regions)
     for p, period in enumerate(periods):
         named = regions if isinstance(time, Period) else _during(study.frame, regions, period, p)
-        where = present if _is_to_come(study, period) else observed
+        where = _at_time(study, observed, ratios, period)
         means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
         for draws in _draws(study, where, when.draws[p], period):
             low = np.append(low, mixed_poisson_quantile(draws, tail))
@@ -128,9 +128,8 @@ def count_means(study: EventStudy, regions: Sequence[Region], period: Period) ->
     Counts are Poisson around them; a mean varies by more than what is unknown about the rate if
     counts to come do.
     """
-    where, when = _by_place(study, regions), _by_time(study, [period])
-    if _is_to_come(study, period):
-        where = _at_present(study, regions, where)
+    observed, when = _by_place(study, regions), _by_time(study, [period])
+    where = _at_time(study, observed, _present_ratios(study, regions), period)
     return np.vstack(list(_draws(study, where, when.draws[0], period)))
 
 
@@ -166,20 +165,28 @@ def _windows(whole: Window, regions: Sequence[Region]) -> list[Window]:
     return [whole if region.window is None else region.window for region in regions]
 
 
-def _is_to_come(study: EventStudy, period: Period) -> bool:
-    clock = study.frame.clock
-    return clock is not None and period.start >= clock.end
-
-
-def _at_present(study: EventStudy, regions: Sequence[Region], observed: MeanCounts) -> MeanCounts:
-    """Shares at the end of the observation period, where they differ from those of all of it."""
-    frame, rate, outlook = study.frame, study.model_.rate_, getattr(study, "outlook_", None)
+def _present_ratios(study: EventStudy, regions: Sequence[Region]) -> Floats | None:
+    """Shares when observation ended over those of all of it, (r, k); None if they are the same."""
+    region, rate, outlook = study.frame.region, study.model_.rate_, getattr(study, "outlook_", None)
     recent = None if outlook is None else outlook.recent
-    if recent is None or frame.region is None or not isinstance(rate, SeparableRate):
+    if recent is None or region is None or not isinstance(rate, SeparableRate):
+        return None
+    found: Floats = recent.ratios(_windows(region, regions), region, rate.place)
+    return found
+
+
+def _at_time(
+    study: EventStudy, observed: MeanCounts, ratios: Floats | None, period: Period
+) -> MeanCounts:
+    """Shares of regions in a period: those observed, or what has become of them since."""
+    clock, outlook = study.frame.clock, outlook_for(study, period)
+    if ratios is None or clock is None or outlook is None or period.start < clock.end:
         return observed
-    ratios = recent.ratios(_windows(frame.region, regions), frame.region, rate.place)
-    i, j = pairs_of_draws(observed.draws.shape[1], ratios.shape[1])
-    return MeanCounts(observed.means * ratios.mean(axis=1), observed.draws[:, i] * ratios[:, j])
+    assert outlook.recent is not None
+    middle = 0.5 * (period.start + period.end)
+    then = outlook.recent.after(in_days(middle - clock.end), ratios)
+    i, j = pairs_of_draws(observed.draws.shape[1], then.shape[1])
+    return MeanCounts(observed.means * then.mean(axis=1), observed.draws[:, i] * then[:, j])
 
 
 def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
