@@ -129,12 +129,25 @@ def coarsely():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
             patch.setitem(binned.COARSE_CELLS, 2, 32)
-            patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
-            patch.setattr(concentrations, "EVIDENCE_TREES", (4, 4))
+            hold_out_little(patch)
             quick_forecasts(patch)
             yield
 
     return coarsely
+
+
+def hold_out_little(patch):
+    """Rates are weighted by how well they predict few parts, and trees learned from few."""
+    patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
+    patch.setattr(concentrations, "EVIDENCE_TREES", (4, 4))
+
+
+@pytest.fixture(scope="module")
+def few_parts():
+    """The laws of a module hold whatever the weights of the rates that are averaged."""
+    with pytest.MonkeyPatch.context() as patch:
+        hold_out_little(patch)
+        yield
 
 
 def quick_forecasts(patch):
