@@ -147,7 +147,7 @@ def entry(forecast: Predictive, count: float, lead: int) -> Entry:
     inside = np.clip(upto, TAIL, 1.0 - TAIL) - np.clip(below, TAIL, 1.0 - TAIL)
     covered = inside / max(upto - below, 1e-300)
     width = forecast.quantile(1.0 - TAIL) - forecast.quantile(TAIL)
-    return Entry(float(covered), width, float(np.log(max(forecast.chance(count), 1e-300))), lead)
+    return Entry(float(covered), width, forecast.log_chance(count), lead)
 
 
 def simulate(kind: str, seeds: range, futures: int) -> None:
@@ -209,11 +209,11 @@ def _show(name: str, found: dict[str, list[Entry]]) -> None:
     columns = {m: np.array(each)[:, :3].T for m, each in found.items()}
     means = {m: column.mean(axis=1) for m, column in columns.items()}
     for method, (inside, width, likelihood) in means.items():
-        n = len(found[method])
+        n, median = len(found[method]), float(np.median(columns[method][2]))
         words = f"{name}, {method}: coverage of {n} counts (width {width:.4g}, "
         judged = method == "hplus" and n >= 200
         bounds = {"least": LEAST_REAL, "most": MOST_REAL} if judged else {}
-        row(words + f"log likelihood {likelihood:.3f})", inside, **bounds)
+        row(f"{words}log likelihood {likelihood:.4g}, median {median:.3f})", inside, **bounds)
     good = {m: w for m, (c, w, _) in means.items() if m != "hplus" and LEAST_REAL <= c <= MOST_REAL}
     if good:
         best = min(good, key=lambda m: good[m])
