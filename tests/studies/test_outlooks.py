@@ -158,6 +158,11 @@ def test_a_new_hot_spot_is_expected_to_stay_and_the_past_is_as_it_was(tmp_path):
     assert sum(cell.expected for cell in coming) == pytest.approx(total, rel=1e-3)
     first = expect(study, cells, time_asked(study, WEEK, str(START)))
     assert first[15].expected < 20.0
+    save(study, tmp_path / "spot.hplus")
+    kept = expect(load(tmp_path / "spot.hplus"), cells, time_asked(study, WEEK))
+    assert [(c.expected, c.low, c.high) for c in kept] == [
+        (c.expected, c.low, c.high) for c in coming
+    ]
     (drawn,) = draw(study, 1, Amount(8.0, "week"), random_state=0)
     there = np.all(drawn.columns > 0.75, axis=1)
     assert there.mean() == pytest.approx(46.25 / 140.0, abs=0.06)
