@@ -147,11 +147,46 @@ def report(kind: str, name: str, n: int, seeds: range, draw, names) -> None:
     print(f"{kind:<7}{name:<26}{n:>7}{runs:>5}  fitted: {words[0]}; others: {words[1]}", flush=True)
 
 
+LIMITS = ((0.1, 0.3), (0.2, 0.3), (0.3, 0.3), (0.3, 1.0), (0.3, 3.0), (0.5, 1.0), (0.5, 3.0))
+"""Branching and length of weak bursts, for which the best possible test is computed."""
+
+
+def likelihood_ratio(t: Times, branching: float, length: float, n: float) -> float:
+    """log of the likelihood of a Hawkes process with known parameters over that of a flat rate."""
+    decay, rate = n / (length * SPAN), len(t) / SPAN
+    excited, total = 0.0, 0.0
+    for gap in np.diff(t, prepend=t[0]):
+        excited *= np.exp(-decay * gap)
+        total += np.log(1.0 - branching + branching * decay * excited / rate)
+        excited += 1.0
+    expected = branching * (len(t) - np.sum(-np.expm1(-decay * (SPAN - t))))
+    return float(total + expected)
+
+
+def report_limits(n: int, seeds: range) -> None:
+    """How often weak bursts at a known flat rate are named, and by the best test at 2 %."""
+    for branching, length in LIMITS:
+        flats, hawkeses, named = [], [], 0
+        for seed in seeds:
+            rng = np.random.default_rng([seed, n])
+            none, some = (t[t < SPAN] for t in (flat(n, rng), hawkes(branching, length)(n, rng)))
+            for t, ratios in ((none, flats), (some, hawkeses)):
+                ratios.append(likelihood_ratio(t, branching, length, n))
+            window = Interval(0.0, SPAN, unit="h")
+            known = Intensity(window).fit(some[:, None], priors="constant")
+            named += "bursts" in {p.name for p in check(known, some[:, None]).patterns}
+        best = np.mean(np.array(hawkeses) > np.quantile(flats, 0.98))
+        words = f"bursts {named / len(seeds):.1%}; best test for known parameters {best:.1%}"
+        print(
+            f"limit  Hawkes {branching}, {length:g} gaps{n:>10}{len(seeds):>5}  {words}", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="simulations of each")
     parser.add_argument("--sizes", default="50,200,2000,20000", help="numbers of events")
-    parser.add_argument("--only", nargs="*", default=[*POISSON, *BURSTS, "places"])
+    parser.add_argument("--only", nargs="*", default=[*POISSON, *BURSTS, "places", "limits"])
     parser.add_argument("--road", nargs="*", default=["line", "cycle"])
     parser.add_argument("--seed", type=int, default=0, help="that of the first simulation")
     given = parser.parse_args()
@@ -165,6 +200,8 @@ def main() -> None:
             if "cycle" in given.road:
                 report("cycle", name, n, seeds, draw, cycle_names)
     seeds = range(given.seed, given.seed + given.runs)
+    if "limits" in given.only:
+        report_limits(200, seeds)
     for n, share in itertools.product((400, 4000), (0.0, 0.2)) if "places" in given.only else ():
         draw = partial(places, share=share)
         report("place", f"{share:.0%} near repeats", n, seeds, draw, place_names)
