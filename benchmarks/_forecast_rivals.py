@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, ndtr, ndtri, pdtr, xlogy
+from scipy.special import gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri, pdtr, xlogy
 
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 
@@ -37,8 +37,8 @@ class Predictive(Protocol):
     def quantile(self, p: float) -> float:
         """The smallest count with P(N <= count) >= p."""
 
-    def chance(self, count: float) -> float:
-        """P(N = count)."""
+    def log_chance(self, count: float) -> float:
+        """log P(N = count)."""
 
 
 class Mixed(NamedTuple):
@@ -52,16 +52,16 @@ class Mixed(NamedTuple):
     def quantile(self, p: float) -> float:
         return float(mixed_poisson_quantile(self.means[None], p)[0])
 
-    def chance(self, count: float) -> float:
+    def log_chance(self, count: float) -> float:
         """Large means are smoothed by Silverman's rule: some hundreds of them leave gaps."""
         if self.means.mean() < LARGE_MEAN:
-            return float(
-                np.exp(xlogy(count, self.means) - self.means - gammaln(count + 1.0)).mean()
-            )
-        width = 0.9 * self.means.std() * len(self.means) ** -0.2
-        deviations = np.sqrt(self.means + width**2)
-        x = (count - self.means) / deviations
-        return float(np.mean(np.exp(-0.5 * x**2) / deviations) / np.sqrt(2.0 * np.pi))
+            logs = xlogy(count, self.means) - self.means - gammaln(count + 1.0)
+        else:
+            width = 0.9 * self.means.std() * len(self.means) ** -0.2
+            deviations = np.sqrt(self.means + width**2)
+            x = (count - self.means) / deviations
+            logs = -0.5 * x**2 - np.log(deviations) - 0.5 * np.log(2.0 * np.pi)
+        return float(logsumexp(logs) - np.log(len(self.means)))
 
 
 class Normal(NamedTuple):
@@ -77,12 +77,13 @@ class Normal(NamedTuple):
         at = np.log1p(count + 0.5) if self.log else count + 0.5
         return float(ndtr((at - self.mean) / self.deviation))
 
-    def chance(self, count: float) -> float:
+    def log_chance(self, count: float) -> float:
         ends = np.array([count - 0.5, count + 0.5])
         x = ((np.log1p(ends) if self.log else ends) - self.mean) / self.deviation
         x = np.array([-np.inf, x[1]]) if count == 0.0 else x
         x = -x[::-1] if x[0] > 0.0 else x  # of two numbers near 1, the difference is lost
-        return float(ndtr(x[1]) - ndtr(x[0]))
+        below, upto = log_ndtr(x)
+        return float(upto + np.log(-np.expm1(min(below - upto, -1e-300))))
 
     def quantile(self, p: float) -> float:
         at = self.mean + self.deviation * ndtri(p)

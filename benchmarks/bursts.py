@@ -5,12 +5,14 @@ time with near repeats, and Poisson data: flat, with a weekly cycle, with a tren
 minutes. The rate is learned by hplus, as in `hplus fit`, and checked as in `hplus check`, on the
 events it was fitted to and on later ones.
 
-    python benchmarks/bursts.py --runs 200
+    python benchmarks/bursts.py --runs 200 [--sizes 200,2000] [--only NAME ...]
+                                [--road line cycle] [--seed N]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -91,11 +93,6 @@ BURSTS = {
 }
 
 
-def repeated(label: int, n: int) -> int:
-    """A seed of its own for each simulation."""
-    return 1000 * n + label
-
-
 def line_names(t: Times, n: float) -> tuple[set[str], set[str]]:
     """Patterns named by a rate over the first span, for the events fitted to and for fresh ones."""
     window, first = Interval(0.0, SPAN, unit="h"), t[t < SPAN]
@@ -138,35 +135,76 @@ def place_names(X: np.ndarray, n: float) -> tuple[set[str], set[str]]:
     return tuple({p.name for p in check(model, x).patterns} for x in (X[half], X))
 
 
-def report(kind: str, name: str, n: int, runs: int, draw, names) -> None:
+def report(kind: str, name: str, n: int, seeds: range, draw, names) -> None:
     """How often each pattern is named, for events fitted to and for others."""
     counts: tuple[Counter, Counter] = Counter(), Counter()
-    for label in range(runs):
-        rng = np.random.default_rng(repeated(label, n))
+    runs = len(seeds)
+    for seed in seeds:
+        rng = np.random.default_rng([seed, n])
         for counter, found in zip(counts, names(draw(n, rng), n), strict=True):
             counter.update(found)
     words = [", ".join(f"{k} {v / runs:.1%}" for k, v in c.most_common()) or "none" for c in counts]
     print(f"{kind:<7}{name:<26}{n:>7}{runs:>5}  fitted: {words[0]}; others: {words[1]}", flush=True)
 
 
+LIMITS = ((0.1, 0.3), (0.2, 0.3), (0.3, 0.3), (0.3, 1.0), (0.3, 3.0), (0.5, 1.0), (0.5, 3.0))
+"""Branching and length of weak bursts, for which the best possible test is computed."""
+
+
+def likelihood_ratio(t: Times, branching: float, length: float, n: float) -> float:
+    """log of the likelihood of a Hawkes process with known parameters over that of a flat rate."""
+    decay, rate = n / (length * SPAN), len(t) / SPAN
+    excited, total = 0.0, 0.0
+    for gap in np.diff(t, prepend=t[0]):
+        excited *= np.exp(-decay * gap)
+        total += np.log(1.0 - branching + branching * decay * excited / rate)
+        excited += 1.0
+    expected = branching * (len(t) - np.sum(-np.expm1(-decay * (SPAN - t))))
+    return float(total + expected)
+
+
+def report_limits(n: int, seeds: range) -> None:
+    """How often weak bursts at a known flat rate are named, and by the best test at 2 %."""
+    for branching, length in LIMITS:
+        flats, hawkeses, named = [], [], 0
+        for seed in seeds:
+            rng = np.random.default_rng([seed, n])
+            none, some = (t[t < SPAN] for t in (flat(n, rng), hawkes(branching, length)(n, rng)))
+            for t, ratios in ((none, flats), (some, hawkeses)):
+                ratios.append(likelihood_ratio(t, branching, length, n))
+            window = Interval(0.0, SPAN, unit="h")
+            known = Intensity(window).fit(some[:, None], priors="constant")
+            named += "bursts" in {p.name for p in check(known, some[:, None]).patterns}
+        best = np.mean(np.array(hawkeses) > np.quantile(flats, 0.98))
+        words = f"bursts {named / len(seeds):.1%}; best test for known parameters {best:.1%}"
+        print(
+            f"limit  Hawkes {branching}, {length:g} gaps{n:>10}{len(seeds):>5}  {words}", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=20, help="simulations of each")
     parser.add_argument("--sizes", default="50,200,2000,20000", help="numbers of events")
+    parser.add_argument("--only", nargs="*", default=[*POISSON, *BURSTS, "places", "limits"])
+    parser.add_argument("--road", nargs="*", default=["line", "cycle"])
+    parser.add_argument("--seed", type=int, default=0, help="that of the first simulation")
     given = parser.parse_args()
     for n in map(int, given.sizes.split(",")):
-        runs = given.runs if n <= 2000 else max(3, given.runs // 10)
-        for name, draw in POISSON.items():
-            if name in ("flat", "trend"):  # a line has no cycle
-                report("line", name, n, runs, draw, line_names)
-            report("cycle", name, n, runs, draw, cycle_names)
-        for name, draw in BURSTS.items() if n >= 200 else ():
-            report("line", name, n, max(3, runs // 2), draw, line_names)
-            report("cycle", name, n, max(3, runs // 2), draw, cycle_names)
-    for n in (400, 4000):
-        for share in (0.0, 0.2):
-            draw = partial(places, share=share)
-            report("place", f"{share:.0%} near repeats", n, given.runs, draw, place_names)
+        seeds = range(given.seed, given.seed + (given.runs if n <= 2000 else given.runs // 10))
+        for name, draw in (POISSON | (BURSTS if n >= 200 else {})).items():
+            if name not in given.only:
+                continue
+            if "line" in given.road and name not in ("weekly", "rounded"):  # a line has no cycle
+                report("line", name, n, seeds, draw, line_names)
+            if "cycle" in given.road:
+                report("cycle", name, n, seeds, draw, cycle_names)
+    seeds = range(given.seed, given.seed + given.runs)
+    if "limits" in given.only:
+        report_limits(200, seeds)
+    for n, share in itertools.product((400, 4000), (0.0, 0.2)) if "places" in given.only else ():
+        draw = partial(places, share=share)
+        report("place", f"{share:.0%} near repeats", n, seeds, draw, place_names)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """How often 90 % intervals contain counts to come of parts of a city, and how wide they are.
 
     python benchmarks/forecast_cells.py [--data FOLDER] [--quick] [--simulations N]
-                                        [--kind NAME ...] [--every N]
+                                        [--seed N] [--kind NAME ...] [--every N]
 
 Studies of places and times are fitted as `hplus fit --cycle week` does (with trees for places), and
 the count of each part in the next week or day is forecast as `hplus expect` does. Simulated cities
@@ -141,11 +141,11 @@ def inside(regions: list[Region], X: np.ndarray) -> np.ndarray:
     return np.array([region.window.contains(X) for region in regions])
 
 
-def simulate(kind: str, simulations: int) -> None:
+def simulate(kind: str, seeds: range) -> None:
     """Coverage of the next day and week in cells of simulated cities."""
     found: dict[str, list[Entry]] = {"day": [], "week": []}
     total: dict[str, list[Entry]] = {"day": [], "week": []}
-    for seed in range(simulations):
+    for seed in seeds:
         X, t = KINDS[kind](np.random.default_rng(seed))
         now = 7.0 * WEEKS
         study = fitted(X, t, now, window=(0, 0, 10, 10), lonlat=False, unit="km")
@@ -213,12 +213,14 @@ def _judge_week(found, name, study, regions, held, days, origin):
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--simulations", type=int, default=40)
+    options.add_argument("--seed", type=int, default=0, help="that of the first simulation")
     options.add_argument("--kind", nargs="*", default=list(KINDS))
     options.add_argument("--every", type=int, default=2)
     options = options.parse_args()
     header()
     for kind in options.kind:
-        simulate(kind, 2 if options.quick else options.simulations)
+        many = 2 if options.quick else options.simulations
+        simulate(kind, range(options.seed, options.seed + many))
     if options.data is None:
         print("| give --data FOLDER for real events: the set is not bundled | | |")
     else:

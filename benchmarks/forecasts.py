@@ -1,12 +1,14 @@
 """How often 90 % intervals contain counts to come, how wide they are, and how likely the counts.
 
-    python benchmarks/forecasts.py [--data FOLDER] [--quick] [--simulations N] [--kind NAME ...]
-                                   [--set NAME ...] [--every N] [--alone]
+    python benchmarks/forecasts.py [--data FOLDER] [--quick] [--simulations N] [--futures N]
+                                   [--seed N] [--kind NAME ...] [--set NAME ...] [--every N]
+                                   [--alone]
 
 Simulated events with a known truth: 26 weeks are observed, and the next day, week and four weeks
-are forecast. Real events by rolling origin, if FOLDER contains nyc_vehicle_thefts_2014_2017.csv.gz,
-bike_sharing_hour.csv.gz, earthquakes_world_1965_2016.csv, earthquakes_japan_1990_2020.csv.gz,
-curry_shots_2009_2025.csv.gz and packets_tmobile_lte_down.csv.gz, which are not bundled with hplus:
+are forecast and compared with many futures of each set. Real events by rolling origin, if FOLDER
+contains nyc_vehicle_thefts_2014_2017.csv.gz, bike_sharing_hour.csv.gz,
+earthquakes_world_1965_2016.csv, earthquakes_japan_1990_2020.csv.gz, curry_shots_2009_2025.csv.gz
+and packets_tmobile_lte_down.csv.gz, which are not bundled with hplus:
 everything is learned anew at each origin from what came before. A set is a `Series`; to forecast
 the cells of a map, add one for each cell to SETS. Coverage is randomised: a count at
 the end of an interval is inside in part, so that a perfect interval contains 90 %. Other forecasts
@@ -34,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from _forecast_rivals import Mixed, Predictive, rivals
 from _measure import finish, header, parser, row
+from _simulated_series import DAYS, KINDS, LONGEST
 
 from hplus import Forecast, Interval
 
@@ -43,60 +46,10 @@ LEAST_SIMULATED, MOST_SIMULATED = 0.86, 0.94
 LEAST_REAL, MOST_REAL, MOST_WIDTH = 0.85, 0.95, 1.3
 """The coverage that is asked for, and the width relative to the best rival with such a coverage."""
 
-DAYS, AHEAD = 182.0, {"day": 1.0, "week": 7.0, "four weeks": 28.0}
-"""The simulated observation period, and what is forecast after it."""
+AHEAD = {"day": 1.0, "week": 7.0, "four weeks": LONGEST}
+"""What is forecast after the simulated observation period, in days."""
 
 MONTH = 365.25 / 12.0
-
-Rng = np.random.Generator
-
-
-def uniform(rng: Rng, rate: float, until: float) -> np.ndarray:
-    return rng.uniform(0.0, until, rng.poisson(rate * until))
-
-
-def thinned(rng: Rng, rate: Callable[[np.ndarray], np.ndarray], most: float) -> np.ndarray:
-    """A Poisson process with this rate, which is at most `most`."""
-    t = uniform(rng, most, DAYS + 28.0)
-    return t[rng.random(len(t)) * most < rate(t)]
-
-
-def stepwise(rng: Rng, rates: np.ndarray, step: float) -> np.ndarray:
-    """A Poisson process whose rate is constant for each step."""
-    counts = rng.poisson(rates * step)
-    starts = np.repeat(np.arange(len(rates)) * step, counts)
-    return starts + step * rng.random(len(starts))
-
-
-def bursts(rng: Rng) -> np.ndarray:
-    """Clusters of 4 events on average, within hours, at a flat rate of clusters."""
-    sizes = rng.poisson(4.0, rng.poisson(3.0 * (DAYS + 28.0)))
-    centers = np.repeat(rng.uniform(0.0, DAYS + 28.0, len(sizes)), sizes)
-    return centers + rng.exponential(0.1, len(centers))
-
-
-def reverting(rng: Rng) -> np.ndarray:
-    """A log rate of deviation 0.5 that reverts within 10 days."""
-    step, scale, deviation = 0.05, 10.0, 0.5
-    n, keep = int((DAYS + 28.0) / step), np.exp(-step / scale)
-    noise = rng.standard_normal(n) * deviation * np.sqrt(1.0 - keep**2)
-    z = np.empty(n)
-    z[0] = deviation * rng.standard_normal()
-    for i in range(1, n):
-        z[i] = keep * z[i - 1] + noise[i]
-    return stepwise(rng, 12.0 * np.exp(z), step)
-
-
-KINDS: dict[str, Callable[[Rng], np.ndarray]] = {
-    "flat": lambda rng: uniform(rng, 12.0, DAYS + 28.0),
-    "daily cycle": lambda rng: thinned(
-        rng, lambda t: 12.0 * (1.0 + 0.8 * np.sin(2.0 * np.pi * t)), 22.0
-    ),
-    "bursts": bursts,
-    "trend": lambda rng: thinned(rng, lambda t: 6.0 * np.exp(1.2 * t / DAYS), 30.0),
-    "over-dispersed weeks": lambda rng: stepwise(rng, 12.0 * rng.gamma(8.0, 1 / 8.0, 30), 7.0),
-    "reverting log rate": reverting,
-}
 
 
 class Series(NamedTuple):
@@ -194,29 +147,32 @@ def entry(forecast: Predictive, count: float, lead: int) -> Entry:
     inside = np.clip(upto, TAIL, 1.0 - TAIL) - np.clip(below, TAIL, 1.0 - TAIL)
     covered = inside / max(upto - below, 1e-300)
     width = forecast.quantile(1.0 - TAIL) - forecast.quantile(TAIL)
-    return Entry(float(covered), width, float(np.log(max(forecast.chance(count), 1e-300))), lead)
+    return Entry(float(covered), width, forecast.log_chance(count), lead)
 
 
-def simulate(kind: str, simulations: int) -> None:
-    """Coverage of what follows simulated events."""
-    found, seconds = defaultdict(list), 0.0
-    for seed in range(simulations):
-        t = KINDS[kind](np.random.default_rng(seed))
+def simulate(kind: str, seeds: range, futures: int) -> None:
+    """Coverage of what follows simulated events, in several futures of each set."""
+    found: dict[str, list[np.ndarray]] = defaultdict(list)
+    seconds = 0.0
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        simulated = KINDS[kind](rng)
         start = process_time()
-        model = Forecast(Interval(0.0, DAYS, unit="day"), 28.0).fit(t[t < DAYS])
+        model = Forecast(Interval(0.0, DAYS, unit="day"), LONGEST).fit(simulated.past)
         means = model.count_draws([Interval(DAYS, DAYS + length) for length in AHEAD.values()])
         seconds += process_time() - start
-        for name, mean in zip(AHEAD, means, strict=True):
-            count = np.sum((t >= DAYS) & (t < DAYS + AHEAD[name]))
-            found[name].append(entry(Mixed(mean), float(count), 0))
-            found[name, "width"].append(found[name][-1].width)
+        coming = [simulated.future(rng) - DAYS for _ in range(futures)]
+        for (name, length), mean in zip(AHEAD.items(), means, strict=True):
+            counts = [float(np.sum(t < length)) for t in coming]
+            entries = {count: entry(Mixed(mean), count, 0) for count in set(counts)}
+            each = np.array([entries[count][:2] for count in counts])
+            found[name].append(each.mean(axis=0))
     for name in AHEAD:
-        inside = np.mean([e.covered for e in found[name]])
-        width = np.mean(found[name, "width"])
-        words = f"{kind}, next {name}: coverage of {simulations} counts (width {width:.3g})"
-        bounds = {"least": LEAST_SIMULATED, "most": MOST_SIMULATED} if simulations >= 200 else {}
-        row(words, float(inside), **bounds)
-    row(f"{kind}: CPU seconds for each fit", seconds / simulations)
+        (inside, width), error = np.mean(found[name], axis=0), np.std(found[name], axis=0)[0]
+        words = f"{kind}, next {name}: coverage ± {error / np.sqrt(len(seeds)):.3f} (width"
+        bounds = {"least": LEAST_SIMULATED, "most": MOST_SIMULATED} if len(seeds) >= 40 else {}
+        row(f"{words} {width:.3g}, {len(seeds)} sets, {futures} futures of each)", inside, **bounds)
+    row(f"{kind}: CPU seconds for each fit", seconds / len(seeds))
 
 
 def forecasts(series: Series, origin: int) -> list[Predictive]:
@@ -253,11 +209,11 @@ def _show(name: str, found: dict[str, list[Entry]]) -> None:
     columns = {m: np.array(each)[:, :3].T for m, each in found.items()}
     means = {m: column.mean(axis=1) for m, column in columns.items()}
     for method, (inside, width, likelihood) in means.items():
-        n = len(found[method])
+        n, median = len(found[method]), float(np.median(columns[method][2]))
         words = f"{name}, {method}: coverage of {n} counts (width {width:.4g}, "
         judged = method == "hplus" and n >= 200
         bounds = {"least": LEAST_REAL, "most": MOST_REAL} if judged else {}
-        row(words + f"log likelihood {likelihood:.3f})", inside, **bounds)
+        row(f"{words}log likelihood {likelihood:.4g}, median {median:.3f})", inside, **bounds)
     good = {m: w for m, (c, w, _) in means.items() if m != "hplus" and LEAST_REAL <= c <= MOST_REAL}
     if good:
         best = min(good, key=lambda m: good[m])
@@ -268,6 +224,8 @@ def _show(name: str, found: dict[str, list[Entry]]) -> None:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--simulations", type=int, default=200)
+    options.add_argument("--futures", type=int, default=100, help="futures of each simulation")
+    options.add_argument("--seed", type=int, default=0, help="that of the first simulation")
     options.add_argument("--kind", nargs="*", default=list(KINDS))
     options.add_argument("--set", nargs="*", default=list(SETS))
     options.add_argument("--every", type=int, default=1)
@@ -275,7 +233,8 @@ def main() -> None:
     options = options.parse_args()
     header()
     for kind in options.kind:
-        simulate(kind, 20 if options.quick else options.simulations)
+        many = 20 if options.quick else options.simulations
+        simulate(kind, range(options.seed, options.seed + many), options.futures)
     if options.data is None:
         print("| give --data FOLDER for real events: the sets are not bundled | | |")
     else:

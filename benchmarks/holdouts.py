@@ -1,6 +1,6 @@
 """Does the gain that a study claims agree with its gain on fresh data? Simulations, known truth.
 
-    python benchmarks/holdouts.py --sets 20
+    python benchmarks/holdouts.py --sets 20 [--seed N] [--only NAME ...]
 
 Each set of events is 40 days of about 400 events. A study claims a gain over a constant rate on
 the events that it held out; the same study is then scored on the 400 days that follow. The mean of
@@ -101,7 +101,7 @@ def claimed_and_fresh(name: str, seed: int) -> tuple[float, float, float, bool]:
     return held.gain, held.gain_error, float(gains.mean()), bool(held.constant)
 
 
-def compare(name: str, sets: int, seed: int = 0) -> str:
+def compare(name: str, sets: int, seed: int) -> str:
     """A line of the table."""
     found = np.array([claimed_and_fresh(name, seed + i) for i in range(sets)])
     claimed, errors, fresh, constant = found.T
@@ -116,12 +116,13 @@ def compare(name: str, sets: int, seed: int = 0) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first set")
     parser.add_argument("--only", nargs="*", default=[*TIMES, "places", "new hot spot"])
     chosen = parser.parse_args()
     heads = f"{'claimed':>9}{'fresh':>9}{'difference':>18}{'error':>9}{'spread':>9}{'const':>9}"
     print(f"{'':<24}{heads}")
     for name in chosen.only:
-        print(compare(name, chosen.sets), flush=True)
+        print(compare(name, chosen.sets, chosen.seed), flush=True)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus.rates import binned, selection
+from hplus.rates import binned, judging, selection
 from hplus.rates.forecasts import block_edges, weighing
+from hplus.rates.trees import concentrations
 from hplus.tuning import scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
@@ -121,17 +122,32 @@ def rng():
 
 @pytest.fixture(scope="session")
 def coarsely():
-    """`with coarsely():` fits in the plane try few priors on a coarse grid, in a second."""
+    """`with coarsely():` fits try few priors on a coarse grid and hold out few parts."""
 
     @contextmanager
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
             patch.setitem(binned.COARSE_CELLS, 2, 32)
+            hold_out_little(patch)
             quick_forecasts(patch)
             yield
 
     return coarsely
+
+
+def hold_out_little(patch):
+    """Rates are weighted by how well they predict few parts, and trees learned from few."""
+    patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
+    patch.setattr(concentrations, "EVIDENCE_TREES", (4, 4))
+
+
+@pytest.fixture(scope="module")
+def few_parts():
+    """The laws of a module hold whatever the weights of the rates that are averaged."""
+    with pytest.MonkeyPatch.context() as patch:
+        hold_out_little(patch)
+        yield
 
 
 def quick_forecasts(patch):

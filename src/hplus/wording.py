@@ -221,7 +221,8 @@ def listed(parts: Sequence[str]) -> str:
 
 def place_words(place: Mapping[str, object]) -> str:
     """A place by the user's columns, such as "lon −73.99, lat 40.75"."""
-    return ", ".join(f"{name} {text}" for name, text in place.items())
+    words = {n: f"{x:.10g}" if isinstance(x, float) else str(x) for n, x in place.items()}
+    return ", ".join(f"{name} {text}" for name, text in words.items())
 
 
 def scales_words(scales: Iterable[float], units: Iterable[str]) -> str:
@@ -248,14 +249,14 @@ def lengths_words(lengths: Iterable[float], units: Iterable[str]) -> str:
     return scales_words(*zip(*[pair for pair in known if pair[0] > 0.0], strict=True))
 
 
-def duration_words(length: float, unit: str) -> str:
+def duration_words(length: float, unit: str, digits: int = 2) -> str:
     """A length of time such as "30 minutes", "7 days" or "5 ms"; other units as they are."""
     if unit not in SECONDS_IN:
-        return lengths_words([float(f"{length:.2g}")], [unit])
+        return lengths_words([float(f"{length:.{digits}g}")], [unit])
     seconds = length * SECONDS_IN[unit]
     known = [name for name in SECONDS_IN if name != "week" and seconds >= 0.999 * SECONDS_IN[name]]
     name = known[-1] if known else "us"
-    amount = float(f"{seconds / SECONDS_IN[name]:.2g}")
+    amount = float(f"{seconds / SECONDS_IN[name]:.{digits}g}")
     return f"{rounded(amount, 2)} {plural(UNIT_NAMES.get(name, name), amount)}"
 
 

@@ -29,7 +29,7 @@ from hplus import (
 from hplus.estimators.prior_parameters import RATE_MODELS
 from hplus.simulate import poisson
 
-pytestmark = pytest.mark.usefixtures("few_nodes")
+pytestmark = pytest.mark.usefixtures("few_nodes", "few_parts")
 
 SQUARE = Polygon([(0, 0), (4, 0), (4, 4), (0, 4)], holes=[[(1, 1), (2, 1), (2, 2), (1, 2)]])
 WINDOWS = {

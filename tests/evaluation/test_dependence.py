@@ -18,8 +18,8 @@ from hplus.evaluation.gaps import (
 )
 from hplus.evaluation.lags import excess, round_lags
 from hplus.evaluation.near_repeats import DISTANCES, close_pairs, knox_tables, near_repeats
-from hplus.evaluation.time_order import time_order
-from hplus.evaluation.timelines import Timeline, heap_step, time_step
+from hplus.evaluation.time_order import order_unfollowed, time_order
+from hplus.evaluation.timelines import Timeline, heap_step, slow_part, time_step
 from hplus.windows import Interval
 
 
@@ -224,3 +224,44 @@ def test_faults_are_holms(rng):
         rejected += 1
     assert {found.p_values[name] for name in found.faults} == set(p_values[:rejected])
     assert 0 < rejected < len(p_values)
+
+
+def timeline_of(rate, times, span=1000.0):
+    """Events of a rate that is known at 10,001 times."""
+    shares = np.append(0.0, np.cumsum(0.5 * (rate[1:] + rate[:-1])))
+    return Timeline(times, np.linspace(0.0, span, len(rate)), shares / shares[-1], "")
+
+
+def peaks(centers, width, span=1000.0):
+    t = np.linspace(0.0, span, 10_001)
+    return sum(np.exp(-0.5 * ((t - c) / width) ** 2) for c in centers)
+
+
+def test_a_rate_that_follows_every_burst_does_not_hide_them(rng):
+    centers = np.sort(rng.random(40)) * 990.0 + 5.0
+    times = np.sort(np.repeat(centers, 5) + 0.8 * rng.normal(size=200))
+    followed = timeline_of(peaks(centers, 0.8) + 1e-3, times)
+    assert time_order(followed).gaps.p_value > 1e-3
+    unfollowed = order_unfollowed(followed)
+    assert unfollowed.gaps.p_value < 1e-9
+    assert unfollowed.gaps.variation > 1.3
+
+
+def test_peaks_of_many_independent_events_are_no_bursts(rng):
+    centers, rate = np.array([200.0, 500.0, 800.0]), peaks([200.0, 500.0, 800.0], 20.0)
+    found = 0
+    for _ in range(50):
+        times = np.sort(centers[rng.integers(3, size=300)] + 20.0 * rng.normal(size=300))
+        found += order_unfollowed(timeline_of(rate, times)).gaps.p_value < 0.005
+    assert found <= 4
+
+
+def test_the_slow_part_of_a_rate_has_as_many_events_and_smaller_peaks(rng):
+    times = np.sort(rng.random(160) * 1000.0)
+    line = timeline_of(peaks([200.0, 201.0], 5.0) + 0.01, times)
+    slow = slow_part(line, 8)
+    assert (slow.shares[0], slow.shares[-1]) == (0.0, 1.0)
+    assert np.all(np.diff(slow.shares) > 0.0)
+    highest = [np.max(np.diff(each.shares) / np.diff(each.nodes)) for each in (slow, line)]
+    assert 0.5 * highest[1] < highest[0] < highest[1]
+    np.testing.assert_allclose(slow.share(line.nodes), line.shares, atol=8 / 160)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -25,12 +27,15 @@ COUNTS = np.array([3.0, 5.0, 0.0, 9.0, 4.0, 7.0, 0.0, 0.0, 2.0, 1.0])
 MEANS = np.array([4.0, 4.0, 3.0, 5.0, 4.0, 4.0, 0.0, 0.0, 2.0, 4.0])
 STEPS = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 2.0, 1.0, 1.0])
 BLOCKS = Blocks(COUNTS, MEANS, STEPS, STEPS)
-IN_STEPS = BLOCKS._replace(slow_steps=np.array([0.0, 0, 0, 2.5, 0, 0, 2.5, 0, 0, 2.5]))
+IN_STEPS = replace(BLOCKS, slow_steps=np.array([0.0, 0, 0, 2.5, 0, 0, 2.5, 0, 0, 2.5]))
 
 
 def covariance(blocks, fields=FIELDS):
     """The covariance of paths at the centers of blocks, from the kernels."""
-    d, slow = (np.abs(np.subtract.outer(t, t)) for t in np.cumsum(blocks[2:], axis=1))
+    d, slow = (
+        np.abs(np.subtract.outer(t, t))
+        for t in np.cumsum([blocks.steps, blocks.slow_steps], axis=1)
+    )
     (h, s), (h1, s1), (h2, s2), _ = fields
     x = np.sqrt(3.0) * d / h
     K = LEVEL_DEVIATION**2 + s**2 * (1.0 + x) * np.exp(-x)
@@ -64,7 +69,7 @@ def test_variances_and_draws_are_those_of_dense_matrices(blocks):
 
 def test_blocks_that_nobody_watches_change_nothing_before_them():
     later = np.append(STEPS, np.ones(5))
-    more = Blocks(*(np.append(x, np.zeros(5)) for x in BLOCKS[:2]), later, later)
+    more = Blocks(*(np.append(x, np.zeros(5)) for x in (COUNTS, MEANS)), later, later)
     short = find_mode(BLOCKS, chain(FIELDS, BLOCKS), -6.0, np.ones(10))
     long = find_mode(more, chain(FIELDS, more), -6.0, np.ones(15))
     assert long.log_evidence == pytest.approx(short.log_evidence, abs=1e-9)

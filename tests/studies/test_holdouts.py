@@ -244,7 +244,7 @@ def test_priors_learned_before_make_the_same_rate():
 
 def test_models_are_compared_at_the_step_of_positions(tmp_path):
     """Rounding more finely than the rate varies must not change who predicts better."""
-    X = np.random.RandomState(4).normal(0.5, 0.15, (1500, 2)) % 1.0
+    X = np.random.RandomState(4).normal(0.5, 0.15, (1000, 2)) % 1.0
     gains = []
     for digits in (9, 2):
         path = tmp_path / f"{digits}.csv"

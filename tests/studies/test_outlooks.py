@@ -142,6 +142,32 @@ def test_intervals_of_cells_that_vary_are_wider_than_poisson_and_hold(tmp_path):
     assert 0.86 < np.mean(covered) < 0.98
 
 
+def test_a_new_hot_spot_is_expected_to_stay_and_the_past_is_as_it_was(tmp_path):
+    rng = np.random.default_rng(3)
+    X, days = rng.random((2400, 2)), 7.0 * WEEKS * rng.random(2400)
+    spot, since = 0.75 + 0.25 * rng.random((160, 2)), 7.0 * (WEEKS - 4.0 * rng.random(160))
+    path = written(tmp_path / "spot.csv", np.vstack([X, spot]), np.append(days, since))
+    study = fitted(path)
+    cells = grid_regions(study.frame, (4, 4))
+    coming = expect(study, cells, time_asked(study, WEEK))
+    # 100/16 + 40 a week at the spot, and 100/16 elsewhere
+    assert coming[15].expected == pytest.approx(46.25, rel=0.2)
+    assert coming[15].low < 46 < coming[15].high
+    assert np.mean([cell.expected for cell in coming[:15]]) == pytest.approx(6.25, rel=0.2)
+    total = expect(study, [whole(study.frame)], time_asked(study, WEEK))[0].expected
+    assert sum(cell.expected for cell in coming) == pytest.approx(total, rel=1e-3)
+    first = expect(study, cells, time_asked(study, WEEK, str(START)))
+    assert first[15].expected < 20.0
+    save(study, tmp_path / "spot.hplus")
+    kept = expect(load(tmp_path / "spot.hplus"), cells, time_asked(study, WEEK))
+    assert [(c.expected, c.low, c.high) for c in kept] == [
+        (c.expected, c.low, c.high) for c in coming
+    ]
+    (drawn,) = draw(study, 1, Amount(8.0, "week"), random_state=0)
+    there = np.all(drawn.columns > 0.75, axis=1)
+    assert there.mean() == pytest.approx(46.25 / 140.0, abs=0.06)
+
+
 def test_what_is_kept_answers_the_same(town, tmp_path):
     save(town, tmp_path / "town.hplus")
     again = load(tmp_path / "town.hplus")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 import sys
 from datetime import UTC, datetime
@@ -40,10 +41,12 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     table["model"] = found.get("models", "")
     table["scales"] = listed(found["scales"]) if found["scales"] else ""
     table["resolution"] = found.get("resolution", "")
-    table["positions"] = found.get("positions", "")
+    # the name of the row is the subject of the sentence
+    table["positions"] = re.sub("positions( along .+?)? are ", _axes, found.get("positions", ""))
     table |= outlook_rows(found.get("outlook"))
     if held is None:
-        table["held out"] = "none: too few events, or --holdout 0"
+        asked = found.get("held_share") == 0.0
+        table["held out"] = "none, because of --holdout 0" if asked else "none: too few events"
     else:
         table["patterns"] = "; ".join(held["constant"])
         table["held out"] = held["words"]
@@ -65,12 +68,23 @@ def outlook_rows(outlook: dict[str, Any] | None) -> dict[str, str]:
         return {}
     if not outlook["counts"]:
         return {"outlook": f"no forecast: {outlook['reason']}"}
-    parts = (
-        f"{rounded(part['expected'])} in the next {part['next']} "
-        f"({count(part['low'])} to {count(part['high'])})"
-        for part in outlook["counts"]
-    )
-    return {"outlook": f"events: {', '.join(parts)}", "variation": outlook["variation"]}
+    first, *others = outlook["counts"]
+    parts = [_prospect(**first, noun=" events", level="90 % interval ")]
+    parts += [_prospect(**other) for other in others]
+    return {"outlook": ", ".join(parts), "variation": outlook["variation"]}
+
+
+def _prospect(
+    expected: float, low: float, high: float, noun: str = "", level: str = "", **period: str
+) -> str:
+    """The count of a time to come, such as "15.4 in the next day (9 to 23)"."""
+    bounds = f"{level}{count(low)} to {count(high)}"
+    return f"{rounded(expected)}{noun} in the next {period['next']} ({bounds})"
+
+
+def _axes(found: re.Match[str]) -> str:
+    """Which axes a sentence about positions is about, if not about all."""
+    return f"{found[1].strip()}, " if found[1] else ""
 
 
 def count_row(part: Expected) -> dict[str, Any]:

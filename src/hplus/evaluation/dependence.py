@@ -12,12 +12,8 @@ from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, CountDispersion
 from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.lags import LagExcess
 from hplus.evaluation.near_repeats import NearRepeats
-from hplus.evaluation.time_order import TimeOrder
+from hplus.evaluation.time_order import PATTERN_LEVEL, TimeOrder
 from hplus.wording import duration_words, lengths_words, times
-
-PATTERN_LEVEL = 0.002
-"""Level at which one check by itself names a pattern: that of 25 checks together."""
-
 
 NOTABLE_EXCESS = 1.1
 """Ratio of observed to expected numbers from which a pattern is named."""
@@ -118,11 +114,11 @@ def _alternating() -> Dependence:
 
 def _uneven(order: TimeOrder, counts: CountDispersion, at: int) -> Dependence:
     """Counts of blocks that vary too much: a level that changes."""
-    block = duration_words(float(counts.events[at]) * order.gap, order.unit)
+    block = duration_words(float(counts.events[at]) * order.gap, order.unit, digits=1)
     more = times(float(counts.index[at]))
     return Dependence(
         "uneven counts",
-        f"Counts are uneven: those of {block} vary {more} times as much as the rate allows.",
+        f"Counts are uneven: those of about {block} vary {more} times as much as the rate allows.",
         _too_narrow(order),
     )
 
@@ -157,5 +153,5 @@ def _too_narrow(order: TimeOrder) -> str:
     if not len(many) or counts.index[many].max() <= 1.0:
         return f"{text}."
     at = int(many[counts.index[many].argmax()])
-    block = duration_words(float(counts.events[at]) * order.gap, order.unit)
-    return f"{text}: those for {block} by a factor of about {counts.index[at] ** 0.5:.1f}."
+    block = duration_words(float(counts.events[at]) * order.gap, order.unit, digits=1)
+    return f"{text}: those for about {block} by a factor of {counts.index[at] ** 0.5:.1f}."

@@ -47,7 +47,7 @@ from hplus.evaluation.time_order import (
 from hplus.evaluation.timelines import Timeline
 from hplus.rates.exposure import OverWindow, check_exposures, values_at
 from hplus.windows import Product, Window
-from hplus.wording import listed
+from hplus.wording import counted, listed
 
 SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
@@ -125,7 +125,7 @@ class Check(Value):
         return {name: part for name, part in parts.items() if part is not None}
 
     def _verdict(self) -> str:
-        scaled = f"{self.count} events, rate scaled from {self.expected:.6g} to match"
+        scaled = f"{counted(self.count)}; the rate is scaled to that number"
         shape = [name for name in self.faults if name not in DEPENDENCE]
         if shape:
             return f"The rate does not fit, according to {listed(shape)} ({scaled})."

@@ -9,7 +9,14 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.evaluation.dispersion import CountDispersion, dispersion_test
-from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
+from hplus.evaluation.gaps import (
+    GROUP_GAPS,
+    Gaps,
+    Neighbours,
+    gap_test,
+    grouped_gaps,
+    neighbour_test,
+)
 from hplus.evaluation.lags import LagExcess, excess
 from hplus.evaluation.residuals import Predicted
 from hplus.evaluation.scores import Rate
@@ -24,8 +31,15 @@ from hplus.evaluation.timelines import (
 )
 from hplus.windows import Interval, Product
 
-FOLLOWED_LEVEL = 0.002
-"""Level of a check from which it matters whether the rate follows the events."""
+PATTERN_LEVEL = 0.005
+"""Level at which one check by itself names a pattern.
+
+There are four: of gaps under the rate and under its slow part, of neighbours and of counts. So
+independent events are called dependent in 2 % of cases at most.
+"""
+
+PEAK_STEP = GROUP_GAPS // 4
+"""Events over which a rate may change: a peak takes four such steps, and fewer are a burst."""
 
 
 @final
@@ -69,13 +83,16 @@ def time_order(line: Timeline) -> TimeOrder | None:
 def order_unfollowed(line: Timeline) -> TimeOrder | None:
     """The tests; of the slow part of the rate if events depend and a rate that follows hides it.
 
-    Where the rate has learned each burst, rescaled gaps are odd, but not those of bursts.
+    Where the rate has learned each burst, rescaled gaps are odd, but not those of bursts, or they
+    are as they should be. In one pattern of events, bursts and peaks of a rate are the same thing:
+    what a few events have made is taken for a burst.
     """
     found = time_order(line)
-    if found is None or min(found.gaps.p_value, found.neighbours.p_value) > FOLLOWED_LEVEL:
-        return found
-    slow = time_order(with_hours(slow_part(line)))
-    if slow is None or slow.gaps.p_value > FOLLOWED_LEVEL or slow.gaps.variation < 1.0:
+    if found is None:
+        return None
+    odd = min(found.gaps.p_value, found.neighbours.p_value) <= PATTERN_LEVEL
+    slow = time_order(with_hours(slow_part(line, GROUP_GAPS if odd else PEAK_STEP)))
+    if slow is None or slow.gaps.p_value > PATTERN_LEVEL or slow.gaps.variation < 1.0:
         return found
     return slow
 

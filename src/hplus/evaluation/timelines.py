@@ -9,7 +9,6 @@ from scipy.stats import binom
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
-from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.residuals import chi_square
 from hplus.evaluation.scores import Rate
 from hplus.rates.positions import find_positions
@@ -28,6 +27,9 @@ MIN_HEAP, HEAP_LEVEL = 0.02, 1e-6
 
 MORE_HEAPED = 1.3
 """How many times as many times lie on a longer step as on others of the shorter one."""
+
+BLOCK_STARTS = 8
+"""Where the blocks of a slow rate begin, in parts of a block."""
 
 PROFILE_PLACES = 64
 """Places over which a rate is averaged to see how it changes in time."""
@@ -90,17 +92,21 @@ class Timeline(Value):
         return self.replace(times=np.clip(moved, low, high), step=float(step))
 
 
-def slow_part(line: Timeline) -> Timeline:
-    """The timeline of a rate that is constant over blocks of as many events as a group of gaps.
+def slow_part(line: Timeline, events: int) -> Timeline:
+    """The timeline of a rate that is constant over blocks of so many events, averaged over blocks.
 
-    A rate that was learned from bursts may follow them, which does not make them independent.
+    A rate that was learned from bursts may follow them, which does not make them independent. The
+    blocks begin at several events, so that the foot of a peak shares blocks with its slope.
     """
-    blocks = max(1, round(len(line.times) / GROUP_GAPS))
-    shares = np.linspace(0.0, 1.0, blocks + 1)
-    inner = np.interp(shares[1:-1], line.shares, line.nodes)
-    return line.replace(
-        nodes=np.concatenate([line.nodes[:1], inner, line.nodes[-1:]]), shares=shares
-    )
+    parts = BLOCK_STARTS * max(1, round(len(line.times) / events))
+    steps = np.linspace(0.0, 1.0, parts + 1)
+    nodes = np.interp(steps, line.shares, line.nodes)
+    nodes[0], nodes[-1] = line.nodes[0], line.nodes[-1]
+    shares = np.zeros(parts + 1)
+    for start in range(BLOCK_STARTS):
+        ends = np.unique(np.concatenate([[0], np.arange(start, parts, BLOCK_STARTS), [parts]]))
+        shares += np.interp(nodes, nodes[ends], steps[ends]) / BLOCK_STARTS
+    return line.replace(nodes=nodes, shares=shares)
 
 
 def with_hours(line: Timeline) -> Timeline:

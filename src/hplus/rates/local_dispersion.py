@@ -8,8 +8,9 @@ from typing import NamedTuple, final
 import numpy as np
 from scipy.special import gammaincinv
 
-from hplus._checks import Floats, Ints, frozen_array, shown
+from hplus._checks import Floats, frozen_array, shown
 from hplus._values import Value, value
+from hplus.rates.cell_tables import count_table, observed_steps, place_cells, time_step_of
 from hplus.rates.statistic import Statistic
 from hplus.windows import Interval
 
@@ -149,27 +150,15 @@ def learn_local_dispersion(
 
 
 def _excesses(events: Statistic, span: float, lengths: Sequence[float]) -> Iterator[Excess]:
-    depth, at = events.depth, events.lattice.indices(events.codes)
-    step = float(events.lattice.cell_sides(depth)[-1])
-    # counted backwards from the end
-    before = 2**depth - 1 - at[:, -1]
+    steps, step = observed_steps(events, span), time_step_of(events)
     sizes = {round(k) for k in np.array(lengths) / step if abs(k - round(k)) < 1e-6 * k}
-    for finer in (d for d in PLACE_DEPTHS if d <= depth):
-        cells = _numbered(at[:, :-1] >> (depth - finer))
+    for depth in (d for d in PLACE_DEPTHS if d <= events.depth):
+        cells = place_cells(events, depth)
         for size in sorted(sizes | set(USUAL_CELLS)):
-            blocks, many = int(span / step * (1.0 + 1e-9)) // max(size, 1), int(cells.max()) + 1
-            if size < 1 or blocks < MIN_TABLE or many * blocks > MAX_TABLE or many == 1:
+            blocks = steps // max(size, 1)
+            if size < 1 or blocks < MIN_TABLE or not 1 < len(cells) <= MAX_TABLE // blocks:
                 continue
-            some = before < blocks * size
-            where = cells[some] * blocks + blocks - 1 - before[some] // size
-            counts = np.bincount(where, weights=events.masses[some], minlength=many * blocks)
-            yield _of_table(counts.reshape(many, blocks).astype(float), size * step)
-
-
-def _numbered(cells: Ints) -> Ints:
-    """Numbers of distinct rows, (n,)."""
-    keys = np.ravel_multi_index(tuple(cells.T), tuple(cells.max(axis=0) + 1))
-    return np.unique(keys, return_inverse=True)[1]
+            yield _of_table(count_table(events, span, cells, size), size * step)
 
 
 def _of_table(counts: Floats, time: float) -> Excess:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -14,7 +14,7 @@ from hplus.grids.hats import compiled
 from hplus.rates.rounding import common_step, sampled_rows
 from hplus.rates.statistic import Statistic
 from hplus.windows import Window
-from hplus.wording import AXES, lengths_words, listed, share_words
+from hplus.wording import AXES, SECONDS_IN, duration_words, lengths_words, listed, share_words
 
 MAX_AXIS_POSITIONS = 2**17
 """Positions whose coordinates on one axis are looked at."""
@@ -74,10 +74,10 @@ class Positions:
         `units` are those of the axes; "" if positions are neither rounded nor repeated.
         """
         if np.any(self.spacing > self.rounding) and self.repeated < NOTABLE_REPEATS:
-            known = lengths_words([float(f"{side:.2g}") for side in self.step], units)
+            known = _in_words([float(f"{side:.2g}") for side in self.step], units)
             return f"positions are known to about {known}: nothing finer is claimed"
         if np.any(self.spacing > self.rounding):
-            stop = lengths_words([float(f"{side:.2g}") for side in self.step], units)
+            stop = _in_words([float(f"{side:.2g}") for side in self.step], units)
             return (
                 f"{share_words(self.repeated)} of the events share their exact position with "
                 f"another: the {'map' if len(units) > 1 else 'rate'} stops at {stop}"
@@ -85,7 +85,7 @@ class Positions:
         if not self.rounding.any():
             return ""
         named = "" if self.rounding.all() or len(units) > len(AXES) else self._rounded_axes()
-        steps = lengths_words(self.rounding, units)
+        steps = _in_words(self.rounding, units)
         return f"positions{named} are rounded to {steps}: nothing finer is claimed"
 
     def spread(self, window: Window, X: Floats, rng: np.random.RandomState) -> Floats:
@@ -102,6 +102,14 @@ class Positions:
 
     def _rounded_axes(self) -> str:
         return f" along {listed([AXES[j] for j in np.flatnonzero(self.rounding)])}"
+
+
+def _in_words(lengths: Iterable[float], units: Sequence[str]) -> str:
+    """Lengths of several axes, or of time along one."""
+    one, *others = lengths
+    if not others and units[0] in SECONDS_IN:
+        return duration_words(one, units[0])
+    return lengths_words([one, *others], units)
 
 
 def find_positions(statistic: Statistic) -> Positions:

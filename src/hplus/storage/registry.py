@@ -52,6 +52,7 @@ MODULES = {
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
     "hplus.rates.local_dispersion": ("LocalDispersion",),
     "hplus.rates.positions": ("Positions",),
+    "hplus.rates.recent_shares": ("RecentShares",),
     "hplus.rates.separable": ("SeparableRate",),
     "hplus.rates.squares_rate": ("FactorPosterior", "SquaresRate"),
     "hplus.rates.stacked_rate": ("StackedRate",),

@@ -9,9 +9,13 @@ import numpy as np
 from hplus._checks import Floats, Ints, check_count, check_random_state
 from hplus.rates.separable import SeparableRate
 from hplus.studies.event_study import EventStudy
+from hplus.studies.outlooks import outlook_for
 from hplus.studies.periods import Period, cut, time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount
 from hplus.studies.time_counts import is_forecast, time_counts
+
+MIN_CANDIDATES = 256
+"""Places that are drawn at once, at least, to choose from."""
 
 FINEST_PIECE, MOST_PIECES = 600.0, 1000
 """Seconds of the pieces of a period in which times are uniform, and how many there are at most."""
@@ -59,8 +63,24 @@ def _in_pieces(
     lengths = np.repeat([piece.seconds for piece in pieces], counts)
     columns = np.zeros((n, 0))
     if isinstance(rate, SeparableRate):
-        columns = study.frame.own(rate.place.on_grid.sample(n, rng))
+        columns = study.frame.own(_places(study, rate, n, pieces[-1], rng))
     return SimulatedEvents(columns, np.sort(starts + lengths * rng.random_sample(n)))
+
+
+def _places(
+    study: EventStudy, rate: SeparableRate, n: int, last: Period, rng: np.random.RandomState
+) -> Floats:
+    """n places of events, as shares are at present if the time is one to come."""
+    region, outlook = study.frame.region, outlook_for(study, last)
+    if outlook is None or outlook.recent is None or region is None:
+        return rate.place.on_grid.sample(n, rng)
+    found = np.zeros((0, region.dimension))
+    while len(found) < n:
+        X = rate.place.on_grid.sample(MIN_CANDIDATES + 2 * n, rng)
+        ratios = outlook.recent.at(X, region, rate.place)
+        kept = rng.random_sample(len(X)) * ratios.max() < ratios
+        found = np.vstack([found, X[kept]])
+    return found[:n]
 
 
 def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> Floats:

@@ -6,10 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hplus._checks import Floats
 from hplus.rates.by_region import rate_unit
 from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
-from hplus.wording import count, lengths_words, percent, rate_words, scales_words, window_words
+from hplus.wording import (
+    SECONDS_IN,
+    count,
+    duration_words,
+    lengths_words,
+    percent,
+    rate_words,
+    scales_words,
+    window_words,
+)
 
 MODEL_NAMES = {
     "exp": "smooth field",
@@ -38,10 +48,26 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
     place, rate = model.peak()
     return found | {
         "expected": float(model.expected_count(model.window)),
-        "peak": study.frame.describe(place)[0] | {"rate": rate},
+        "peak": _at_resolution(study, place) | {"rate": rate},
         "gap": model.solution_.relative_gap,
         "outlook": outlook_facts(study),
     }
+
+
+def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
+    """A place (d,) in the user's own columns, with the decimals that the resolution allows."""
+    frame, model = study.frame, study.model_
+    found: dict[str, float | str] = frame.describe(place)[0]
+    own = next(iter(model_parts(model).values()))
+    sides = np.zeros(len(place))
+    sides[: own.window.dimension] = getattr(own, "resolution_", 0.0)
+    low, high = frame.window.bounds()
+    inward = np.where(place > 0.5 * (low + high), -sides, sides)
+    here, there = frame.own(np.array([place, place + inward]))
+    for name, a, b in zip(frame.columns, here, there, strict=False):
+        if step := abs(b - a):
+            found[name] = round(a, int(np.ceil(-np.log10(step))))
+    return found
 
 
 def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
@@ -61,6 +87,7 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
         **_precision(study.model_),
+        "held_share": getattr(study, "holdout", None),
         "holdout": None if held is None else holdout_facts(held, frame),
         "seconds": study.made_with_.get("seconds"),
     }
@@ -160,6 +187,8 @@ def resolution_words(model: Intensity | Unbuilt) -> str:
         return ""
     units = model.window.axis_units
     sides = np.broadcast_to(model.resolution_, len(units))
+    if len(units) == 1 and units[0] in SECONDS_IN:
+        return duration_words(float(sides[0]), units[0])
     return lengths_words([float(f"{side:.2g}") for side in sides], units)
 
 

@@ -12,7 +12,7 @@ from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.frames import Frame
-from hplus.studies.outlooks import local_dispersion
+from hplus.studies.outlooks import outlook_for
 from hplus.studies.periods import Period, in_days
 from hplus.studies.time_counts import MeanCounts, time_counts
 from hplus.windows import Box, Interval, Window
@@ -109,9 +109,11 @@ def expect(
     """
     tail = 0.5 * (1.0 - check_fraction("level", level))
     periods = [time] if isinstance(time, Period) else time
-    where, when, found = _by_place(study, regions), _by_time(study, periods), []
+    observed, when, found = _by_place(study, regions), _by_time(study, periods), []
+    ratios = _present_ratios(study, regions)
     for p, period in enumerate(periods):
         named = regions if isinstance(time, Period) else _during(study.frame, regions, period, p)
+        where = _at_time(study, observed, ratios, period)
         means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
         for draws in _draws(study, where, when.draws[p], period):
             low = np.append(low, mixed_poisson_quantile(draws, tail))
@@ -126,7 +128,8 @@ def count_means(study: EventStudy, regions: Sequence[Region], period: Period) ->
     Counts are Poisson around them; a mean varies by more than what is unknown about the rate if
     counts to come do.
     """
-    where, when = _by_place(study, regions), _by_time(study, [period])
+    observed, when = _by_place(study, regions), _by_time(study, [period])
+    where = _at_time(study, observed, _present_ratios(study, regions), period)
     return np.vstack(list(_draws(study, where, when.draws[0], period)))
 
 
@@ -152,16 +155,45 @@ def _by_place(study: EventStudy, regions: Sequence[Region]) -> MeanCounts:
     frame, rate = study.frame, study.model_.rate_
     if frame.region is None:
         return MeanCounts(np.ones(len(regions)), np.ones((len(regions), 1)))
-    windows = [frame.region if r.window is None else r.window for r in regions]
+    windows = _windows(frame.region, regions)
     if not isinstance(rate, SeparableRate):
         return MeanCounts(rate.integrals(windows), rate.count_draws(windows))
     return MeanCounts(*rate.shares(windows))
 
 
+def _windows(whole: Window, regions: Sequence[Region]) -> list[Window]:
+    return [whole if region.window is None else region.window for region in regions]
+
+
+def _present_ratios(study: EventStudy, regions: Sequence[Region]) -> Floats | None:
+    """Shares when observation ended over those of all of it, (r, k); None if they are the same."""
+    region, rate, outlook = study.frame.region, study.model_.rate_, getattr(study, "outlook_", None)
+    recent = None if outlook is None else outlook.recent
+    if recent is None or region is None or not isinstance(rate, SeparableRate):
+        return None
+    found: Floats = recent.ratios(_windows(region, regions), region, rate.place)
+    return found
+
+
+def _at_time(
+    study: EventStudy, observed: MeanCounts, ratios: Floats | None, period: Period
+) -> MeanCounts:
+    """Shares of regions in a period: those observed, or what has become of them since."""
+    clock, outlook = study.frame.clock, outlook_for(study, period)
+    if ratios is None or clock is None or outlook is None or period.start < clock.end:
+        return observed
+    assert outlook.recent is not None
+    middle = 0.5 * (period.start + period.end)
+    then = outlook.recent.after(in_days(middle - clock.end), ratios)
+    i, j = pairs_of_draws(observed.draws.shape[1], then.shape[1])
+    return MeanCounts(observed.means * then.mean(axis=1), observed.draws[:, i] * then[:, j])
+
+
 def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
-    law, days = local_dispersion(study, period), in_days(period.seconds)
+    outlook, days = outlook_for(study, period), in_days(period.seconds)
+    law = None if outlook is None else outlook.local
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]

@@ -15,6 +15,7 @@ from hplus.rates.local_dispersion import (
     shared_axis,
     together,
 )
+from hplus.rates.recent_shares import RecentShares, learn_recent_shares
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
@@ -87,13 +88,15 @@ class Outlook(Value):
     """What is known of times to come: a forecast of the total, or the reason why there is none.
 
     `local` is how much more counts of parts of the window vary; None if there are no parts, or too
-    few events to tell. `blocks` are the counts in equal blocks of the observation period.
+    few events to tell. `blocks` are the counts in equal blocks of the observation period. `recent`
+    are the parts whose shares have changed; None if none have.
     """
 
     forecast: Forecast | None
     reason: str
     local: LocalDispersion | None
     blocks: Ints
+    recent: RecentShares | None = None
 
 
 def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -> Outlook | None:
@@ -103,8 +106,12 @@ def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -
     forecast, reason = _forecast(clock, events.times, random_state)
     both = events.both
     span = in_days(clock.end - clock.start)
-    local = None if both is None else learn_local_dispersion(both, span, LENGTHS)
-    return Outlook(forecast, reason, local, _blocks(clock, events.times))
+    blocks = _blocks(clock, events.times)
+    if both is None:
+        return Outlook(forecast, reason, None, blocks)
+    local = learn_local_dispersion(both, span, LENGTHS)
+    recent = learn_recent_shares(both, span, local, random_state)
+    return Outlook(forecast, reason, local, blocks, recent)
 
 
 def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Forecast | None, str]:
@@ -138,13 +145,13 @@ def _blocks(clock: Clock, times: Statistic) -> Ints:
     return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
 
 
-def local_dispersion(study: EventStudy, period: Period) -> LocalDispersion | None:
-    """The law of local variation, if it is known and the period is one to come."""
+def outlook_for(study: EventStudy, period: Period) -> Outlook | None:
+    """The outlook of a study, if it has one and the period is one to come."""
     outlook, clock = getattr(study, "outlook_", None), study.frame.clock
     if outlook is None or clock is None or not period.end > clock.end:
         return None
-    law: LocalDispersion | None = outlook.local
-    return law
+    found: Outlook = outlook
+    return found
 
 
 def basis_words(study: EventStudy, period: Period) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -68,12 +70,20 @@ def path_of(rate: Floats, bend: float) -> Floats:
 
 def mean_rate(z: Floats, variance: Floats, bend: float) -> Floats:
     """E g(z + noise) for normal noise of this variance."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(MEAN_NODES)
+    nodes, weights = _mean_rule()
     at = z[:, None] + np.sqrt(variance)[:, None] * nodes
     return rate_of(at, bend)[0] @ weights / weights.sum()
 
 
-class Blocks(NamedTuple):
+@cache
+def _mean_rule() -> tuple[Floats, Floats]:
+    """Nodes and weights of means under a normal distribution."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(MEAN_NODES)
+    return nodes, weights
+
+
+@dataclass(frozen=True)
+class Blocks:
     """Counts and what a rate of 1 expects in each block (n,), and the time from center to center.
 
     Blocks that nobody watched, such as those to come, have mean 0. `slow_steps` is the time that
@@ -85,6 +95,13 @@ class Blocks(NamedTuple):
     means: Floats
     steps: Floats
     slow_steps: Floats
+
+    @cached_property
+    def kinds(self) -> tuple[Floats, Ints]:
+        """The different pairs of steps (2, k), and which of them is before each block (n,)."""
+        both = np.array([self.steps, self.slow_steps])
+        kinds, kind = np.unique(both, axis=1, return_inverse=True)
+        return kinds, kind.reshape(-1)
 
 
 class Chain(NamedTuple):
@@ -109,8 +126,7 @@ class Mode(NamedTuple):
 
 def chain(fields: Fields, blocks: Blocks) -> Chain:
     """The Markov chain of the fields in blocks of time; the steps before the first one are 0."""
-    both, kind = np.unique(blocks[2:], axis=1, return_inverse=True)
-    kinds, slow_kinds = both
+    (kinds, slow_kinds), kind = blocks.kinds
     (h, s), (h1, s1), (h2, s2), _ = fields
     start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
@@ -122,7 +138,7 @@ def chain(fields: Fields, blocks: Blocks) -> Chain:
     )
     F[:, 3, 3], F[:, 4, 4] = np.exp(-slow_kinds / h1), np.exp(-kinds / h2)
     Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
-    return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind.reshape(-1), start)
+    return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind, start)
 
 
 def find_mode(blocks: Blocks, links: Chain, bend: float, guess: Floats) -> Mode:
