@@ -22,6 +22,7 @@ from hplus.cli.base import (
     progress_bar,
     seed_option,
 )
+from hplus.cli.excited import check_self_exciting, fit_excitation
 from hplus.cli.options import amount_option, names_option, numbers_option
 from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
@@ -68,6 +69,8 @@ def frame_options(command: Any) -> Any:
     "hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\\n"
     "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
     "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
+    "hplus fit quakes.csv --columns lon,lat --window=120,25,155,50 --time date \\\n"
+    "      --from 1990-01-01 --to 2017-01-01 --self-exciting --mark mag -o quakes.hplus",
 )
 @click.argument("file")
 @frame_options
@@ -105,6 +108,24 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help="2 or more: hold out as many blocks of time, with gaps, all over the period.",
 )
+@click.option(
+    "--self-exciting",
+    is_flag=True,
+    help="Learn how events trigger others: aftershocks, near repeats, bursts. Needs --time.",
+)
+@click.option(
+    "--mark",
+    default="",
+    metavar="COLUMN",
+    help="With --self-exciting: a number by which events trigger more or fewer, as a magnitude.",
+)
+@click.option(
+    "--type",
+    "kind",
+    default="",
+    metavar="COLUMN",
+    help="With --self-exciting: types of events, to learn which trigger which.",
+)
 @most_dropped_option
 @click.option(
     "--jobs", "n_jobs", type=click.IntRange(-1), default=-1, help="CPU cores to use (default: all)."
@@ -124,8 +145,12 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
 
     began = perf_counter()
     check_writable(output)
+    check_self_exciting(options)
     table = open_table(file)
     frame = plan(table, **plan_arguments(options))
+    if options["self_exciting"]:
+        fit_excitation(table, frame, options, output, as_json)
+        return
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):

@@ -16,6 +16,7 @@ from hplus.cli.base import (
     print_json,
     print_pairs,
 )
+from hplus.cli.excited import excitation_table
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
 from hplus.storage.documents import MALFORMED
@@ -54,7 +55,7 @@ def _stored_facts(path: str, record: Record) -> dict[str, Any]:
         from hplus.studies.event_facts import known_facts
 
         return known_facts(Unbuilt(**record.params, **record.fitted))
-    if record.kind == "StreamStudy":
+    if record.kind in ("StreamStudy", "ExcitationStudy"):
         facts: dict[str, Any] = load_model(path).facts()
         return facts
     given = (f"{name}={part!r}" for name, part in record.params.items() if part is not None)
@@ -73,6 +74,8 @@ def _words(record: Record, found: dict[str, Any]) -> dict[str, str]:
     """The facts of a model as a short table for people."""
     if record.kind == "EventStudy":
         return fit_table(found)
+    if record.kind == "ExcitationStudy":
+        return excitation_table(found)
     if record.kind == "QuantityStudy":
         return quantity_words(found, record.made_with)
     return {name: _said(what) for name, what in found.items()}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.special import gammaincinv, ndtr
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
@@ -29,6 +30,9 @@ STRENGTHS = (1e-2, 1e6)
 """The least and the largest strength of a prior."""
 
 STRENGTH_ROUNDS = 12
+
+LEAST_FACTOR = 1e-100
+"""The smallest draw of a weight, relative to the mode."""
 
 
 class Parts(NamedTuple):
@@ -152,10 +156,18 @@ def log_evidence(prior: LogPrior, mode: Mode) -> float:
 
 
 def drawn(prior: LogPrior, mode: Mode, count: int, rng: np.random.Generator) -> Floats:
-    """Log weights drawn from the normal distribution around the mode, (count, B)."""
+    """Log weights drawn around the mode, (count, B): weights are gamma variables with a normal copula.
+
+    Their mean is the mode, and the deviation of their logarithms that of Laplace's method: a weight
+    that hardly any event informs about would be huge at times if its logarithm were normal.
+    """
     lower, _ = cho_factor(prior.precision + mode.information, lower=True)
     noise = rng.standard_normal((len(mode.log_weights), count))
-    return mode.log_weights + solve_triangular(lower, noise, lower=True, trans="T").T
+    moves = solve_triangular(lower, noise, lower=True, trans="T").T
+    spread = np.sqrt(np.square(solve_triangular(lower, np.eye(len(lower)), lower=True)).sum(axis=0))
+    shape = spread**-2.0
+    factors = gammaincinv(shape, ndtr(moves / spread)) / shape
+    return mode.log_weights + np.log(np.maximum(factors, LEAST_FACTOR))
 
 
 def second_differences(n: int) -> Floats:
