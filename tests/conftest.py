@@ -14,6 +14,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import binned, selection
+from hplus.rates.excitation import excitation_learning
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.tuning import scales
 
@@ -153,6 +154,41 @@ def coarse_grids(coarsely):
     """All fits in the plane of a module are coarse: what they are asked holds on any grid."""
     with coarsely():
         yield
+
+
+@pytest.fixture(scope="module")
+def quick_excitation(coarsely):
+    """Self-exciting rates are learned in one round, with one map of the background."""
+    with coarsely(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(excitation_learning, "ROUNDS", 1)
+        patch.setattr(excitation_learning, "TIME_BLOCKS", 1)
+        yield
+
+
+@pytest.fixture(scope="session")
+def aftershocks(tmp_path_factory):
+    """A file of 200 days of events in 50 × 50 km: first ones, and those that they trigger."""
+    rng = np.random.default_rng(5)
+
+    def generation(t, x):
+        return t, x, 4.0 + rng.exponential(0.5, len(t))
+
+    t, x, m = generation(rng.uniform(0, 200, 110), rng.uniform(0, 50, (110, 2)))
+    parts = [(t, x, m)]
+    while len(t):
+        i = np.repeat(np.arange(len(t)), rng.poisson(0.35 * np.exp(m - 4.5)))
+        t, x = t[i] + rng.exponential(0.3, len(i)), x[i] + rng.normal(0, 1.0, (len(i), 2))
+        inside = (t < 200) & np.all((x > 0) & (x < 50), axis=1)
+        t, x, m = generation(t[inside], x[inside])
+        parts.append((t, x, m))
+    t, x, m = map(np.concatenate, zip(*parts, strict=True))
+    stamps = np.datetime64("2026-01-01T00:00:00") + (t * 86_400).astype("timedelta64[s]")
+    kinds = np.where(x[:, 0] < 25, "west", "east")
+    rows = zip(stamps, *x.T, m, kinds, strict=True)
+    path = tmp_path_factory.mktemp("aftershocks") / "quakes.csv"
+    lines = (f"{when},{a:.4f},{b:.4f},{mag:.2f},{kind}" for when, a, b, mag, kind in rows)
+    path.write_text("when,x,y,mag,kind\n" + "\n".join(lines) + "\n")  # not in the order of time
+    return path
 
 
 @pytest.fixture(scope="module")

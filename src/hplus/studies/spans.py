@@ -159,8 +159,8 @@ class Clock(Value):
     def spread_out(self, at: Floats, rows: Ints, end: float | None = None) -> Floats:
         """Positions on the axis of rows with these numbers, spread out where times were rounded.
 
-        By a Kronecker sequence of the row number, so that a row is always moved in the same way, and
-        not beyond `end`, by default that of the axis.
+        By a Kronecker sequence of the row number, so that a row is always moved in the same way,
+        but not beyond `end`, by default that of the axis.
         """
         if not self.spread:
             return at
