@@ -197,7 +197,8 @@ class SelfExciting(Estimator):
         """
         rate, sources = self._rate, self._history(history)
         if types is not None:
-            return self._at(rate, self._catalogue("X", X, np.zeros(len(np.asarray(X))), types), sources)
+            marks = np.zeros(len(np.asarray(X))) if self.has_marks_ else None
+            return self._at(rate, self._catalogue("X", X, marks, types), sources)
         points, found = self._points("X", X), 0.0
         for kind in range(rate.types):
             found = found + self._at(rate, self._targets(points, kind), sources)

@@ -71,11 +71,12 @@ def branching_facts(model: SelfExciting) -> dict[str, Any]:
     }
 
 
-def mean_trigger(model: SelfExciting) -> Trigger:
+def mean_trigger(model: SelfExciting, trigger: Trigger | None = None) -> Trigger:
     """The trigger of an average event, of whatever type, of events of all types."""
+    trigger = model.trigger_ if trigger is None else trigger
     kinds = np.bincount(model.history_.types, minlength=len(model.types_))
-    weights = np.einsum("s,stld->ld", kinds / kinds.sum(), model.trigger_.weights)
-    return model.trigger_.replace(weights=weights[None, None])
+    weights = np.einsum("s,stld->ld", kinds / kinds.sum(), trigger.weights)
+    return trigger.replace(weights=weights[None, None])
 
 
 def lag_shares(trigger: Trigger) -> tuple[Floats, Floats]:
