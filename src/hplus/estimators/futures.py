@@ -34,9 +34,7 @@ class Futures:
     def count_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Bounds (low, high) that contain the count of each region with probability `level`."""
         tail = 0.5 * (1.0 - check_fraction("level", level))
-        low, high = np.quantile(
-            self.counts, [tail, 1.0 - tail], axis=1, method="inverted_cdf"
-        )
+        low, high = np.quantile(self.counts, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
         return low, high
 
     @property
@@ -58,10 +56,12 @@ def futures_of(
     rng: np.random.Generator,
 ) -> Futures:
     """Futures of a period, with weights drawn anew for each group of paths."""
-    draws = min(len(rate.draws), n_paths)
+    draws = [rate.drawn(k) for k in range(min(len(rate.draws), n_paths))]
+    # bursts that never die out would leave nothing to tell of the other futures
+    draws = [draw for draw in draws if draw.branching() < 1.0] or draws
     found = []
-    for k, group in enumerate(np.array_split(np.arange(n_paths), draws)):
-        part = simulate(rate.drawn(k), history, *span, len(group), rng)
+    for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
+        part = simulate(draw, history, *span, len(group), rng)
         found.append(Simulated(part.paths + group[0], part.events))
     paths = np.concatenate([part.paths for part in found])
     events = Catalogue(

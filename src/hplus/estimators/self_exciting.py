@@ -160,7 +160,9 @@ class SelfExciting(Estimator):
                     "X must hold at least one event in the window, got none: without any there is "
                     "no rate to learn."
                 )
-            observed = Observed(events, inside, start, end, self._region, len(self.types_), self._jobs)
+            observed = Observed(
+                events, inside, start, end, self._region, len(self.types_), self._jobs
+            )
             self._learn(observed)
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
@@ -196,13 +198,11 @@ class SelfExciting(Estimator):
         that type; otherwise of all types together.
         """
         rate, sources = self._rate, self._history(history)
+        points = self._points("X", X)
         if types is not None:
-            marks = np.zeros(len(np.asarray(X))) if self.has_marks_ else None
-            return self._at(rate, self._catalogue("X", X, marks, types), sources)
-        points, found = self._points("X", X), 0.0
-        for kind in range(rate.types):
-            found = found + self._at(rate, self._targets(points, kind), sources)
-        return np.asarray(found)
+            return self._at(rate, points, self._kinds(types, len(points)), sources)
+        each = [self._at(rate, points, np.full(len(points), k), sources) for k in range(rate.types)]
+        return np.sum(each, axis=0)
 
     def expected_count(
         self, regions: Window | Sequence[Window], *, history: History | None = None
@@ -233,7 +233,9 @@ class SelfExciting(Estimator):
         span = self._period if period is None else period
         rate, sources = self._rate, events
         if len(events):
-            sources = self.history_.picked(self.history_.times < events.times[0]).with_others(events)
+            sources = self.history_.picked(self.history_.times < events.times[0]).with_others(
+                events
+            )
         inside = events.since(span.low).until(span.high)
         with np.errstate(divide="ignore"):
             logs = np.log(rate.conditional(inside, sources))
@@ -255,7 +257,9 @@ class SelfExciting(Estimator):
         times = self._catalogue("X", X, marks, types).times
         count = int(np.sum((times >= span.low) & (times <= span.high)))
         if count == 0:
-            raise ValueError(f"X must hold events between {span.low:g} and {span.high:g}, got none.")
+            raise ValueError(
+                f"X must hold events between {span.low:g} and {span.high:g}, got none."
+            )
         return self.log_likelihood(X, marks=marks, types=types, period=period) / count
 
     def parents(self) -> Parents:
@@ -293,7 +297,9 @@ class SelfExciting(Estimator):
         rate, period = self._rate, self._period
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         nothing = self.history_.picked(slice(0, 0))
-        found = simulate(rate, nothing, period.low, period.high, check_count("n_paths", n_paths), rng)
+        found = simulate(
+            rate, nothing, period.low, period.high, check_count("n_paths", n_paths), rng
+        )
         patterns = []
         for path in range(n_paths):
             own = found.events.picked(found.paths == path)
@@ -349,11 +355,14 @@ class SelfExciting(Estimator):
                 stacklevel=3,
             )
 
-    def _at(self, rate: ExcitedRate, targets: Catalogue, sources: Catalogue) -> Floats:
-        """λ at targets in any order of time."""
-        order = np.argsort(targets.times, kind="stable")
-        found = np.zeros(len(targets))
-        found[order] = rate.conditional(targets.picked(order), sources)
+    @staticmethod
+    def _at(rate: ExcitedRate, points: Floats, kinds: Ints, sources: Catalogue) -> Floats:
+        """λ of types (n,) at points (n, d) in any order of time."""
+        order = np.argsort(points[:, -1], kind="stable")
+        at = points[order]
+        targets = Catalogue(at[:, -1], at[:, :-1], np.zeros(len(at)), kinds[order])
+        found = np.zeros(len(at))
+        found[order] = rate.conditional(targets, sources)
         return found
 
     @property
@@ -377,7 +386,9 @@ class SelfExciting(Estimator):
 
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state
-        return int(check_random_state(seed).randint(2**31 - 1)) if not isinstance(seed, int) else seed
+        return (
+            int(check_random_state(seed).randint(2**31 - 1)) if not isinstance(seed, int) else seed
+        )
 
     def _check_parameters(self) -> None:
         line = isinstance(self.window, Interval)
@@ -410,9 +421,7 @@ class SelfExciting(Estimator):
         if points.ndim == 1 and d == 1:
             points = points[:, None]
         if points.ndim != 2 or points.shape[1] != d:
-            raise ValueError(
-                f"{name} must have shape (n, {d}), time last, got {points.shape}."
-            )
+            raise ValueError(f"{name} must have shape (n, {d}), time last, got {points.shape}.")
         if self._region is not None:
             self._region.require(f"{name}'s places", points[:, :-1])
         return points
@@ -425,9 +434,7 @@ class SelfExciting(Estimator):
         if (marks is None) == getattr(self, "has_marks_", marks is not None) and n:
             rule = "given, as in fit" if marks is None else "None: the fit had none"
             raise ValueError(f"marks must be {rule}, got {shown(marks)}.")
-        return in_order(
-            points[:, -1], points[:, :-1], _marks(marks, n), self._kinds(types, n)
-        )
+        return in_order(points[:, -1], points[:, :-1], _marks(marks, n), self._kinds(types, n))
 
     def _kinds(self, types: ArrayLike | None, n: int) -> Ints:
         if types is None:
@@ -436,7 +443,9 @@ class SelfExciting(Estimator):
             return np.zeros(n, dtype=np.int64)
         labels: NDArray[Any] = np.asarray(types)
         if labels.shape != (n,):
-            raise ValueError(f"types must have shape ({n},), one for each event, got {labels.shape}.")
+            raise ValueError(
+                f"types must have shape ({n},), one for each event, got {labels.shape}."
+            )
         found = np.searchsorted(self.types_, labels).clip(0, len(self.types_) - 1)
         unknown = np.flatnonzero(self.types_[found] != labels)
         if len(unknown):
@@ -445,10 +454,6 @@ class SelfExciting(Estimator):
                 f"{shown(labels[unknown[0]])} in row {unknown[0]}."
             )
         return found.astype(np.int64)
-
-    def _targets(self, points: Floats, kind: int) -> Catalogue:
-        n = len(points)
-        return Catalogue(points[:, -1], points[:, :-1], np.zeros(n), np.full(n, kind))
 
     def _history(self, history: History | None) -> Catalogue:
         check_fitted(self, "rate_")
@@ -472,11 +477,15 @@ class SelfExciting(Estimator):
         if regions is None:
             return [None]
         if self._region is None:
-            raise ValueError(f"regions must be None for events without places, got {shown(regions)}.")
+            raise ValueError(
+                f"regions must be None for events without places, got {shown(regions)}."
+            )
         listed = [regions] if isinstance(regions, Window) else list(regions)
         for region in listed:
             if not isinstance(region, Window) or region.dimension != 2:
-                raise TypeError(f"regions must be places such as Box([0, 0], [1, 1]), got {shown(region)}.")
+                raise TypeError(
+                    f"regions must be places such as Box([0, 0], [1, 1]), got {shown(region)}."
+                )
         return list(listed)
 
 

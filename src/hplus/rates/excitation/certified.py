@@ -19,11 +19,15 @@ PROMISED_GAP = 1e-4
 AIMED_GAP = 1e-6
 """The gap at which the solver stops."""
 
-MAX_ACTIVE_SET_STEPS = 200
-FIRST_PASSES = 20
-"""Multiplicative updates before Newton's method."""
+MAX_BARRIER_STEPS = 100
+FIRST_BARRIER = 1e-2
+"""The first barrier, in nats per event."""
 
-DAMPING = 1e-10
+SHRINKING, BOUNDARY = 0.2, 0.99
+"""How much the barrier shrinks in a step, and how much of the way to the boundary one may go."""
+
+LEAST_START = 1e-9
+"""The smallest weight to begin with, as a share of the events."""
 
 
 def certified_gap(parts: Parts, weights: Floats) -> float:
@@ -39,46 +43,51 @@ def certified_gap(parts: Parts, weights: Floats) -> float:
 
 
 def largest_likelihood(parts: Parts, start: Floats) -> tuple[Floats, SolverResult]:
-    """The weights (B,) of largest likelihood, and their certificate.
+    """The weights (B,) of largest likelihood, and their certificate: a primal-dual barrier method.
 
-    Multiplicative updates, then Newton's method on the weights that are not held at 0.
+    With c scaled to 1, α ∘ s = μ for the slopes s = c - Aᵀ(1/λ), and μ goes to 0.
     """
-    A, c = parts
-    n, a = len(A), np.maximum(start, 1e-12 * np.max(start))
-    for _ in range(FIRST_PASSES):
-        a = np.divide(a * (A.T @ (1.0 / (A @ a))), c, out=np.zeros_like(a), where=c > 0.0)
-    value, steps = log_likelihood(parts, a), 0
+    used = np.flatnonzero(parts.integrals > 0.0)
+    c = parts.integrals[used]
+    A, n = parts.rows[:, used] / c, len(parts.rows)
+    a = np.maximum(start[used] * c, LEAST_START * n)
+    mu, steps = FIRST_BARRIER * n / len(a), 0
+    whole, s = Parts(A, np.ones(len(a))), mu / a
     with one_thread_if_small(len(a)):
-        while certified_gap(parts, a) > AIMED_GAP * n and steps < MAX_ACTIVE_SET_STEPS:
+        while certified_gap(whole, a) > AIMED_GAP * n and steps < MAX_BARRIER_STEPS:
             steps += 1
-            better = _newton_step(parts, a, value)
-            a = a * (A.T @ (1.0 / (A @ a))) / np.where(c > 0.0, c, np.inf)
-            if better is not None:
-                a = better
-            value = log_likelihood(parts, a)
-    gap = certified_gap(parts, a)
+            a, s = _barrier_step(A, a, s, mu)
+            mu = min(mu, SHRINKING * float(a @ s) / len(a))
+    found = np.zeros(len(start))
+    found[used] = a / c
+    gap = certified_gap(parts, found)
     status = Status.CONVERGED if gap <= PROMISED_GAP * n else Status.MAX_ITER
-    return a, SolverResult(status, steps, -value, gap, float(n))
+    return found, SolverResult(status, steps, -log_likelihood(parts, found), gap, float(n))
 
 
-def _newton_step(parts: Parts, a: Floats, value: float) -> Floats | None:
-    """A projected Newton step from a that raises the likelihood; None if there is none."""
-    A, c = parts
+def _barrier_step(A: Floats, a: Floats, s: Floats, mu: float) -> tuple[Floats, Floats]:
+    """A step towards α ∘ s = μ, as long as the barrier function falls along it."""
     p = 1.0 / (A @ a)
-    slope = A.T @ p - c
-    free = (a > 0.0) & (c > 0.0) | (slope > 0.0)
-    held = free & (a <= 1e-9 * np.max(a)) & (slope < 0.0)
-    free &= ~held
-    J = p[:, None] * A[:, free]
+    J = p[:, None] * A
     H = J.T @ J
-    H[np.diag_indices_from(H)] *= 1.0 + DAMPING
-    H[np.diag_indices_from(H)] += DAMPING * np.trace(H) / len(H)
-    step = cho_solve(cho_factor(H), slope[free])
-    size = 1.0
-    for _ in range(25):
-        new = np.zeros_like(a)
-        new[free] = np.maximum(a[free] + size * step, 0.0)
-        if log_likelihood(parts, new) > value:
-            return new
+    H[np.diag_indices_from(H)] += s / a
+    slope = 1.0 - A.T @ p - mu / a
+    d = -cho_solve(cho_factor(H), slope)
+    e = mu / a - s - s / a * d
+    size = _largest(a, d)
+
+    def barrier(a: Floats) -> float:
+        return float(a.sum() - np.log(A @ a).sum() - mu * np.log(a).sum())
+
+    value, falling = barrier(a), float(slope @ d)
+    while (
+        barrier(a + size * d) > value + 1e-4 * size * falling + 1e-12 * abs(value) and size > 1e-8
+    ):
         size *= 0.5
-    return None
+    return a + size * d, s + _largest(s, e) * e
+
+
+def _largest(x: Floats, d: Floats) -> float:
+    """The largest step up to 1 that keeps x + step·d well above 0."""
+    falling = d < 0.0
+    return min(1.0, BOUNDARY * float(np.min(-x[falling] / d[falling], initial=np.inf)))

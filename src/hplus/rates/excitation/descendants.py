@@ -17,7 +17,7 @@ STEPS_PER_SEGMENT = 16
 
 MAX_GENERATIONS = 10_000
 
-MAX_EVENTS = 20_000_000
+MAX_EVENTS = 5_000_000
 """Simulated events of all paths together, at most."""
 
 
@@ -50,9 +50,12 @@ class TriggerTable:
         if len(trigger.distances):
             distances = _refined(trigger.distances)
             middle = 0.5 * (distances[1:] + distances[:-1])
-            hats = np.stack([
-                np.interp(middle, trigger.distances, np.append(row, 0.0)) for row in one.weights[0, 0]
-            ])
+            hats = np.stack(
+                [
+                    np.interp(middle, trigger.distances, np.append(row, 0.0))
+                    for row in one.weights[0, 0]
+                ]
+            )
             rings = np.cumsum(hats * np.diff(distances**2) * np.pi, axis=1)
             rings = np.pad(rings, ((0, 0), (1, 0)))
         return cls(one, lags, cumulative, distances, rings)
@@ -85,7 +88,12 @@ def _refined(knots: Floats) -> Floats:
 
 
 def simulate(
-    rate: ExcitedRate, history: Catalogue, start: float, end: float, n_paths: int, rng: np.random.Generator
+    rate: ExcitedRate,
+    history: Catalogue,
+    start: float,
+    end: float,
+    n_paths: int,
+    rng: np.random.Generator,
 ) -> Simulated:
     """Events from start to end on each path, given the history before the start."""
     generation = _background(rate, start, end, n_paths, rng)

@@ -43,13 +43,13 @@ LearnPlace = Callable[[Floats, Floats], FittedRate]
 """A rate in the plane from places (n, 2) and their weights (n,)."""
 
 ROUNDS = 8
-LEARNED_ROUNDS = 3
+LEARNED_ROUNDS = 2
 """Rounds of the alternation, and how many of them learn the strengths of the priors."""
 
 SETTLED = 1e-4
 """Gain in nats per event at which the alternation ends."""
 
-TIME_BLOCKS = 8
+TIME_BLOCKS = 5
 """Blocks of time: the background of each is learned from the others."""
 
 MIN_PLACED = 30
@@ -67,7 +67,7 @@ FIRST_MARK_STRENGTH = 30.0
 MIN_LAG_GAIN = 1.0
 """Nats of evidence that longer lags must gain."""
 
-REACH_STEPS, REACH_TOLERANCE = 8, 0.03
+REACH_STEPS, REACH_TOLERANCE = 7, 0.03
 """Steps of the search for how the reach grows with marks, and how exact it is."""
 
 
@@ -117,26 +117,30 @@ class Fit:
         return sum(mode.log_likelihood for mode in self.modes)
 
 
-def learn_excitation(observed: Observed, fit: Fit, learn_place: LearnPlace | None) -> tuple[Fit, list[float]]:
-    """The fit after the alternation, and the log posterior of its last rounds."""
+def learn_excitation(
+    observed: Observed, fit: Fit, learn_place: LearnPlace | None
+) -> tuple[Fit, list[float]]:
+    """The fit after the alternation, and the log posterior after each round with fixed priors."""
     fit = with_places(observed, fit, learn_place, np.ones(len(observed.inside)))
     fit = with_longest_lag(observed, with_weights(observed, fit, learn=True))
     trace: list[float] = []
     for done in range(ROUNDS):
         step("alternating background and trigger", done, ROUNDS)
-        new = with_productivity(observed, fit, learn=done < LEARNED_ROUNDS)
-        if done in (0, 2):
-            new = with_reach(observed, new)
+        learn = done < LEARNED_ROUNDS
+        new = with_productivity(observed, fit, learn=learn)
+        new = with_reach(observed, new) if learn else new
+        new = with_weights(observed, new, learn=learn)
         if learn_place is not None:
-            new = with_places(observed, new, learn_place, background_shares(observed, new))
-        new = with_weights(observed, new, learn=done < LEARNED_ROUNDS)
-        gain = new.log_posterior - fit.log_posterior
-        if done > LEARNED_ROUNDS and gain < SETTLED * len(observed.inside):
-            fit = new if gain >= 0.0 else fit
-            break
+            placed = with_places(observed, new, learn_place, background_shares(observed, new))
+            placed = with_weights(observed, placed, learn=False)
+            better = placed.log_posterior > new.log_posterior
+            new, learn_place = (placed, learn_place) if better else (new, None)
+        if not learn:
+            gain = new.log_posterior - fit.log_posterior
+            if gain < SETTLED * len(observed.inside):
+                break
+            trace.append(new.log_posterior)
         fit = new
-        if done >= LEARNED_ROUNDS:
-            trace.append(fit.log_posterior)
     step("alternating background and trigger", ROUNDS, ROUNDS)
     return fit, trace
 
@@ -227,7 +231,9 @@ def with_longest_lag(observed: Observed, fit: Fit) -> Fit:
         )
         tried, evidence, priors, modes = replace(fit, trigger=short), 0.0, [], []
         for kind, parts in enumerate(all_parts):
-            prior = first_prior(observed, tried, kind)._replace(strengths=fit.priors[kind].strengths)
+            prior = first_prior(observed, tried, kind)._replace(
+                strengths=fit.priors[kind].strengths
+            )
             cut = Parts(np.ascontiguousarray(parts.rows[:, kept]), parts.integrals[kept])
             prior, mode = learn_strengths(cut, prior, fit.modes[kind].log_weights[kept])
             priors.append(prior)
@@ -328,7 +334,9 @@ def with_places(
     if learn_place is None or observed.region is None:
         return replace(fit, densities=np.ones(len(observed.inside)))
     inside, span = observed.inside, observed.end - observed.start
-    block = ((inside.times - observed.start) / span * TIME_BLOCKS).astype(int).clip(0, TIME_BLOCKS - 1)
+    block = (
+        ((inside.times - observed.start) / span * TIME_BLOCKS).astype(int).clip(0, TIME_BLOCKS - 1)
+    )
     places, densities = [], np.zeros(len(inside))
     for kind in range(observed.types):
         some = (inside.types == kind) & (shares > LEAST_WEIGHT)
@@ -339,8 +347,10 @@ def with_places(
             others = some & (block != k)
             if not own.any():
                 continue
-            known = rate if shares[others].sum() < MIN_PLACED else learn_place(
-                inside.places[others], shares[others]
+            known = (
+                rate
+                if shares[others].sum() < MIN_PLACED
+                else learn_place(inside.places[others], shares[others])
             )
             densities[own] = known.function(inside.places[own]) / known.integral()
     return replace(

@@ -58,7 +58,9 @@ class ExcitedRate:
 
     def compensator(self, sources: Catalogue, start: float, end: float, kind: int) -> float:
         """∫λ of a type over the region from start to end, given the sources as they come."""
-        seen = integrals_of(sources, self.trigger, self.effects, self.types, start, end, self.region)
+        seen = integrals_of(
+            sources, self.trigger, self.effects, self.types, start, end, self.region
+        )
         return self.background.integral(start, end, kind) + float(
             seen @ self.trigger.weights[:, kind].ravel()
         )
@@ -130,7 +132,11 @@ def rows_of(
 
 
 def rows_by_mark(
-    targets: Catalogue, sources: Catalogue, rate: tuple[Trigger, MarkEffects], hats: Floats, kind: int
+    targets: Catalogue,
+    sources: Catalogue,
+    rate: tuple[Trigger, MarkEffects],
+    hats: Floats,
+    kind: int,
 ) -> Floats:
     """What the trigger adds to the rate of a type, for each knot of the productivity, (n, M)."""
     (trigger, effects), M = rate, hats.shape[1]

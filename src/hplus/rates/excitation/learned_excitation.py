@@ -95,7 +95,9 @@ def learn_excited_rate(
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
     in_place = observed.region is not None
-    levels = int(np.clip(len(observed.inside) // (EVENTS_PER_LEVEL * observed.types), 1, MOST_LEVELS))
+    levels = int(
+        np.clip(len(observed.inside) // (EVENTS_PER_LEVEL * observed.types), 1, MOST_LEVELS)
+    )
     times = np.linspace(observed.start, observed.end, levels)
     shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
     marks = observed.events.marks
@@ -108,7 +110,12 @@ def learn_excited_rate(
     fit, trace = learn_excitation(observed, fit, learn_place if in_place else None)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
-    draws = [drawn(p, m, POSTERIOR_DRAWS, rng) for p, m in zip(fit.priors, fit.modes, strict=True)]
+    draws = [
+        drawn(
+            parts_of(observed, fit, kind), fit.priors[kind], fit.modes[kind], POSTERIOR_DRAWS, rng
+        )
+        for kind in range(observed.types)
+    ]
     laws = tuple(
         learn_mark_law(observed.inside.marks[observed.inside.types == kind])
         for kind in range(observed.types)

@@ -7,11 +7,11 @@ follow from the data.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
-from scipy.special import gammaincinv, ndtr
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
@@ -31,8 +31,11 @@ STRENGTHS = (1e-2, 1e6)
 
 STRENGTH_ROUNDS = 12
 
-LEAST_FACTOR = 1e-100
-"""The smallest draw of a weight, relative to the mode."""
+LEAST_CURVATURE = 0.1
+"""Precision that proposals have in every direction, at least."""
+
+BURN_IN_DRAWS, STEPS_PER_DRAW = 30, 2
+"""Steps of the sampler before the first draw, and from one to the next."""
 
 
 class Parts(NamedTuple):
@@ -155,19 +158,56 @@ def log_evidence(prior: LogPrior, mode: Mode) -> float:
     return mode.log_posterior + 0.5 * float(before - after)
 
 
-def drawn(prior: LogPrior, mode: Mode, count: int, rng: np.random.Generator) -> Floats:
-    """Log weights drawn around the mode, (count, B): weights are gamma variables with a normal copula.
+def drawn(
+    parts: Parts, prior: LogPrior, mode: Mode, count: int, rng: np.random.Generator
+) -> Floats:
+    """Log weights drawn from the posterior, (count, B), by elliptical slices around the mode.
 
-    Their mean is the mode, and the deviation of their logarithms that of Laplace's method: a weight
-    that hardly any event informs about would be huge at times if its logarithm were normal.
+    Where events say little of a weight, its posterior falls steeply on one side only, and is far
+    from normal [murray, elliptical slice sampling].
     """
-    lower, _ = cho_factor(prior.precision + mode.information, lower=True)
-    noise = rng.standard_normal((len(mode.log_weights), count))
-    moves = solve_triangular(lower, noise, lower=True, trans="T").T
-    spread = np.sqrt(np.square(solve_triangular(lower, np.eye(len(lower)), lower=True)).sum(axis=0))
-    shape = spread**-2.0
-    factors = gammaincinv(shape, ndtr(moves / spread)) / shape
-    return mode.log_weights + np.log(np.maximum(factors, LEAST_FACTOR))
+    Q = prior.precision
+    R = Q + mode.information + LEAST_CURVATURE * np.eye(len(Q))
+    with one_thread_if_small(len(Q)):
+        lower, _ = cho_factor(R, lower=True)
+
+        def weight(d: Floats) -> float:
+            z = mode.log_weights + d
+            apart = z - prior.mean
+            with np.errstate(over="ignore"):
+                found = log_likelihood(parts, np.exp(z)) - 0.5 * float(apart @ Q @ apart)
+            return found + 0.5 * float(d @ R @ d) if np.isfinite(found) else -np.inf
+
+        d, found = np.zeros(len(Q)), []
+        now = weight(d)
+        for k in range(BURN_IN_DRAWS + count * STEPS_PER_DRAW):
+            noise = rng.standard_normal(len(Q))
+            d, now = _slice(
+                weight, d, now, solve_triangular(lower, noise, lower=True, trans="T"), rng
+            )
+            if k >= BURN_IN_DRAWS and (k - BURN_IN_DRAWS) % STEPS_PER_DRAW == 0:
+                found.append(mode.log_weights + d)
+    return np.array(found)
+
+
+def _slice(
+    weight: Callable[[Floats], float],
+    d: Floats,
+    now: float,
+    other: Floats,
+    rng: np.random.Generator,
+) -> tuple[Floats, float]:
+    """A point on the ellipse through d and `other` that is as likely as a random level below d."""
+    level = now + np.log(rng.random())
+    angle = rng.uniform(0.0, 2.0 * np.pi)
+    low, high = angle - 2.0 * np.pi, angle
+    while True:
+        new = d * np.cos(angle) + other * np.sin(angle)
+        value = weight(new)
+        if value >= level:
+            return new, value
+        low, high = (angle, high) if angle < 0.0 else (low, angle)
+        angle = rng.uniform(low, high)
 
 
 def second_differences(n: int) -> Floats:

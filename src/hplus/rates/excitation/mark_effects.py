@@ -9,11 +9,12 @@ import numpy as np
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
 
-MARK_KNOTS = 8
-"""Marks between which productivity is linear."""
+MOST_MARK_SEGMENTS = 7
+"""Segments of marks in which productivity is linear, at most."""
 
-LARGEST_LEFT = 5
-"""Events above the last knot: beyond it, productivity is extrapolated on the log scale."""
+LARGEST_LEFT, LARGEST_EVENTS = 5, 30
+"""Events above the last knot, and above the one before it: the slope between them is what
+productivity is extrapolated by, and how much single events trigger varies widely."""
 
 TAIL_SHARE = 0.1
 """Share of the largest marks whose excesses are taken to be exponential."""
@@ -69,11 +70,14 @@ NO_MARKS = MarkEffects(np.zeros(1), np.zeros(1), 0.0, 0.0)
 
 def first_effects(marks: Floats) -> MarkEffects:
     """Knots for these marks, and constant productivity to begin with."""
-    low, high = float(marks.min()), float(np.sort(marks)[-min(LARGEST_LEFT, len(marks))])
+    ordered = np.sort(marks)
+    low, high = float(ordered[0]), float(ordered[-min(LARGEST_LEFT, len(marks))])
     if not high > low:
         return NO_MARKS.replace(knots=np.array([low]), center=low)
-    knots = np.linspace(low, high, MARK_KNOTS)
-    return MarkEffects(knots, np.zeros(MARK_KNOTS), 0.0, float(np.median(marks)))
+    width = high - float(ordered[-min(LARGEST_EVENTS, len(marks))])
+    segments = int(np.clip((high - low) / max(width, 1e-300), 1, MOST_MARK_SEGMENTS))
+    knots = np.linspace(low, high, segments + 1)
+    return MarkEffects(knots, np.zeros(len(knots)), 0.0, float(np.median(marks)))
 
 
 @final

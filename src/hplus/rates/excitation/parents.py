@@ -62,7 +62,11 @@ def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, le
                 for r in range(2):
                     ll, dd = l + q, d + r
                     if 0 <= ll < L and 0 <= dd < D:
-                        total += (u if q else 1.0 - u) * (v if r else 1.0 - v) * table[kind[j], kind[i], ll, dd]
+                        total += (
+                            (u if q else 1.0 - u)
+                            * (v if r else 1.0 - v)
+                            * table[kind[j], kind[i], ll, dd]
+                        )
             share = w * total / rates[i - first]
             if share >= least:
                 children.append(i)

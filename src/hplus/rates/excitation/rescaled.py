@@ -9,6 +9,7 @@ from hplus._checks import Floats
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import ExcitedRate, offspring_of
 
+
 @njit(cache=True, nogil=True)
 def _cumulative(masses, knots, lag):
     """∫ Σ_l masses_l φ_l from 0 to a lag."""

@@ -32,7 +32,12 @@ class Trigger(Value):
             self._set(**{name: frozen_array(name, getattr(self, name))})
 
     def __call__(
-        self, lags: ArrayLike, distances: ArrayLike | None = None, *, source: int = 0, target: int = 0
+        self,
+        lags: ArrayLike,
+        distances: ArrayLike | None = None,
+        *,
+        source: int = 0,
+        target: int = 0,
     ) -> Floats:
         """The rate added at each lag and distance: per unit of time, and of area if in place."""
         lag = _hats(self.lags, as_floats("lags", lags))

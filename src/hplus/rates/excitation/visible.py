@@ -35,7 +35,9 @@ def mask_of(region: Window) -> Mask:
         return Mask(low, high, np.ones((1, 1), dtype=np.bool_))
     sides = high - low
     shape = np.maximum(np.ceil(MASK_CELLS * sides / sides.max()).astype(int), 1)
-    axes = [a + side * (np.arange(n) + 0.5) / n for a, side, n in zip(low, sides, shape, strict=True)]
+    axes = [
+        a + side * (np.arange(n) + 0.5) / n for a, side, n in zip(low, sides, shape, strict=True)
+    ]
     centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
     return Mask(low, high, region.contains(centers).reshape(shape))
 
@@ -67,18 +69,18 @@ def visible_lags(knots, times, start, end):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _share_inside(x, y, radius, low, high, inside):
+def _share_inside(x, y, radius, directions, low, high, inside):
     """The share of a circle that lies in the region."""
     nx, ny = inside.shape
+    per_x, per_y = nx / (high[0] - low[0]), ny / (high[1] - low[1])
     count = 0
-    for k in range(DIRECTIONS):
-        angle = 2.0 * np.pi * (k + 0.5) / DIRECTIONS
-        px, py = x + radius * np.cos(angle), y + radius * np.sin(angle)
+    for k in range(len(directions)):
+        px, py = x + radius * directions[k, 0], y + radius * directions[k, 1]
         if low[0] <= px <= high[0] and low[1] <= py <= high[1]:
-            cx = min(int((px - low[0]) / (high[0] - low[0]) * nx), nx - 1)
-            cy = min(int((py - low[1]) / (high[1] - low[1]) * ny), ny - 1)
+            cx = min(int((px - low[0]) * per_x), nx - 1)
+            cy = min(int((py - low[1]) * per_y), ny - 1)
             count += inside[cx, cy]
-    return count / DIRECTIONS
+    return count / len(directions)
 
 
 @njit(cache=True, nogil=True)
@@ -87,6 +89,8 @@ def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
     D = len(knots) - 1
     found = np.zeros((len(xy), D))
     solid = inside.size == 1
+    angles = 2.0 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
+    directions = np.column_stack((np.cos(angles), np.sin(angles)))
     for j in range(len(xy)):
         x, y, s = xy[j, 0], xy[j, 1], scales[j]
         room = min(min(x - low[0], high[0] - x), min(y - low[1], high[1] - y))
@@ -98,7 +102,7 @@ def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
                 u = a + width * v
                 share = 1.0
                 if not solid or s * u > room:
-                    share = _share_inside(x, y, s * u, low, high, inside)
+                    share = _share_inside(x, y, s * u, directions, low, high, inside)
                 each = 2.0 * np.pi * u * width * node_weights[q] * share
                 if d < 0:
                     found[j, 0] += each
