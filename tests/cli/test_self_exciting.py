@@ -200,3 +200,40 @@ def test_times_in_any_order_give_the_same_model(folder, run):
     )
     # times are spread over their second by the number of their row
     assert np.isclose(first["branching"]["ratio"], second["branching"]["ratio"], rtol=1e-3)
+
+
+def bursty(path):
+    """800 days of events, of which each triggers 0.7 others within hours."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(0, 800, 200)
+    parts = [t]
+    while len(t):
+        t = np.repeat(t, rng.poisson(0.7, len(t)))
+        t = t + rng.exponential(0.1, len(t))
+        parts.append(t)
+    times = np.concatenate(parts)
+    stamps = np.datetime64("2024-01-01T00:00:00") + (times * 86_400).astype("timedelta64[s]")
+    x = rng.uniform(0, 1, (len(times), 2))
+    path.write_text(
+        "when,x,y\n"
+        + "\n".join(f"{when},{a:.4f},{b:.4f}" for when, (a, b) in zip(stamps, x, strict=True))
+    )
+
+
+@pytest.mark.parametrize("places", [(), ("--columns", "x,y", "--window", "0,0,1,1")])
+def test_a_fit_that_finds_bursts_says_what_self_exciting_would_gain(folder, run, places):
+    bursty(folder / "bursts.csv")
+    period = ("--time", "when", "--from", "2024-01-01", "--to", "2026-03-11")
+    result = run("fit", "bursts.csv", *period, *places, "--model", "tree", "--most-dropped", 1)
+    said = plain(result.stderr)
+    assert "Events come in bursts: --self-exciting learns how events trigger others" in said
+    assert "nats per event over a constant rate." in said
+
+
+def test_independent_events_get_no_advice(folder, run):
+    rng = np.random.default_rng(2)
+    stamps = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 800 * 86_400, 500)
+    (folder / "calm.csv").write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    period = ("--time", "when", "--from", "2024-01-01", "--to", "2026-03-11")
+    result = run("fit", "calm.csv", *period, "--model", "tree")
+    assert "--self-exciting" not in result.stderr

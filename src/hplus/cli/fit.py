@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hplus import save
+from hplus.cli.arguments import as_options
 from hplus.cli.base import (
     check_writable,
     command,
@@ -178,11 +179,16 @@ def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
 def _tell(
     study: EventStudy, found: dict[str, Any], file: str, output: str | None, as_json: bool
 ) -> None:
+    from hplus.studies.burst_gains import burst_words
+
     if as_json:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
     print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(found))
+    bursts = burst_words(study.bursts_)
+    if bursts:
+        note(as_options(bursts))
     if output is None:
         note("The model was not saved: give -o model.hplus to use it later.")
     else:

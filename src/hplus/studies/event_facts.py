@@ -62,6 +62,7 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
         **_precision(study.model_),
         "holdout": None if held is None else holdout_facts(held, frame),
+        "bursts": getattr(study, "bursts_", None),
         "seconds": study.made_with_.get("seconds"),
     }
 
