@@ -122,7 +122,10 @@ def rng():
 
 @pytest.fixture(scope="session")
 def coarsely():
-    """`with coarsely():` fits in the plane try few priors on a coarse grid, in a second."""
+    """`with coarsely():` fits in the plane try few priors on a coarse grid, in a second.
+
+    Self-exciting rates are learned in one round, with one map of the background.
+    """
 
     @contextmanager
     def coarsely():
@@ -130,6 +133,8 @@ def coarsely():
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
             patch.setitem(binned.COARSE_CELLS, 2, 32)
             quick_forecasts(patch)
+            patch.setattr(excitation_learning, "ROUNDS", 1)
+            patch.setattr(excitation_learning, "TIME_BLOCKS", 1)
             yield
 
     return coarsely
@@ -153,15 +158,6 @@ def quick_outlooks():
 def coarse_grids(coarsely):
     """All fits in the plane of a module are coarse: what they are asked holds on any grid."""
     with coarsely():
-        yield
-
-
-@pytest.fixture(scope="module")
-def quick_excitation(coarsely):
-    """Self-exciting rates are learned in one round, with one map of the background."""
-    with coarsely(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excitation_learning, "ROUNDS", 1)
-        patch.setattr(excitation_learning, "TIME_BLOCKS", 1)
         yield
 
 

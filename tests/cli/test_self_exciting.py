@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from hplus.cli.commands import hplus
 
-pytestmark = pytest.mark.usefixtures("quick_excitation")
+pytestmark = pytest.mark.usefixtures("coarse_grids")
 
 PERIOD = "--time when --from 2026-01-11 --to 2026-07-20"
 PLACE = "--columns x,y --window 0,0,50,50 --unit km"
@@ -24,7 +24,7 @@ def table(text):
 
 
 @pytest.fixture(scope="module")
-def models(aftershocks, tmp_path_factory, quick_excitation):
+def models(aftershocks, tmp_path_factory, coarse_grids):
     """A folder with the file, and models of it in time and in place and time."""
     folder = tmp_path_factory.mktemp("models")
     (folder / "quakes.csv").write_text(aftershocks.read_text())

@@ -22,7 +22,7 @@ from hplus.studies.triggered_counts import (
     triggered_counts,
 )
 
-pytestmark = pytest.mark.usefixtures("quick_excitation")
+pytestmark = pytest.mark.usefixtures("coarse_grids")
 
 PERIOD = {"time": "when", "start": "2026-01-11", "end": "2026-07-20"}
 
@@ -226,4 +226,17 @@ def test_dates_are_spread_over_their_day_also_later_ones(tmp_path):
     for events in (early, late):
         times = np.sort(events.X[:, -1])
         assert np.all(np.diff(times) > 0.0)
+        assert np.all(np.floor(times) == np.sort(np.floor(events.X[:, -1])))
     assert early.X[:, -1].max() < 40.0 <= late.X[:, -1].min()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_equal_dates_keep_the_order_of_the_file(tmp_path, backwards):
+    days = np.datetime64("2026-01-11") + np.repeat(np.arange(30), 4)
+    marks = np.arange(len(days))[:: -1 if backwards else 1]  # the order in which they happened
+    rows = zip(days[:: -1 if backwards else 1], marks, strict=True)
+    path = written(tmp_path, *(f"{day},1,1,{mark}" for day, mark in rows))
+    frame = plan(path, time="when", start="2026-01-11", end="2026-02-20")
+    events = read_marked(path, frame, "mag")
+    assert np.all(np.diff(events.marks[np.argsort(events.X[:, -1])]) > 0)
+    assert 0.3 < np.mean(events.X[:, -1] % 1.0) < 0.7

@@ -14,10 +14,16 @@ from hplus.files.feeds import TableError
 from hplus.files.rows import Chunk
 from hplus.files.tables import Table, open_table
 from hplus.files.times import MAX_SECONDS, Zone
-from hplus.studies.events import Reading, fingerprint_of, nothing_usable
-from hplus.studies.frames import Frame, Placed
+from hplus.studies.events import (
+    FIRST_FACTOR,
+    SECOND_FACTOR,
+    Reading,
+    fingerprint_of,
+    nothing_usable,
+)
+from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT
-from hplus.studies.spans import moment
+from hplus.studies.spans import SECONDS, Clock, moment
 
 Words = NDArray[np.object_]
 
@@ -68,38 +74,51 @@ def read_marked(
         table.require(name)
     low, high = span or (-MAX_SECONDS, clock.end)
     anytime = frame.replace(clock=clock.replace(start=low, end=high))
-    points, marks, types = (
-        [np.zeros((0, frame.window.dimension))],
-        [np.zeros(0)],
-        [np.zeros(0, "O")],
-    )
+    parts: list[tuple[Floats, Ints, Floats, Words]] = []
     dropped: Counter[str] = Counter()
     rows, total, extent, zone = 0, 0, NO_EXTENT, Zone.NEITHER
     for chunk in table.chunks([*frame.needed, *named]):
         found = anytime.points(chunk, zone)
-        labels = _labels(chunk, np.flatnonzero(found.rows), mark, kind, dropped)
+        at = np.flatnonzero(found.rows)
+        good, marks, types = _labels(chunk, at, mark, kind, dropped)
         dropped += found.dropped
         rows, zone, extent = rows + len(chunk), found.zone, extent.including(found.low, found.high)
-        points.append(_points(frame, chunk, found, labels.good, high))
-        marks.append(labels.marks[labels.good])
-        types.append(labels.types[labels.good])
-        total += fingerprint_of(np.column_stack([found.X[:, :-1], found.seconds])[labels.good])
-    rows, dropped, X = rows + table.dropped.total(), dropped + table.dropped, np.concatenate(points)
-    if len(X) == 0:
+        points = np.column_stack([found.X[good, :-1], found.seconds[good]])
+        parts.append((points, chunk.first + at[good], marks[good], types[good]))
+        total += fingerprint_of(points)
+    rows, dropped = rows + table.dropped.total(), dropped + table.dropped
+    kept = sum(len(part[0]) for part in parts)
+    if kept == 0:
         raise TableError(nothing_usable(table, anytime, rows, dropped, extent))
-    reading = Reading(table.path, rows, len(X), dict(dropped), f"{total % 2**64:016x}")
-    numbers_, words = np.concatenate(marks), np.concatenate(types)
-    return MarkedEvents(X, numbers_ if mark else None, words.astype(str) if kind else None, reading)
+    X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
+    X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
+    reading = Reading(table.path, rows, kept, dict(dropped), f"{total % 2**64:016x}")
+    return MarkedEvents(X, values if mark else None, words.astype(str) if kind else None, reading)
 
 
-def _points(frame: Frame, chunk: Chunk, found: Placed, good: Bools, end: float) -> Floats:
-    """Events on the frame's own axis of time; rounded times are spread out, up to the end."""
-    clock = frame.clock
-    assert clock is not None
-    X, rows = found.X[good], chunk.first + np.flatnonzero(found.rows)[good]
-    last = float(clock.axis(np.array([end]))[0])
-    X[:, -1] = clock.spread_out(clock.axis(found.seconds[good]), rows, last)
-    return X
+def spread_in_order(clock: Clock, seconds: Floats, rows: Ints, end: float) -> Floats:
+    """Times of rows on the clock's axis, (n,); rounded ones at random over what they stand for.
+
+    Equal times keep the order of their rows, or the reverse if the file has the latest first: an
+    aftershock must not come before its main shock. A row is always moved in the same way.
+    """
+    at, last = clock.axis(seconds), float(clock.axis(np.array([end]))[0])
+    if not clock.spread:
+        return at
+    u = _uniform(rows)
+    later = at + u * np.clip(last - at, 0.0, clock.spread / SECONDS[clock.unit])
+    backwards = len(at) > 1 and np.sum((rows - rows.mean()) * (at - at.mean())) < 0.0
+    found = np.empty(len(at))
+    found[np.lexsort((-rows if backwards else rows, at))] = later[np.lexsort((u, at))]
+    return found
+
+
+def _uniform(rows: Ints) -> Floats:
+    """Numbers from 0 to 1 that look random, one for each row number."""
+    mixed = (rows.astype(np.uint64) + np.uint64(1)) * FIRST_FACTOR
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
+    mixed ^= mixed >> np.uint64(29)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _labels(chunk: Chunk, at: Ints, mark: str, kind: str, dropped: Counter[str]) -> Labels:

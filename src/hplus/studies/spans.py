@@ -156,18 +156,17 @@ class Clock(Value):
             return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
         return (seconds - self.start) / SECONDS[self.unit]
 
-    def spread_out(self, at: Floats, rows: Ints, end: float | None = None) -> Floats:
+    def spread_out(self, at: Floats, rows: Ints) -> Floats:
         """Positions on the axis of rows with these numbers, spread out where times were rounded.
 
-        By a Kronecker sequence of the row number, so that a row is always moved in the same way,
-        but not beyond `end`, by default that of the axis.
+        By a Kronecker sequence of the row number, so that a row is always moved in the same way.
         """
         if not self.spread:
             return at
         u = (rows + 1) * GOLDEN % 1.0
         if not self.cycle:
-            step, last = self.spread / SECONDS[self.unit], float(self.window.bounds()[1][0])
-            return at + u * np.clip((last if end is None else end) - at, 0.0, step)
+            step, end = self.spread / SECONDS[self.unit], float(self.window.bounds()[1][0])
+            return at + u * np.clip(end - at, 0.0, step)
         centred = CENTRED_STEP <= self.spread < SECONDS["day"]
         moved = (u - 0.5 * centred) * self.spread / 3600.0
         return (at + moved) % (CYCLES[self.cycle] / 3600.0)
