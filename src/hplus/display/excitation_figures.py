@@ -142,7 +142,8 @@ def productive_events(study: ExcitationStudy) -> tuple[tuple[str, ...], ...]:
     rows: list[tuple[str, ...]] = []
     for i, when in zip(top.tolist(), clock.words(history.times[top]), strict=True):
         own = frame.own(history.places[i : i + 1])[0] if frame.columns else ()
-        cells = [f"{children[i]:.1f}", when[:16].replace("T", " ")]
+        dated = when[: 10 if clock.spread >= SECONDS["day"] else 16].replace("T", " ")
+        cells = [f"{children[i]:.1f}", dated]
         cells += [rounded(float(x), 5) for x in own]
         cells += [rounded(float(history.marks[i]))] * bool(study.mark)
         rows.append((*cells, *([str(model.types_[history.types[i]])] * bool(study.kind))))
