@@ -236,24 +236,30 @@ def test_a_ratio_near_one_is_warned_of(rng):
     assert bool(near) == (model.branching_ratio_ >= 0.95)
 
 
+LINE = Interval(0.0, 1.0)
+
 BAD = {
     "window": (lambda X: SelfExciting(Box([0, 0], [1, 1])).fit(X), TypeError, "window must be"),
-    "background": (lambda X: SelfExciting(Interval(0, 1), background="sos").fit(X), ValueError, "one of"),
-    "lag": (lambda X: SelfExciting(Interval(0, 1), longest_lag=-1).fit(X), ValueError, "longest_lag"),
+    "background": (lambda X: SelfExciting(LINE, background="sos").fit(X), ValueError, "one of"),
+    "lag": (lambda X: SelfExciting(LINE, longest_lag=-1).fit(X), ValueError, "longest_lag"),
     "distance": (
-        lambda X: SelfExciting(Interval(0, 1), longest_distance=1.0).fit(X), ValueError, "without places",
+        lambda X: SelfExciting(LINE, longest_distance=1.0).fit(X),
+        ValueError,
+        "without places",
     ),
     "late": (lambda X: SelfExciting(Interval(0, 0.5)).fit(X), ValueError, "after the window"),
     "none": (lambda X: SelfExciting(Interval(2, 3)).fit(X), ValueError, "at least one event"),
-    "marks": (lambda X: SelfExciting(Interval(0, 1)).fit(X, marks=[1.0]), ValueError, "marks must have"),
+    "marks": (lambda X: SelfExciting(LINE).fit(X, marks=[1.0]), ValueError, "marks must have"),
     "missing": (
-        lambda X: SelfExciting(Interval(0, 1)).fit(X, marks=[1.0, np.nan]), ValueError, "finite numbers",
+        lambda X: SelfExciting(LINE).fit(X, marks=[1.0, np.nan]),
+        ValueError,
+        "finite numbers",
     ),
-    "types": (lambda X: SelfExciting(Interval(0, 1)).fit(X, types=["a"]), ValueError, "types must have"),
-    "shape": (lambda X: SelfExciting(Interval(0, 1)).fit([[1.0, 2.0]]), ValueError, "time last"),
-    "nan": (lambda X: SelfExciting(Interval(0, 1)).fit([[np.nan]]), ValueError, "finite"),
-    "jobs": (lambda X: SelfExciting(Interval(0, 1), n_jobs=0).fit(X), ValueError, "n_jobs"),
-}  # fmt: skip
+    "types": (lambda X: SelfExciting(LINE).fit(X, types=["a"]), ValueError, "types must have"),
+    "shape": (lambda X: SelfExciting(LINE).fit([[1.0, 2.0]]), ValueError, "time last"),
+    "nan": (lambda X: SelfExciting(LINE).fit([[np.nan]]), ValueError, "finite"),
+    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "n_jobs"),
+}
 
 
 @pytest.mark.parametrize("name", BAD)

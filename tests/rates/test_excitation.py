@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.descendants import TriggerTable, simulate
+from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.log_weights import (
@@ -147,8 +150,8 @@ def test_integrals_of_rings_are_those_inside_the_region(region, rng):
                 + 0.01 * ring_areas(FAR)[d]
             )
             assert found[j, d] == pytest.approx(region.volume * values.mean(), abs=error)
-    np.testing.assert_allclose(visible_rings(FAR, xy[:1], np.array([0.3]), mask_of(Box([0, 0], [1, 1])))[0],
-                               ring_areas(FAR), rtol=1e-10)  # fmt: skip
+    whole = visible_rings(FAR, xy[:1], np.array([0.3]), mask_of(Box([0, 0], [1, 1])))[0]
+    np.testing.assert_allclose(whole, ring_areas(FAR), rtol=1e-10)
 
 
 def problem(rng, n=300, B=8):
@@ -254,7 +257,15 @@ def line_rate(weights, level=1.0, kinds=1):
     background = Background((), np.array([0.0, 50.0]), np.full((kinds, 2), level), NO_CYCLES)
     laws = tuple(learn_mark_law(np.zeros(3)) for _ in range(kinds))
     columns = np.concatenate([np.full(2, level), weights[:, 0].ravel()])
-    return ExcitedRate(None, trigger, NO_MARKS, background, laws, np.log(columns)[None, None])
+    return ExcitedRate(
+        None,
+        trigger,
+        NO_MARKS,
+        background,
+        laws,
+        np.log(columns)[None, None],
+        Drift(50.0, 5.0, 0.0, 1.0),
+    )
 
 
 def test_rescaled_times_end_at_the_compensator(rng):
@@ -329,3 +340,33 @@ def test_the_background_integrates_to_its_count_and_is_sampled_from(rng):
     assert times.mean() == pytest.approx(20.0 / 3.0, rel=0.02)
     window = Interval(0.0, 10.0)
     assert window.contains(times[:, None]).all()
+
+
+def test_the_level_follows_counts_and_keeps_what_it_expects():
+    drift = Drift(10.0, 2.0, 0.05, 1.0)
+    twice = follow(drift, np.full(40, 200.0), np.full(40, 100.0))
+    assert twice.factors[0] == 1.0
+    assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
+    slower = follow(drift.replace(dispersion=50.0), np.full(40, 200.0), np.full(40, 100.0))
+    assert 1.0 < slower.factors[5] < twice.factors[5]
+    same = follow(drift, np.full(40, 100.0), np.full(40, 100.0))
+    np.testing.assert_allclose(same.factors, 1.0)
+    assert twice.at(np.array([0.0, 10.0, 11.9, 12.1]))[:3].tolist() == [1.0, 1.0, 1.0]
+    assert sum(high - low for low, high, _ in twice.spans(0.0, 95.0)) == pytest.approx(95.0)
+
+
+def test_a_rate_whose_level_drifts_integrates_to_its_own_compensator(rng):
+    rate = replace(
+        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.01)), drift=Drift(0.0, 5.0, 0.1, 1.0)
+    )
+    history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
+                       np.zeros(300, dtype=int))  # fmt: skip
+    whole = rate.compensator(history, 0.0, 50.0, 0)
+    parts = [rate.compensator(history, a, a + 12.5, 0) for a in (0.0, 12.5, 25.0, 37.5)]
+    assert whole == pytest.approx(sum(parts), rel=1e-9)
+    grid = np.linspace(0.0, 50.0, 100_001)
+    middle = 0.5 * (grid[1:] + grid[:-1])
+    n = len(middle)
+    targets = Catalogue(middle, np.zeros((n, 0)), np.zeros(n), np.zeros(n, dtype=int))
+    assert whole == pytest.approx(rate.conditional(targets, history).sum() * 50.0 / n, rel=1e-3)
+    assert rate.levels(history, 50.0).factors[-1] > 2.0

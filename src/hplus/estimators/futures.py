@@ -56,7 +56,7 @@ def futures_of(
     rng: np.random.Generator,
 ) -> Futures:
     """Futures of a period, with weights drawn anew for each group of paths."""
-    draws = [rate.drawn(k) for k in range(min(len(rate.draws), n_paths))]
+    draws = _possible_rates(rate, history, span, min(len(rate.draws), n_paths), rng)
     # bursts that never die out would leave nothing to tell of the other futures
     draws = [draw for draw in draws if draw.branching() < 1.0] or draws
     found = []
@@ -75,3 +75,18 @@ def futures_of(
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
     return Futures(Interval(*span), counts, largest, Simulated(paths, events))
+
+
+def _possible_rates(
+    rate: ExcitedRate,
+    history: Catalogue,
+    span: tuple[float, float],
+    many: int,
+    rng: np.random.Generator,
+) -> list[ExcitedRate]:
+    """Rates with weights and a level that are equally likely, for a time to come."""
+    levels = rate.levels(history, span[0])
+    ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
+    spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
+    factors = levels.factors[-1] * np.exp(spread * rng.standard_normal(many))
+    return [rate.drawn(k, factor) for k, factor in enumerate(factors)]

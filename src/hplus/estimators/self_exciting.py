@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
-    Ints,
     Seed,
-    as_floats,
     check_choice,
     check_count,
-    check_finite,
     check_memory,
+    check_number,
     check_positive,
     shown,
 )
 from hplus._progress import whole_or_not
-from hplus.estimators.base import Estimator, check_fitted
-from hplus.estimators.futures import Futures, futures_of
+from hplus.estimators.base import check_fitted
+from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
-from hplus.rates.by_region import one_or_all, rate_unit
-from hplus.rates.excitation.catalogue import Catalogue, in_order
-from hplus.rates.excitation.descendants import simulate
-from hplus.rates.excitation.excitation_learning import Observed
+from hplus.rates.excitation.excitation_fit import Observed
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
-from hplus.rates.excitation.parents import Parents, find_parents
-from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.fitted import FittedRate
 from hplus.windows import Interval, Product, Window
@@ -45,11 +38,8 @@ NEAR_ONE = 0.95
 LEVEL = 0.9
 """The level of the band of the branching ratio."""
 
-History = tuple[ArrayLike, ...] | ArrayLike
-"""Events X, or (X, marks), or (X, marks, types)."""
 
-
-class SelfExciting(Estimator):
+class SelfExciting(ExcitedEstimator):
     """How often events happen when each one raises the rate of those that follow.
 
     The conditional rate is a background plus what every earlier event adds: a trigger of the time
@@ -146,24 +136,22 @@ class SelfExciting(Estimator):
             self._check_parameters()
             self.types_ = np.unique(np.asarray(["event"] if types is None else types))
             self.has_marks_ = marks is not None
-            events = self._catalogue("X", X, marks, types)
+            events = self._rows.catalogue("X", X, marks, types)
             start, end = self._period.low, self._period.high
-            if np.any(events.times > end):
-                late = int(np.sum(events.times > end))
+            inside = events.since(start)
+            if late := int(np.sum(events.times > end)):
                 raise ValueError(
                     f"X must not hold events after the window, got {late} of {len(events)} after "
                     f"{end:g}: drop them or widen the window."
                 )
-            inside = events.since(start)
-            if len(inside) < 1:
+            if not len(inside):
                 raise ValueError(
                     "X must hold at least one event in the window, got none: without any there is "
                     "no rate to learn."
                 )
-            observed = Observed(
-                events, inside, start, end, self._region, len(self.types_), self._jobs
-            )
-            self._learn(observed)
+            self.history_, self.observed_until_ = events, end
+            kinds, region = len(self.types_), self._rows.region
+            self._learn(Observed(events, inside, start, end, region, kinds, self._jobs()))
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
         return self
@@ -178,144 +166,15 @@ class SelfExciting(Estimator):
     ) -> Self:
         """Add events X that were observed up to `until`, without learning anew."""
         check_fitted(self, "rate_")
-        new = self._catalogue("X", X, marks, types)
-        if not check_finite("until", as_floats("until", until)) >= self.observed_until_ or (
-            len(new) and (new.times[0] < self.observed_until_ or new.times[-1] > until)
-        ):
+        new, since = self._rows.catalogue("X", X, marks, types), self.observed_until_
+        outside = (new.times < since) | (new.times > check_number("until", until))
+        if until < since or outside.any():
             raise ValueError(
-                f"X must hold events between {self.observed_until_:g}, when what is known so far "
-                f"ends, and until={shown(until)}: drop the others, or fit again."
+                f"X must hold events between {since:g}, when what is known so far ends, and "
+                f"until={shown(until)}: drop the others, or fit again."
             )
         self.history_, self.observed_until_ = self.history_.with_others(new), float(until)
         return self
-
-    def predict(
-        self, X: ArrayLike, *, history: History | None = None, types: ArrayLike | None = None
-    ) -> Floats:
-        """The conditional rate at each point X (n, d), given the events before it.
-
-        `history` are those events, by default `history_`. With `types` (n,), the rate of events of
-        that type; otherwise of all types together.
-        """
-        rate, sources = self._rate, self._history(history)
-        points = self._points("X", X)
-        if types is not None:
-            return self._at(rate, points, self._kinds(types, len(points)), sources)
-        each = [self._at(rate, points, np.full(len(points), k), sources) for k in range(rate.types)]
-        return np.sum(each, axis=0)
-
-    def expected_count(
-        self, regions: Window | Sequence[Window], *, history: History | None = None
-    ) -> Any:
-        """∫ of the conditional rate over a region, or each of several, given the history.
-
-        For a time to come this leaves out what events to come trigger: use `forecast`.
-        """
-        listed = [regions] if isinstance(regions, Window) else list(regions)
-        parts = [self._part(region) for region in listed]
-        rate, sources = self._rate, self._history(history)
-        counts = sum(rate.region_integrals(sources, parts, kind) for kind in range(rate.types))
-        return one_or_all(regions, np.asarray(counts))
-
-    def log_likelihood(
-        self,
-        X: ArrayLike,
-        *,
-        marks: ArrayLike | None = None,
-        types: ArrayLike | None = None,
-        period: Interval | None = None,
-    ) -> float:
-        """Σ log λ(x_i | events before x_i) - ∫λ over a period, by default the window's.
-
-        Events of X before the period are history, and so are those of `history_` before X.
-        """
-        events = self._catalogue("X", X, marks, types)
-        span = self._period if period is None else period
-        rate, sources = self._rate, events
-        if len(events):
-            sources = self.history_.picked(self.history_.times < events.times[0]).with_others(
-                events
-            )
-        inside = events.since(span.low).until(span.high)
-        with np.errstate(divide="ignore"):
-            logs = np.log(rate.conditional(inside, sources))
-        sources = sources.until(span.high)
-        total = sum(rate.compensator(sources, span.low, span.high, k) for k in range(rate.types))
-        return float(logs.sum() - total)
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: None = None,
-        *,
-        marks: ArrayLike | None = None,
-        types: ArrayLike | None = None,
-        period: Interval | None = None,
-    ) -> float:
-        """The log-likelihood per event, each predicted from those before it: higher is better."""
-        span = self._period if period is None else period
-        times = self._catalogue("X", X, marks, types).times
-        count = int(np.sum((times >= span.low) & (times <= span.high)))
-        if count == 0:
-            raise ValueError(
-                f"X must hold events between {span.low:g} and {span.high:g}, got none."
-            )
-        return self.log_likelihood(X, marks=marks, types=types, period=period) / count
-
-    def parents(self) -> Parents:
-        """Which event triggered which, and which belong to the background: a `Parents`."""
-        return find_parents(self._rate, self.history_, self._period.low)
-
-    def forecast(
-        self,
-        horizon: float,
-        regions: Window | Sequence[Window] | None = None,
-        n_paths: int = 1000,
-        *,
-        start: float | None = None,
-        history: History | None = None,
-        random_state: Seed = None,
-    ) -> Futures:
-        """What happens in a time to come, by simulating the descendants of the history.
-
-        From `start`, by default `observed_until_`, for a time `horizon`. `regions` are places, by
-        default the whole window. Weights are drawn anew for each group of paths.
-        """
-        begin = self._rate and (self.observed_until_ if start is None else float(start))
-        end = begin + check_positive("horizon", horizon)
-        sources = self._history(history)
-        if len(sources) and sources.times[-1] > begin:
-            sources = sources.picked(sources.times <= begin)
-        listed = self._places(regions)
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return futures_of(
-            self._rate, sources, (begin, end), listed, check_count("n_paths", n_paths), rng
-        )
-
-    def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
-        """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""
-        rate, period = self._rate, self._period
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        nothing = self.history_.picked(slice(0, 0))
-        found = simulate(
-            rate, nothing, period.low, period.high, check_count("n_paths", n_paths), rng
-        )
-        patterns = []
-        for path in range(n_paths):
-            own = found.events.picked(found.paths == path)
-            own = in_order(own.times, own.places, own.marks, own.types)
-            patterns.append(np.column_stack([own.places, own.times]))
-        return patterns
-
-    def rescaled_times(self) -> Floats:
-        """∫λ from the start of the window to each event of it: independent of what came before,
-        their gaps are exponential if the rate is right."""
-        return rescaled_times(self._rate, self.history_, self._period.low)
-
-    @property
-    def unit_(self) -> str:
-        """The unit of the rate, such as "1/(km² day)"; "" if the window has none."""
-        return rate_unit(self.window)
 
     def _learn(self, observed: Observed) -> None:
         knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
@@ -337,10 +196,9 @@ class SelfExciting(Estimator):
         ratios = [self.rate_.drawn(k).branching() for k in range(len(self.rate_.draws))]
         low, high = np.quantile(ratios, [tail, 1.0 - tail])
         self.branching_interval_ = float(low), float(high)
-        self.history_, self.observed_until_ = observed.events, observed.end
 
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
-        model = Intensity(self._region, model=self.background, random_state=self._seed())
+        model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
         return model.fit(places, sample_weight=weights).rate_
 
     def _warn_near_one(self) -> None:
@@ -355,40 +213,14 @@ class SelfExciting(Estimator):
                 stacklevel=3,
             )
 
-    @staticmethod
-    def _at(rate: ExcitedRate, points: Floats, kinds: Ints, sources: Catalogue) -> Floats:
-        """λ of types (n,) at points (n, d) in any order of time."""
-        order = np.argsort(points[:, -1], kind="stable")
-        at = points[order]
-        targets = Catalogue(at[:, -1], at[:, :-1], np.zeros(len(at)), kinds[order])
-        found = np.zeros(len(at))
-        found[order] = rate.conditional(targets, sources)
-        return found
-
-    @property
-    def _rate(self) -> ExcitedRate:
-        check_fitted(self, "rate_")
-        return self.rate_
-
-    @property
-    def _region(self) -> Window | None:
-        return self.window.left if isinstance(self.window, Product) else None
-
-    @property
-    def _period(self) -> Interval:
-        return self.window.right if isinstance(self.window, Product) else self.window
-
-    @property
-    def _jobs(self) -> int:
-        from joblib import effective_n_jobs
-
-        return 1 if self.n_jobs is None else effective_n_jobs(self.n_jobs)
-
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state
-        return (
-            int(check_random_state(seed).randint(2**31 - 1)) if not isinstance(seed, int) else seed
-        )
+        return int(check_random_state(seed).randint(2**31 - 1))
+
+    def _jobs(self) -> int:
+        if self.n_jobs in (None, -1):
+            return 1 if self.n_jobs is None else os.cpu_count() or 1
+        return check_count("n_jobs", self.n_jobs)
 
     def _check_parameters(self) -> None:
         line = isinstance(self.window, Interval)
@@ -411,88 +243,4 @@ class SelfExciting(Estimator):
                 "longest_distance must be None for events without places, got "
                 f"{shown(self.longest_distance)}."
             )
-        if self.n_jobs not in (None, -1):
-            check_count("n_jobs", self.n_jobs)
-
-    def _points(self, name: str, X: ArrayLike) -> Floats:
-        """Points (n, d); times may lie outside the window, places may not."""
-        points = check_finite(name, as_floats(name, X))
-        d = self.window.dimension
-        if points.ndim == 1 and d == 1:
-            points = points[:, None]
-        if points.ndim != 2 or points.shape[1] != d:
-            raise ValueError(f"{name} must have shape (n, {d}), time last, got {points.shape}.")
-        if self._region is not None:
-            self._region.require(f"{name}'s places", points[:, :-1])
-        return points
-
-    def _catalogue(
-        self, name: str, X: ArrayLike, marks: ArrayLike | None, types: ArrayLike | None
-    ) -> Catalogue:
-        points = self._points(name, X)
-        n = len(points)
-        if (marks is None) == getattr(self, "has_marks_", marks is not None) and n:
-            rule = "given, as in fit" if marks is None else "None: the fit had none"
-            raise ValueError(f"marks must be {rule}, got {shown(marks)}.")
-        return in_order(points[:, -1], points[:, :-1], _marks(marks, n), self._kinds(types, n))
-
-    def _kinds(self, types: ArrayLike | None, n: int) -> Ints:
-        if types is None:
-            if len(self.types_) > 1 and n:
-                raise ValueError(f"types must be given, as in fit: {shown(list(self.types_))}.")
-            return np.zeros(n, dtype=np.int64)
-        labels: NDArray[Any] = np.asarray(types)
-        if labels.shape != (n,):
-            raise ValueError(
-                f"types must have shape ({n},), one for each event, got {labels.shape}."
-            )
-        found = np.searchsorted(self.types_, labels).clip(0, len(self.types_) - 1)
-        unknown = np.flatnonzero(self.types_[found] != labels)
-        if len(unknown):
-            raise ValueError(
-                f"types must be among those of the fit, {shown(list(self.types_))}, got "
-                f"{shown(labels[unknown[0]])} in row {unknown[0]}."
-            )
-        return found.astype(np.int64)
-
-    def _history(self, history: History | None) -> Catalogue:
-        check_fitted(self, "rate_")
-        if history is None:
-            return self.history_
-        given = history if isinstance(history, tuple) else (history,)
-        X, marks, types = (*given, None, None)[:3]
-        return self._catalogue("history", X, marks, types)
-
-    def _part(self, region: Window) -> tuple[Window | None, float, float]:
-        """A region as a place, a start and an end."""
-        if self._region is None:
-            if isinstance(region, Interval):
-                return None, region.low, region.high
-        elif isinstance(region, Product) and isinstance(region.right, Interval):
-            return region.left, region.right.low, region.right.high
-        rule = "intervals of time" if self._region is None else "places times intervals of time"
-        raise TypeError(f"regions must be {rule}, got {shown(region)}.")
-
-    def _places(self, regions: Window | Sequence[Window] | None) -> list[Window | None]:
-        if regions is None:
-            return [None]
-        if self._region is None:
-            raise ValueError(
-                f"regions must be None for events without places, got {shown(regions)}."
-            )
-        listed = [regions] if isinstance(regions, Window) else list(regions)
-        for region in listed:
-            if not isinstance(region, Window) or region.dimension != 2:
-                raise TypeError(
-                    f"regions must be places such as Box([0, 0], [1, 1]), got {shown(region)}."
-                )
-        return list(listed)
-
-
-def _marks(marks: ArrayLike | None, n: int) -> Floats:
-    if marks is None:
-        return np.zeros(n)
-    found = as_floats("marks", marks)
-    if found.shape != (n,):
-        raise ValueError(f"marks must have shape ({n},), one for each event, got {found.shape}.")
-    return check_finite("marks", found)
+        self._jobs()

@@ -75,9 +75,9 @@ class TriggerTable:
         whole = (1.0 - place + left) * totals[left] + right
         row = left + (rng.random(len(lags)) * whole < right)
         found, u = np.zeros(len(lags)), rng.random(len(lags))
-        for l in np.unique(row):
-            own = row == l
-            found[own] = np.interp(u[own] * self.rings[l, -1], self.rings[l], self.distances)
+        for k in np.unique(row):
+            own = row == k
+            found[own] = np.interp(u[own] * self.rings[k, -1], self.rings[k], self.distances)
         return found
 
 

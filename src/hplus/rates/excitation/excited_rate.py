@@ -11,6 +11,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.drift import Drift, Levels, follow
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
@@ -35,6 +36,7 @@ class ExcitedRate:
     background: Background
     mark_laws: tuple[MarkLaw, ...]
     draws: Floats
+    drift: Drift
 
     @property
     def types(self) -> int:
@@ -49,7 +51,9 @@ class ExcitedRate:
             part = targets.picked(own)
             found[own] = self.background.at(part.times, part.places, kind)
             found[own] += self.triggered(part, sources, kind)
-        return found
+        return found * self.levels(sources, np.max(targets.times, initial=-np.inf)).at(
+            targets.times
+        )
 
     def triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
         """What sources add to the rate of a type at each target, (n,)."""
@@ -58,33 +62,51 @@ class ExcitedRate:
 
     def compensator(self, sources: Catalogue, start: float, end: float, kind: int) -> float:
         """∫λ of a type over the region from start to end, given the sources as they come."""
-        seen = integrals_of(
-            sources, self.trigger, self.effects, self.types, start, end, self.region
-        )
-        return self.background.integral(start, end, kind) + float(
-            seen @ self.trigger.weights[:, kind].ravel()
-        )
+        return float(self.region_integrals(sources, [(self.region, start, end)], kind)[0])
 
     def region_integrals(
         self, sources: Catalogue, regions: Sequence[tuple[Window | None, float, float]], kind: int
     ) -> Floats:
         """∫λ of a type over parts of the region, each from a start to an end, (r,)."""
+        levels = self.levels(sources, max(end for _, _, end in regions))
         found = np.zeros(len(regions))
         for r, (part, start, end) in enumerate(regions):
-            seen = integrals_of(sources, self.trigger, self.effects, self.types, start, end, part)
-            share = 1.0 if part is None else float(self.background.shares([part], kind)[0])
-            found[r] = share * self.background.integral(start, end, kind)
-            found[r] += float(seen @ self.trigger.weights[:, kind].ravel())
+            for low, high, factor in levels.spans(start, end):
+                found[r] += factor * self._integral(sources, part, low, high, kind)
         return found
+
+    def levels(self, sources: Catalogue, until: float) -> Levels:
+        """The level after each block of time since the rate was learned, up to a time."""
+        drift, many = self.drift, 0
+        if until > drift.start and drift.variance > 0.0:
+            many = int((until - drift.start) / drift.block)
+        edges = drift.start + drift.block * np.arange(many + 1)
+        counts = np.histogram(sources.times, edges)[0] if many else np.zeros(0)
+        means = np.zeros(many)
+        for k in range(many):
+            for kind in range(self.types):
+                means[k] += self._integral(sources, self.region, edges[k], edges[k + 1], kind)
+        return follow(drift, counts, means)
+
+    def _integral(
+        self, sources: Catalogue, part: Window | None, start: float, end: float, kind: int
+    ) -> float:
+        """∫λ of a type over a part of the region, if the level stays 1."""
+        seen = integrals_of(sources, self.trigger, self.effects, self.types, start, end, part)
+        share = 1.0 if part in (None, self.region) else self.background.shares([part], kind)[0]
+        return float(
+            share * self.background.integral(start, end, kind)
+            + seen @ self.trigger.weights[:, kind].ravel()
+        )
 
     def branching(self, weights: Floats | None = None) -> float:
         """The spectral radius of the matrix of direct offspring; below 1, bursts die out."""
         trigger = self.trigger if weights is None else self.trigger.replace(weights=weights)
         return float(np.abs(np.linalg.eigvals(trigger.integral())).max())
 
-    def drawn(self, k: int) -> ExcitedRate:
-        """The rate with the k-th draw of its weights."""
-        T, weights = self.background.levels.shape[1], np.exp(self.draws[k])
+    def drawn(self, k: int, factor: float = 1.0) -> ExcitedRate:
+        """The rate with the k-th draw of its weights, times a factor."""
+        T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])
         shape = (self.types, self.types, *self.trigger.weights.shape[2:])
         return ExcitedRate(
             self.region,
@@ -94,6 +116,7 @@ class ExcitedRate:
                        self.background.cycles),
             self.mark_laws,
             self.draws,
+            self.drift,
         )  # fmt: skip
 
 
@@ -188,7 +211,7 @@ def integrals_of(
     region: Window | None,
 ) -> Floats:
     """Those integrals, summed over the sources of each type by their productivity, (s·L·D,)."""
-    near = sources.picked(sources.times > start - trigger.lags[-1])
+    near = sources.picked((sources.times > start - trigger.lags[-1]) & (sources.times < end))
     lags, rings = offspring_of(near, trigger, effects, start, end, region)
     weighted = effects.productivity(near.marks)[:, None] * lags
     kinds: list[Ints] = [np.flatnonzero(near.types == kind) for kind in range(types)]

@@ -37,7 +37,7 @@ def _two_product(a, b):
 
 @njit(cache=True, nogil=True)
 def _prefix_sums(times, weights):
-    """Sums of weights and of weights times times before each event, as pairs of floats (m + 1, 2)."""
+    """Σ w_j and Σ w_j t_j over the events before each one, as pairs of floats (m + 1, 2)."""
     m = len(times)
     S0, S1 = np.zeros((m + 1, 2)), np.zeros((m + 1, 2))
     for j in range(m):
@@ -58,10 +58,10 @@ def _between(S, a, b):
 
 @njit(cache=True, nogil=True)
 def add_line_rows(targets, times, weights, knots, rows):
-    """Add Σ_j w_j φ_l(t_i - t_j) over earlier events j to rows[i, l].
+    """Add Σ_j w_j φ_l(t_i - t_j) over earlier events j to rows[i, lo].
 
-    Both sequences of times are sorted. φ_0 is constant up to the first knot, and φ_l has its peak at
-    knot l; beyond the last knot all are 0.
+    Both sequences of times are sorted. φ_0 is constant up to the first knot, φ_l has its peak at
+    knot l, and beyond the last knot all are 0.
     """
     K, m = len(knots) - 1, len(times)
     origin = targets[0] if m == 0 else min(targets[0], times[0])
@@ -73,25 +73,25 @@ def add_line_rows(targets, times, weights, knots, rows):
         while end < m and times[end] < t:
             end += 1
         upper = end
-        for l in range(K + 1):
+        for lo in range(K + 1):
             # the first event with a lag below the knot
-            while first[l] < end and t - times[first[l]] >= knots[l]:
-                first[l] += 1
-            lower = min(first[l], upper)
+            while first[lo] < end and t - times[first[lo]] >= knots[lo]:
+                first[lo] += 1
+            lower = min(first[lo], upper)
             if lower < upper:
                 n, n_rest = _between(S0, lower, upper)
-                if l == 0:
+                if lo == 0:
                     rows[i, 0] += n
                 else:
                     # Σ w (t - t_j - k) / width, the share of the right hat
-                    a, a_rest = _two_sum(t - origin, -knots[l - 1])
+                    a, a_rest = _two_sum(t - origin, -knots[lo - 1])
                     p, p_rest = _two_product(a, n)
                     q, q_rest = _between(S1, lower, upper)
                     d, d_rest = _two_sum(p, -q)
                     lag = d + (d_rest + p_rest + a * n_rest + a_rest * n - q_rest)
                     # rounding may leave the share a last digit outside its range
-                    right = min(max(lag / (knots[l] - knots[l - 1]), 0.0), n)
-                    rows[i, l - 1] += n - right
-                    if l < K:
-                        rows[i, l] += right
+                    right = min(max(lag / (knots[lo] - knots[lo - 1]), 0.0), n)
+                    rows[i, lo - 1] += n - right
+                    if lo < K:
+                        rows[i, lo] += right
             upper = lower

@@ -1,22 +1,20 @@
-"""A self-exciting rate from events: its knots, the alternation, the certificate, posterior draws."""
+"""A self-exciting rate from events: knots, the alternation, the certificate, posterior draws."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
+from hplus.rates.excitation.alternation import LearnPlace, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.certified import largest_likelihood
-from hplus.rates.excitation.excitation_learning import (
-    Fit,
-    LearnPlace,
-    Observed,
-    learn_excitation,
-    parts_of,
-)
+from hplus.rates.excitation.drift import BLOCKS, Drift
+from hplus.rates.excitation.excitation_fit import Fit, Observed, parts_of
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.log_weights import drawn, log_likelihood
 from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
@@ -84,7 +82,7 @@ def wanted_knots(
 
 
 def _first(sizes: Floats, longest: float, most_decades: float) -> float:
-    """The first knot: a small quantile of what is above 0, within so many decades of the longest."""
+    """The first knot: a small quantile of positive sizes, so many decades below the longest."""
     some = sizes[(sizes > 0.0) & np.isfinite(sizes)]
     first = float(np.quantile(some, SMALL_QUANTILE)) if len(some) else 0.0
     return float(np.clip(first, longest * 10.0**-most_decades, 0.1 * longest))
@@ -95,9 +93,8 @@ def learn_excited_rate(
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
     in_place = observed.region is not None
-    levels = int(
-        np.clip(len(observed.inside) // (EVENTS_PER_LEVEL * observed.types), 1, MOST_LEVELS)
-    )
+    per_type = len(observed.inside) // observed.types
+    levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
     times = np.linspace(observed.start, observed.end, levels)
     shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
     marks = observed.events.marks
@@ -121,9 +118,31 @@ def learn_excited_rate(
         for kind in range(observed.types)
     )
     rate = ExcitedRate(
-        observed.region, fit.trigger, fit.effects, fit.background, laws, np.stack(draws, axis=1)
+        observed.region,
+        fit.trigger,
+        fit.effects,
+        fit.background,
+        laws,
+        np.stack(draws, axis=1),
+        Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
     )
+    rate = replace(rate, drift=_learned_drift(observed, fit, rate))
     return LearnedExcitation(rate, result, cost, trace)
+
+
+def _learned_drift(observed: Observed, fit: Fit, rate: ExcitedRate) -> Drift:
+    """A random walk with the steps that the trend of the background had."""
+    drift, knots = rate.drift, fit.background.knots
+    if len(knots) < 2:
+        return drift
+    # strengths[0] is the precision of a step from knot to knot
+    steps = np.mean([1.0 / prior.strengths[0] for prior in fit.priors])
+    edges = np.linspace(observed.start, observed.end, BLOCKS + 1)
+    counts = np.histogram(observed.inside.times, edges)[0]
+    parts = [(observed.region, a, b) for a, b in pairwise(edges)]
+    means = sum(rate.region_integrals(observed.events, parts, k) for k in range(observed.types))
+    dispersion = max(float(np.mean((counts - means) ** 2 / np.maximum(means, 1e-9))), 1.0)
+    return drift.replace(variance=float(steps / (knots[1] - knots[0])), dispersion=dispersion)
 
 
 def _certified(observed: Observed, fit: Fit) -> tuple[SolverResult, float]:

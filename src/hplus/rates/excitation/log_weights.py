@@ -81,9 +81,8 @@ def log_likelihood(parts: Parts, weights: Floats) -> float:
 
 def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> Mode:
     """The log weights of largest posterior density near `start`, by damped scoring."""
-    A, c = parts
     Q, z = prior.precision, np.array(start)
-    least = STEP_TOLERANCE * max(len(A), 1)
+    least = STEP_TOLERANCE * max(len(parts.rows), 1)
 
     def posterior(z: Floats) -> float:
         d = z - prior.mean

@@ -50,9 +50,9 @@ def in_cells(
     at = np.minimum(((xy - low) / sizes[kind, None]).astype(np.int64), shapes[kind] - 1)
     cell = firsts[kind] + at[:, 0] * shapes[kind, 1] + at[:, 1]
     order = np.lexsort((times, cell))
-    starts = np.searchsorted(cell[order], np.arange(firsts[-1] + 1))
+    starts = np.searchsorted(cell[order], np.arange(firsts[-1] + 1)).astype(np.int64)
     return Sources(times[order], xy[order], weights[order], scales[order], columns[order], low,
-                   sizes, shapes, firsts[:-1].astype(np.int64), starts.astype(np.int64))  # fmt: skip
+                   sizes, shapes, firsts[:-1].astype(np.int64), starts)  # fmt: skip
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -103,15 +103,15 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
                         if far >= distances[D] or lag >= lags[L]:
                             continue
                         w = sources.weights[j] / (s * s)
-                        l = _segment(lags, log_lag, per_lag, lag)
+                        lo = _segment(lags, log_lag, per_lag, lag)
                         d = _segment(distances, log_far, per_far, far)
-                        u = 1.0 if l < 0 else (lag - lags[l]) / (lags[l + 1] - lags[l])
+                        u = 1.0 if lo < 0 else (lag - lags[lo]) / (lags[lo + 1] - lags[lo])
                         v = 1.0
                         if d >= 0:
                             v = (far - distances[d]) / (distances[d + 1] - distances[d])
                         first = sources.columns[j]
                         for q in range(2):
-                            ll = l + q
+                            ll = lo + q
                             wl = u if q else 1.0 - u
                             if ll < 0 or ll >= L or wl == 0.0:
                                 continue

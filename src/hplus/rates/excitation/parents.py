@@ -36,7 +36,7 @@ class Parents(Value):
 
 @njit(cache=True, nogil=True)
 def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, least):
-    """Pairs (child, parent, probability) above `least`: what each earlier event adds to the rate."""
+    """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
     L, D = len(lags) - 1, max(len(distances) - 1, 1)
     children, parents, shares = [], [], []
     for i in range(first, len(t)):
@@ -46,8 +46,8 @@ def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, le
                 break
             if lag <= 0.0:
                 continue
-            l = np.searchsorted(lags, lag, side="right") - 1
-            u = 1.0 if l < 0 else (lag - lags[l]) / (lags[l + 1] - lags[l])
+            lo = np.searchsorted(lags, lag, side="right") - 1
+            u = 1.0 if lo < 0 else (lag - lags[lo]) / (lags[lo + 1] - lags[lo])
             d, v, w = 0, 0.0, weights[j]
             if len(distances):
                 s = reach[j]
@@ -60,7 +60,7 @@ def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, le
             total = 0.0
             for q in range(2):
                 for r in range(2):
-                    ll, dd = l + q, d + r
+                    ll, dd = lo + q, d + r
                     if 0 <= ll < L and 0 <= dd < D:
                         total += (
                             (u if q else 1.0 - u)

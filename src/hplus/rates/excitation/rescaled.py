@@ -14,14 +14,14 @@ from hplus.rates.excitation.excited_rate import ExcitedRate, offspring_of
 def _cumulative(masses, knots, lag):
     """∫ Σ_l masses_l φ_l from 0 to a lag."""
     total = masses[0] * min(lag, knots[0])
-    for l in range(len(knots) - 1):
-        if lag <= knots[l]:
+    for lo in range(len(knots) - 1):
+        if lag <= knots[lo]:
             break
-        width = knots[l + 1] - knots[l]
-        u = min((lag - knots[l]) / width, 1.0)
-        total += masses[l] * width * u * (1.0 - 0.5 * u)
-        if l + 2 < len(knots):
-            total += masses[l + 1] * 0.5 * width * u * u
+        width = knots[lo + 1] - knots[lo]
+        u = min((lag - knots[lo]) / width, 1.0)
+        total += masses[lo] * width * u * (1.0 - 0.5 * u)
+        if lo + 2 < len(knots):
+            total += masses[lo + 1] * 0.5 * width * u * u
     return total
 
 

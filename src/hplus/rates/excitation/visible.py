@@ -1,4 +1,4 @@
-"""Integrals of hat functions over the part of lags and distances that lies in the window; compiled."""
+"""Integrals of hat functions over the lags and distances that lie in a window; compiled."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ def hat_integrals(knots, x):
         if x[i] <= 0.0:
             continue
         found[i, 0] = min(x[i], knots[0])
-        for l in range(K):
-            if x[i] <= knots[l]:
+        for lo in range(K):
+            if x[i] <= knots[lo]:
                 break
-            width = knots[l + 1] - knots[l]
-            u = min((x[i] - knots[l]) / width, 1.0)
-            found[i, l] += width * u * (1.0 - 0.5 * u)
-            if l + 1 < K:
-                found[i, l + 1] += 0.5 * width * u * u
+            width = knots[lo + 1] - knots[lo]
+            u = min((x[i] - knots[lo]) / width, 1.0)
+            found[i, lo] += width * u * (1.0 - 0.5 * u)
+            if lo + 1 < K:
+                found[i, lo + 1] += 0.5 * width * u * u
     return found
 
 
