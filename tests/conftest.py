@@ -14,7 +14,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import binned, selection
-from hplus.rates.excitation import excitation_learning
+from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.tuning import scales
 
@@ -133,8 +133,8 @@ def coarsely():
             patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
             patch.setitem(binned.COARSE_CELLS, 2, 32)
             quick_forecasts(patch)
-            patch.setattr(excitation_learning, "ROUNDS", 1)
-            patch.setattr(excitation_learning, "TIME_BLOCKS", 1)
+            patch.setattr(alternation, "ROUNDS", 1)
+            patch.setattr(alternation, "TIME_BLOCKS", 1)
             yield
 
     return coarsely

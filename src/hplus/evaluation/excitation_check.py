@@ -124,15 +124,15 @@ def check_excitation(model: SelfExciting, start: float | None = None) -> Excitat
     times = model.rescaled_times()[-len(events) :] if len(events) else np.zeros(0)
     table = grouped_gaps(times)
     region = window.left if isinstance(window, Product) else None
-    places = None
+    places, total = None, _expected_between(model, begin, end)
     if region is not None and len(events):
         shape = (CELLS_PER_SIDE, CELLS_PER_SIDE)
         expected = expected_cells(model.rate_, model.history_, begin, end, shape)
+        expected *= total / expected.sum()  # the level may have drifted since the fit
         low, high = region.bounds()
         edges = [np.linspace(a, b, CELLS_PER_SIDE + 1) for a, b in zip(low, high, strict=True)]
         observed = np.histogramdd(events.places, edges)[0]
         places = _place_counts(observed, expected)
-    total = places.expected.sum() if places is not None else _expected_in_time(model, begin, end)
     return ExcitationCheck(
         len(events),
         float(total),
@@ -152,7 +152,7 @@ def _place_counts(observed: Floats, expected: Floats) -> PlaceCounts:
     return PlaceCounts(observed, expected, statistic, float(chi2.sf(statistic, len(mean))))
 
 
-def _expected_in_time(model: SelfExciting, low: float, high: float) -> float:
-    """∫λ on a line."""
+def _expected_between(model: SelfExciting, low: float, high: float) -> float:
+    """∫λ from low to high, given the events as they came."""
     rate = model.rate_
     return sum(rate.compensator(model.history_, low, high, kind) for kind in range(rate.types))

@@ -49,6 +49,7 @@ MODULES = {
     "hplus.rates.binned": ("BinnedStatistic",),
     "hplus.rates.excitation.background": ("Background",),
     "hplus.rates.excitation.catalogue": ("Catalogue",),
+    "hplus.rates.excitation.drift": ("Drift",),
     "hplus.rates.excitation.excited_rate": ("ExcitedRate",),
     "hplus.rates.excitation.mark_effects": ("MarkEffects", "MarkLaw"),
     "hplus.rates.excitation.trigger": ("Trigger",),

@@ -11,11 +11,9 @@ from hplus.evaluation.excitation_check import ExcitationCheck, check_excitation
 from hplus.files.feeds import TableError
 from hplus.files.times import MAX_SECONDS
 from hplus.studies.events import Reading
-from hplus.studies.excitation_holdouts import ahead_scores
-from hplus.studies.factor_trials import block_error
+from hplus.studies.excitation_holdouts import AheadScores, ahead_scores
 from hplus.studies.marked_events import MarkedEvents, read_marked
 from hplus.studies.spans import moment
-from hplus.studies.splits import time_blocks
 from hplus.studies.triggered_counts import clock_of, known_until
 
 if TYPE_CHECKING:
@@ -56,12 +54,12 @@ def _later(study: ExcitationStudy, new: MarkedEvents, known: float) -> Checked:
     """Later events, each predicted from those before it; observed until the last of them."""
     new = new.picked(np.argsort(new.X[:, -1], kind="stable"))
     times, model = new.X[:, -1], copy(study.model_)
-    scores = ahead_scores(model, new, float(times[-1]))
-    found = check_excitation(model, known)
     if len(times) < 2:
-        return Checked(found, new.reading, True)
+        model.update(new.X, until=float(times[-1]), marks=new.marks, types=new.types)
+        return Checked(check_excitation(model, known), new.reading, True)
+    ours = ahead_scores(model, new, float(times[-1]))
     per_time = study.model_.total_ / clock_of(study).window.volume
-    constant = np.log(study.model_.total_ / study.frame.window.volume)
-    theirs = constant - per_time * np.diff(times, prepend=known)
-    blocks = time_blocks(times, ((known, float(times[-1])),), "")
-    return Checked(found, new.reading, True, *block_error(scores - theirs, blocks))
+    constant = np.full(len(times), np.log(study.model_.total_ / study.frame.window.volume))
+    theirs = AheadScores(constant, times, per_time * np.diff(ours.edges), ours.edges)
+    gain, error = ours.gain_over(theirs)
+    return Checked(check_excitation(model, known), new.reading, True, gain, error)

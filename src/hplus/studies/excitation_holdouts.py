@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, final
+from itertools import pairwise
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -11,9 +12,8 @@ from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.self_exciting import SelfExciting
-from hplus.studies.factor_trials import block_error
 from hplus.studies.marked_events import MarkedEvents
-from hplus.studies.splits import time_blocks
+from hplus.studies.splits import ERROR_BLOCKS
 from hplus.windows import Interval, Product, Window
 from hplus.wording import count, quantity
 
@@ -68,61 +68,74 @@ def predicted_ahead(
         warnings.simplefilter("ignore", UserWarning)  # said of the fit to all events
         model.set_params(window=learned_window(model.window, cut))
         model.fit(first.X, marks=first.marks, types=first.types)
-    scores = ahead_scores(model, later, period.high)
-    times = later.X[:, -1]
-    blocks = time_blocks(times, ((cut, period.high),), "")
-    spent = np.diff(times, prepend=cut)
-    spent[-1] += period.high - times[-1]
-    rivals = poisson_scores(inside, later, model, spent)
-    best = max(rivals, key=np.sum)
+    ours = ahead_scores(model, later, period.high)
+    rivals = poisson_scores(inside, later, model, ours.edges)
+    best = max(rivals, key=lambda theirs: theirs.total)
     words = (
-        f"the last {quantity(period.high - cut, period.unit)}: {count(len(times))} events, each "
+        f"the last {quantity(period.high - cut, period.unit)}: {count(len(later.X))} events, each "
         "predicted from those before it"
     )
-    over = [block_error(scores - theirs, blocks) for theirs in (rivals[0], best)]
-    return ExcitationHoldout(len(times), share, *over[0], *over[1], words)
+    over = [ours.gain_over(theirs) for theirs in (rivals[0], best)]
+    return ExcitationHoldout(len(later.X), share, *over[0], *over[1], words)
 
 
-def ahead_scores(model: SelfExciting, later: MarkedEvents, end: float) -> Floats:
-    """log λ - ∫λ since the event before, (n,), of events after those that the model knows.
+class AheadScores(NamedTuple):
+    """log λ at events (n,) at times (n,), and ∫λ from each edge of time to the next, (b,)."""
 
-    The model gets to know them. The last score has ∫λ up to the end.
+    logs: Floats
+    times: Floats
+    spent: Floats
+    edges: Floats
+
+    @property
+    def total(self) -> float:
+        """The log-likelihood."""
+        return float(self.logs.sum() - self.spent.sum())
+
+    def gain_over(self, other: AheadScores) -> tuple[float, float]:
+        """The mean difference of log-likelihoods per event, and its error from blocks of time."""
+        logs, spent, n = self.logs - other.logs, self.spent - other.spent, len(self.logs)
+        mean = float(logs.sum() - spent.sum()) / n
+        single = float(np.std(logs, ddof=1) / np.sqrt(n))
+        block = np.clip(
+            np.searchsorted(self.edges, self.times, side="right") - 1, 0, len(spent) - 1
+        )
+        off = np.bincount(block, logs - mean, minlength=len(spent)) - spent
+        k = len(spent)
+        return mean, max(single, float(np.sqrt(k / (k - 1) * np.sum(off**2)) / n))
+
+
+def ahead_scores(model: SelfExciting, later: MarkedEvents, end: float) -> AheadScores:
+    """Scores of events after those that the model knows, in order of time, each before it happens.
+
+    The model gets to know them.
     """
-    begin, times, n = model.observed_until_, later.X[:, -1], len(later.X)
-    before = _expected(model, begin, times[0])
+    window, edges = model.window, np.linspace(model.observed_until_, end, ERROR_BLOCKS + 1)
     model.update(later.X, until=end, marks=later.marks, types=later.types)
-    spent = np.diff(model.rescaled_times()[-n:], prepend=np.nan)
-    spent[0] = before
-    spent[-1] += _expected(model, times[-1], end)
-    return np.log(model.predict(later.X, types=later.types)) - spent
-
-
-def _expected(model: SelfExciting, low: float, high: float) -> float:
-    """∫λ over the whole region from low to high, given what the model knows."""
-    if not high > low:
-        return 0.0
-    span = Interval(low, high)
-    window = model.window
-    return float(model.expected_count(window.left * span if isinstance(window, Product) else span))
+    spans = [Interval(a, b) for a, b in pairwise(edges.tolist())]
+    regions = [window.left * span for span in spans] if isinstance(window, Product) else spans
+    logs = np.log(model.predict(later.X, types=later.types))
+    return AheadScores(logs, later.X[:, -1], np.asarray(model.expected_count(regions)), edges)
 
 
 def poisson_scores(
-    known: MarkedEvents, later: MarkedEvents, model: SelfExciting, spent: Floats
-) -> list[Floats]:
-    """Scores (n,) of Poisson rates learned from known events: constant, and by place."""
+    known: MarkedEvents, later: MarkedEvents, model: SelfExciting, edges: Floats
+) -> list[AheadScores]:
+    """Scores of Poisson rates learned from known events: constant, and by place."""
     window, span = model.window, _period(model.window).volume
     region = window.left if isinstance(window, Product) else None
-    total = len(known.X) / span
-    levels = np.full(len(later.X), total)
+    spent, times = len(known.X) / span * np.diff(edges), later.X[:, -1]
+    levels = np.full(len(later.X), len(known.X) / span)
     if known.types is not None and later.types is not None:
         # a type that was never seen counts as half an event
         seen = {word: max(np.sum(known.types == word), 0.5) for word in np.unique(later.types)}
         levels = np.array([seen[word] for word in later.types]) / span
-    constant = np.log(levels / (1.0 if region is None else region.volume)) - total * spent
-    if region is None:
-        return [constant]
-    density = _densities(region, known, later, model.random_state)
-    return [constant, np.log(levels * density) - total * spent]
+    constant = np.log(levels / (1.0 if region is None else region.volume))
+    found = [AheadScores(constant, times, spent, edges)]
+    if region is not None:
+        density = _densities(region, known, later, model.random_state)
+        found.append(AheadScores(np.log(levels * density), times, spent, edges))
+    return found
 
 
 def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Any) -> Floats:
