@@ -8,7 +8,7 @@ import pytest
 from hplus import load, save
 from hplus.evaluation.excitation_check import check_excitation
 from hplus.files.feeds import TableError
-from hplus.studies.excitation_checks import checked
+from hplus.studies.checked_files import checked
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.expect import grid_regions, whole
 from hplus.studies.marked_events import read_marked

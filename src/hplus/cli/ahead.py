@@ -24,6 +24,7 @@ from hplus.cli.base import (
 from hplus.cli.excited import future_rows, triggered_row
 from hplus.cli.options import amount_option, shape_option
 from hplus.cli.summary import count_row
+from hplus.storage.files import Json
 from hplus.studies.periods import Period
 from hplus.studies.spans import Amount, moment
 
@@ -142,7 +143,7 @@ def _expect_triggered(
     regions: str | None,
     grid: tuple[int, ...] | None,
     output: str | None,
-    options: dict[str, Any],
+    options: Json,
 ) -> None:
     """Counts to expect under a self-exciting rate."""
     from hplus.studies.expect import during, named_regions, whole
@@ -208,7 +209,7 @@ def _form(output: str | None) -> str:
     return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
 
 
-def _counts(found: list[tuple[dict[str, Any], Any]], form: str, about: dict[str, Any]) -> str:
+def _counts(found: list[tuple[Json, Any]], form: str, about: Json) -> str:
     """Rows with the geometry of their regions, as text."""
     rows = [row for row, _ in found]
     if form == "csv":
@@ -249,7 +250,7 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
     rows = []
     for path, pattern in enumerate(draw(study, **options), start=1):
         for i, numbers in enumerate(pattern.columns):
-            row: dict[str, Any] = {"path": path}
+            row: Json = {"path": path}
             row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
             if pattern.seconds is not None and study.frame.clock is not None:
                 row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
@@ -258,7 +259,7 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
 
 
 def _sample_triggered(
-    study: ExcitationStudy, output: str | None, as_json: bool, options: dict[str, Any]
+    study: ExcitationStudy, output: str | None, as_json: bool, options: Json
 ) -> None:
     """Simulated events of a self-exciting rate, with marks and types."""
     from hplus.studies.triggered_counts import draw_futures

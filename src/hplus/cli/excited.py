@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from hplus.cli.base import note, note_dropped, print_json, print_pairs, progress
 from hplus.cli.summary import gain_words, made_with
 from hplus.files.tables import Table
 from hplus.files.times import Zone
+from hplus.storage.files import Json
 from hplus.studies.spans import moment
 from hplus.wording import count, counted, rounded, six_digits
 
@@ -26,7 +27,7 @@ BACKGROUNDS = {"auto": "tree", "tree": "tree", "exp": "exp"}
 """The model of the background by what --model says."""
 
 
-def check_self_exciting(options: dict[str, Any]) -> None:
+def check_self_exciting(options: Json) -> None:
     """Refuse options of hplus fit that do not go together."""
     if not options["self_exciting"]:
         for name, typed in (("--mark", options["mark"]), ("--type", options["kind"])):
@@ -59,7 +60,7 @@ def check_self_exciting(options: dict[str, Any]) -> None:
 
 
 def fit_excitation(
-    table: Table, frame: Frame, options: dict[str, Any], output: str | None, as_json: bool
+    table: Table, frame: Frame, options: Json, output: str | None, as_json: bool
 ) -> None:
     """Fit a self-exciting rate, print what it found, and save it."""
     from hplus.studies.excitation_study import ExcitationStudy
@@ -85,7 +86,7 @@ def fit_excitation(
         note(f"Saved {output}. Next: {shlex.join(['hplus', 'expect', output, '--for', '7d'])}")
 
 
-def excitation_table(found: dict[str, Any]) -> dict[str, str]:
+def excitation_table(found: Json) -> dict[str, str]:
     """What a study of a self-exciting rate found, as a short table."""
     from hplus.studies.excitation_facts import triggered_words
 
@@ -129,14 +130,14 @@ def _types(found: dict[str, dict[str, float]] | None) -> str:
     return "; ".join(rows)
 
 
-def _next(part: dict[str, Any]) -> str:
+def _next(part: Json) -> str:
     return (
         f"{rounded(part['expected'])} in the next {part['next']} "
         f"({count(part['low'])} to {count(part['high'])})"
     )
 
 
-def triggered_row(part: TriggeredCount, mark_above: float | None) -> dict[str, Any]:
+def triggered_row(part: TriggeredCount, mark_above: float | None) -> Json:
     """A count to expect as a row of a table."""
     edges = part.region.edges.items()
     row = {
@@ -152,14 +153,12 @@ def triggered_row(part: TriggeredCount, mark_above: float | None) -> dict[str, A
     return row
 
 
-def future_rows(
-    study: ExcitationStudy, path: int, future: MarkedFuture
-) -> Iterator[dict[str, Any]]:
+def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iterator[Json]:
     """Simulated events as rows with the user's own columns."""
     frame, (columns, seconds) = study.frame, future.events
     assert seconds is not None
     for i, numbers in enumerate(columns):
-        row: dict[str, Any] = {"path": path}
+        row: Json = {"path": path}
         row |= {n: float(f"{v:.9g}") for n, v in zip(frame.columns, numbers, strict=True)}
         row[frame.needed[-1]] = moment(float(seconds[i]))
         if future.marks is not None:
@@ -169,7 +168,7 @@ def future_rows(
         yield row
 
 
-def predicted_rates(study: ExcitationStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
+def predicted_rates(study: ExcitationStudy, table: Table, level: float) -> Iterator[Json]:
     """The rate at each row given the events before it, and its background; there is no band."""
     from hplus.studies.excited_points import conditional_rates
 
@@ -189,7 +188,7 @@ def predicted_rates(study: ExcitationStudy, table: Table, level: float) -> Itera
 
 def check_excited(study: ExcitationStudy, events: str, as_json: bool) -> None:
     """Check a self-exciting rate on the events that it learned from, or on later ones."""
-    from hplus.studies.excitation_checks import checked
+    from hplus.studies.checked_files import checked
 
     found = checked(study, events)
     if as_json:

@@ -27,6 +27,7 @@ from hplus.cli.excited import check_self_exciting, fit_excitation
 from hplus.cli.options import amount_option, names_option, numbers_option
 from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
+from hplus.storage.files import Json
 from hplus.wording import count
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     _tell(study, found, file, output, as_json)
 
 
-def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
+def plan_arguments(options: Json) -> Json:
     """The arguments of `plan` among the options of a command."""
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")
@@ -176,9 +177,7 @@ def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(
-    study: EventStudy, found: dict[str, Any], file: str, output: str | None, as_json: bool
-) -> None:
+def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json: bool) -> None:
     from hplus.studies.burst_gains import burst_words
 
     if as_json:

@@ -6,7 +6,6 @@ import math
 from os import PathLike
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from hplus._checks import shown
 from hplus.display.excitation_figures import (
@@ -22,8 +21,8 @@ from hplus.display.findings import SIGNIFICANT_ERRORS, Finding
 from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
 from hplus.evaluation.excitation_check import check_excitation
-from hplus.storage.files import replace_file
-from hplus.studies.excitation_checks import Checked, checked
+from hplus.storage.files import Json, replace_file
+from hplus.studies.checked_files import Checked, checked
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.triggered_counts import clock_of
 from hplus.wording import count, day_words, percent, quantity, rounded, times, with_error
@@ -93,7 +92,7 @@ def _checked(study: ExcitationStudy, events: str | None) -> Checked:
     return Checked(check_excitation(study.model_), study.reading_, False)
 
 
-def _about(study: ExcitationStudy, found: dict[str, Any]) -> str:
+def _about(study: ExcitationStudy, found: Json) -> str:
     clock = clock_of(study)
     return (
         f"{count(found['events'])} events from {day_words(clock.start)} to {day_words(clock.end)}. "
@@ -102,7 +101,7 @@ def _about(study: ExcitationStudy, found: dict[str, Any]) -> str:
     )
 
 
-def _findings(found: dict[str, Any]) -> tuple[Finding, ...]:
+def _findings(found: Json) -> tuple[Finding, ...]:
     """How many were triggered, how soon, and what is next."""
     ratio, first = found["branching"], found["outlook"][0]
     band = f"90 % interval {ratio['low']:.2f} to {ratio['high']:.2f}"
@@ -127,7 +126,7 @@ def _findings(found: dict[str, Any]) -> tuple[Finding, ...]:
     )
 
 
-def _tiles(found: dict[str, Any]) -> tuple[Fact, ...]:
+def _tiles(found: Json) -> tuple[Fact, ...]:
     ratio, held = found["branching"], found["holdout"]
     tiles = [
         Fact("Events", count(found["events"]), f"of {count(found['rows'])} rows in the file"),
@@ -142,7 +141,7 @@ def _tiles(found: dict[str, Any]) -> tuple[Fact, ...]:
     return tuple(tiles)
 
 
-def _prediction(held: dict[str, Any] | None) -> str:
+def _prediction(held: Json | None) -> str:
     """How well later events were predicted, in words; "" if none were held out."""
     if held is None:
         return ""
@@ -156,7 +155,7 @@ def _prediction(held: dict[str, Any] | None) -> str:
     )
 
 
-def _fitted(study: ExcitationStudy, found: dict[str, Any]) -> tuple[Fact, ...]:
+def _fitted(study: ExcitationStudy, found: Json) -> tuple[Fact, ...]:
     """Model, longest lag and distance, certificate, rows."""
     delay, far, seconds = found["delay"], found["distance"], found["seconds"]
     facts = [

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.evaluation.dependence import NOTABLE_EXCESS, PATTERN_LEVEL
 from hplus.evaluation.gaps import gap_test, grouped_gaps
+from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.wording import rounded, with_error
 
@@ -31,7 +32,7 @@ BURST_PATTERNS = {"bursts", "near repeats"}
 
 def burst_gain(
     frame: Frame, times: Floats, holdout: Holdout | None, reading: Reading
-) -> dict[str, Any] | None:
+) -> Json | None:
     """What was found of bursts among times (n,) on the clock's axis, as plain data; None if none.
 
     With a cycle, or many events, that there are bursts; otherwise how many events an event triggers
@@ -69,8 +70,8 @@ def _bursts(frame: Frame, times: Floats) -> bool:
     return gaps.p_value < PATTERN_LEVEL and gaps.variation > NOTABLE_EXCESS
 
 
-def burst_words(found: dict[str, Any] | None) -> str:
-    """What --self-exciting would do, in a sentence; "" if there are no bursts."""
+def burst_words(found: Json | None) -> str:
+    """What a self-exciting rate would do, in a sentence; "" if there are no bursts."""
     if found is None:
         return ""
     repeats = found["patterns"] == ["near repeats"]

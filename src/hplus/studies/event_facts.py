@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hplus.rates.by_region import rate_unit
+from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
 from hplus.wording import count, lengths_words, percent, rate_words, scales_words, window_words
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from hplus.studies.holdouts import Holdout
 
 
-def event_facts(study: EventStudy) -> dict[str, Any]:
+def event_facts(study: EventStudy) -> Json:
     """What a fit found."""
     # what a file says about itself is known without it
     from hplus.studies.prospects import outlook_facts
@@ -44,7 +45,7 @@ def event_facts(study: EventStudy) -> dict[str, Any]:
     }
 
 
-def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
+def known_facts(study: EventStudy | Unbuilt) -> Json:
     """What nothing has to be computed for; the study may be a namespace of its stored parts."""
     frame, reading, held = study.frame, study.reading_, study.holdout_
     # once a week, in each hour of it, is once an hour
@@ -76,7 +77,7 @@ MIN_TOLD_SHARE = 1e-6
 HOLDOUT_SCORES = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
 
 
-def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> dict[str, Any]:
+def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> Json:
     """What was held out and how well it was predicted; files of earlier versions say less."""
     patterns = getattr(held, "patterns", ())
     return {name: getattr(held, name) for name in HOLDOUT_SCORES} | {
@@ -117,14 +118,14 @@ def period_words(frame: Frame) -> str | None:
     return f"{text}{by_hour}; times were rounded, so each is spread over {step}"
 
 
-def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
     """The rates that are learned separately, by what they are rates of: places and times, or ""."""
     if hasattr(model, "place_"):
         return {"places": model.place_, "times": model.time_}
     return {"": model}
 
 
-def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
     """Which models have weight, the scales of the smooth one, and what the map stops at."""
     parts = model_parts(model)
     said = {

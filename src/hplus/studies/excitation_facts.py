@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
 from hplus.rates.excitation.trigger import Trigger
+from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words
 from hplus.studies.spans import moment
 from hplus.studies.triggered_counts import clock_of, next_counts
@@ -34,7 +35,7 @@ MARK_STEPS = 3.0
 """The step of marks by which productivity is told is about such a part of their range."""
 
 
-def excitation_facts(study: ExcitationStudy) -> dict[str, Any]:
+def excitation_facts(study: ExcitationStudy) -> Json:
     """What a fit found."""
     model, frame, reading, held = study.model_, study.frame, study.reading_, study.holdout_
     background = model.parents().background
@@ -59,7 +60,7 @@ def excitation_facts(study: ExcitationStudy) -> dict[str, Any]:
     }
 
 
-def branching_facts(model: SelfExciting) -> dict[str, Any]:
+def branching_facts(model: SelfExciting) -> Json:
     """How many events an event triggers directly, with a 90 % band."""
     low, high = model.branching_interval_
     return {
@@ -98,7 +99,7 @@ def _cumulative(x: Floats, density: Floats) -> Floats:
     return total / total[-1] if total[-1] > 0.0 else total
 
 
-def delay_facts(study: ExcitationStudy) -> dict[str, Any]:
+def delay_facts(study: ExcitationStudy) -> Json:
     """Within what time half of the triggered events follow, and the longest lag."""
     trigger, unit = mean_trigger(study.model_), clock_of(study).unit
     lags, shares = lag_shares(trigger)
@@ -111,7 +112,7 @@ def delay_facts(study: ExcitationStudy) -> dict[str, Any]:
     }
 
 
-def distance_facts(study: ExcitationStudy) -> dict[str, Any] | None:
+def distance_facts(study: ExcitationStudy) -> Json | None:
     """Within what distance half of the triggered events happen; None without places."""
     trigger, region = mean_trigger(study.model_), study.frame.region
     if region is None:
@@ -124,7 +125,7 @@ def distance_facts(study: ExcitationStudy) -> dict[str, Any] | None:
     return {"half": half, "longest": float(trigger.distances[-1]), "unit": unit, "words": words}
 
 
-def productivity_facts(study: ExcitationStudy) -> dict[str, Any] | None:
+def productivity_facts(study: ExcitationStudy) -> Json | None:
     """How many times as many events a larger mark triggers; None without marks."""
     effects = study.model_.effects_
     if not study.mark or len(effects.knots) < 2:
@@ -151,7 +152,7 @@ def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:
     }
 
 
-def certificate_facts(model: SelfExciting) -> dict[str, Any]:
+def certificate_facts(model: SelfExciting) -> Json:
     """How far the weights can be from the best ones, in nats per event."""
     solution = model.solution_
     gap = max(float(solution.gap), 0.0) / max(model.total_, 1.0)
@@ -165,7 +166,7 @@ def certificate_facts(model: SelfExciting) -> dict[str, Any]:
     }
 
 
-def outlook_of(study: ExcitationStudy) -> list[dict[str, Any]]:
+def outlook_of(study: ExcitationStudy) -> list[Json]:
     """What follows the observation period."""
     return [
         {
@@ -178,7 +179,7 @@ def outlook_of(study: ExcitationStudy) -> list[dict[str, Any]]:
     ]
 
 
-def triggered_words(found: dict[str, Any]) -> str:
+def triggered_words(found: Json) -> str:
     """What the branching ratio means, in a sentence."""
     triggers, share = found["branching"]["triggers"], 1.0 - found["background_share"]
     return (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Seed
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.self_exciting import SelfExciting
@@ -138,7 +139,7 @@ def poisson_scores(
     return found
 
 
-def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Any) -> Floats:
+def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Seed) -> Floats:
     """The density of places at later events, (n,), learned by type where there are enough."""
     everything = _density(region, known.X[:, :-1], seed)
     found = everything(later.X[:, :-1])
@@ -152,7 +153,7 @@ def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: A
     return found
 
 
-def _density(region: Window, places: Floats, seed: Any) -> Any:
+def _density(region: Window, places: Floats, seed: Seed) -> Callable[[Floats], Floats]:
     rate = Intensity(region, random_state=seed).fit(places)
     total = float(rate.expected_count(region))
     return lambda X: np.asarray(rate.predict(X)) / total

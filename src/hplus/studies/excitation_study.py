@@ -10,6 +10,7 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.tables import Table
+from hplus.storage.files import Json
 from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
 from hplus.studies.excitation_holdouts import ExcitationHoldout, predicted_ahead
@@ -89,7 +90,7 @@ class ExcitationStudy(Estimator):
             self.holdout_: ExcitationHoldout | None = None
             if self.holdout > 0.0:
                 self.holdout_ = predicted_ahead(self._unfitted(), events, self.holdout)
-            self.made_with_: dict[str, Any] = {}
+            self.made_with_: Json = {}
         return self
 
     def fitted_to(self, reading: Reading) -> bool:
@@ -97,7 +98,7 @@ class ExcitationStudy(Estimator):
         own = self.reading_
         return (reading.kept, reading.fingerprint) == (own.kept, own.fingerprint)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Json:
         """What the fit found, as numbers and text."""
         return excitation_facts(self)
 

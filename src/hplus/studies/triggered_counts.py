@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hplus._checks import Bools, Floats, check_fraction
+from hplus._checks import Bools, Floats, Ints, Seed, check_fraction
 from hplus.estimators.futures import Futures
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.tables import Table
@@ -117,7 +118,7 @@ def futures(
     *,
     model: SelfExciting | None = None,
     n_paths: int = FUTURES,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Futures:
     """Simulated events until `end`, in seconds since 1970.
 
@@ -166,7 +167,7 @@ def _inside(window: Window | None, places: Floats) -> Bools:
 
 
 def _counted(
-    region: Region, paths: Any, marks: Floats, n_paths: int, tail: float, above: float | None
+    region: Region, paths: Ints, marks: Floats, n_paths: int, tail: float, above: float | None
 ) -> TriggeredCount:
     counts = np.bincount(paths, minlength=n_paths)
     low, high = np.quantile(counts, [tail, 1.0 - tail], method="inverted_cdf").tolist()
@@ -191,7 +192,7 @@ class MarkedFuture(NamedTuple):
 
     events: SimulatedEvents
     marks: Floats | None
-    types: Any
+    types: NDArray[np.str_] | None
 
 
 def draw_futures(
@@ -199,7 +200,7 @@ def draw_futures(
     paths: int = 1,
     lasting: Amount | None = None,
     start: str | None = None,
-    random_state: Any = None,
+    random_state: Seed = None,
 ) -> list[MarkedFuture]:
     """Simulated events of a period to come or, if none is asked for, of one like that observed."""
     clock, model = clock_of(study), study.model_
