@@ -125,6 +125,14 @@ def test_check_on_fitted_and_on_later_events(folder, run):
     assert "fitted to these" not in later.stderr
 
 
+def test_report_writes_a_page(folder, run):
+    result = run("report", "time.hplus", "quakes.csv", "-o", "r.html", "--title", "Shocks")
+    assert "Wrote r.html" in result.stderr
+    page = (folder / "r.html").read_text("utf-8")
+    assert "<h1>Shocks</h1>" in page
+    assert 'id="types"' in page
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
