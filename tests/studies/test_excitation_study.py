@@ -240,3 +240,11 @@ def test_equal_dates_keep_the_order_of_the_file(tmp_path, backwards):
     events = read_marked(path, frame, "mag")
     assert np.all(np.diff(events.marks[np.argsort(events.X[:, -1])]) > 0)
     assert 0.3 < np.mean(events.X[:, -1] % 1.0) < 0.7
+
+
+def test_a_wide_range_of_latitudes_is_warned_of(tmp_path):
+    rows = [f"2026-02-{d:02d}T10:00:00,{d},{d},5" for d in range(1, 9)]
+    path = written(tmp_path, *rows, header="when,lon,lat,mag")
+    frame = plan(path, ["lon", "lat"], window=(0, 0, 20, 80), **PERIOD)
+    with pytest.warns(UserWarning, match="Distances are up to 4.4 times too long"):
+        ExcitationStudy(frame, holdout=0.0).fit(path)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self, final
+
+import numpy as np
 
 from hplus._checks import check_choice, check_number
 from hplus._progress import whole_or_not
@@ -14,11 +17,15 @@ from hplus.storage.files import Json
 from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
 from hplus.studies.excitation_holdouts import ExcitationHoldout, predicted_ahead
-from hplus.studies.frames import check_frame
+from hplus.studies.frames import Frame, check_frame
 from hplus.studies.marked_events import MarkedEvents, check_observed, read_marked
 
 LARGEST_HOLDOUT = 0.9
 """The largest share of the observation period that may be held out."""
+
+
+MOST_DISTORTED = 1.5
+"""How much longer a distance may be on the map, near its edge, before a warning says so."""
 
 
 @final
@@ -128,9 +135,27 @@ class ExcitationStudy(Estimator):
                 "columns must be two coordinates of a place, or none, for a self-exciting rate, "
                 f"got {', '.join(columns)}."
             )
+        _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)
         if not 0.0 <= check_number("holdout", self.holdout) <= LARGEST_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {LARGEST_HOLDOUT}, got {self.holdout}: the fit "
                 "needs the rest."
             )
+
+
+def _warn_distorted(frame: Frame) -> None:
+    """Warn of a map on which distances are wrong near the edge."""
+    if frame.place is None or frame.region is None:
+        return
+    latitudes = frame.own(np.array(frame.region.bounds())[:, :2])[:, 1]
+    least = max(float(np.cos(np.radians(latitudes)).min()), 1e-3)
+    factor = float(np.cos(np.radians(frame.place.parallel))) / least
+    if factor > MOST_DISTORTED:
+        warnings.warn(
+            f"Distances are up to {min(factor, 100.0):.2g} times too long in the north or south of "
+            "this window, and so is what triggers what: choose a window with fewer degrees of "
+            "latitude.",
+            UserWarning,
+            stacklevel=4,
+        )
