@@ -14,6 +14,7 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from hplus.rates import binned, judging, selection
+from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.rates.trees import concentrations
 from hplus.tuning import scales
@@ -122,7 +123,10 @@ def rng():
 
 @pytest.fixture(scope="session")
 def coarsely():
-    """`with coarsely():` fits try few priors on a coarse grid and hold out few parts."""
+    """`with coarsely():` fits try few priors on a coarse grid and hold out few parts.
+
+    Self-exciting rates are learned in one round, with one map of the background.
+    """
 
     @contextmanager
     def coarsely():
@@ -131,6 +135,8 @@ def coarsely():
             patch.setitem(binned.COARSE_CELLS, 2, 32)
             hold_out_little(patch)
             quick_forecasts(patch)
+            patch.setattr(alternation, "ROUNDS", 1)
+            patch.setattr(alternation, "TIME_BLOCKS", 1)
             yield
 
     return coarsely
@@ -169,6 +175,32 @@ def coarse_grids(coarsely):
     """All fits in the plane of a module are coarse: what they are asked holds on any grid."""
     with coarsely():
         yield
+
+
+@pytest.fixture(scope="session")
+def aftershocks(tmp_path_factory):
+    """A file of 200 days of events in 50 × 50 km: first ones, and those that they trigger."""
+    rng = np.random.default_rng(5)
+
+    def generation(t, x):
+        return t, x, 4.0 + rng.exponential(0.5, len(t))
+
+    t, x, m = generation(rng.uniform(0, 200, 110), rng.uniform(0, 50, (110, 2)))
+    parts = [(t, x, m)]
+    while len(t):
+        i = np.repeat(np.arange(len(t)), rng.poisson(0.35 * np.exp(m - 4.5)))
+        t, x = t[i] + rng.exponential(0.3, len(i)), x[i] + rng.normal(0, 1.0, (len(i), 2))
+        inside = (t < 200) & np.all((x > 0) & (x < 50), axis=1)
+        t, x, m = generation(t[inside], x[inside])
+        parts.append((t, x, m))
+    t, x, m = map(np.concatenate, zip(*parts, strict=True))
+    stamps = np.datetime64("2026-01-01T00:00:00") + (t * 86_400).astype("timedelta64[s]")
+    kinds = np.where(x[:, 0] < 25, "west", "east")
+    rows = zip(stamps, *x.T, m, kinds, strict=True)
+    path = tmp_path_factory.mktemp("aftershocks") / "quakes.csv"
+    lines = (f"{when},{a:.4f},{b:.4f},{mag:.2f},{kind}" for when, a, b, mag, kind in rows)
+    path.write_text("when,x,y,mag,kind\n" + "\n".join(lines) + "\n")  # not in the order of time
+    return path
 
 
 @pytest.fixture(scope="module")

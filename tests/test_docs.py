@@ -32,7 +32,10 @@ LINKING = [
 ]
 LINK = re.compile(r"\]\(([^()\s]+)\)|<([^<>\s]+\.md)>`")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-JOBS = ["crime", "earthquakes", "arrivals", "sports", "spikes", "demand", "research", "streams"]
+JOBS = [
+    "crime", "earthquakes", "aftershocks", "repeats", "arrivals", "sports", "spikes", "demand",
+    "research", "streams",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PAGES)

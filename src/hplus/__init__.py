@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hplus.estimators.machines import KernelClassifier as KernelClassifier
     from hplus.estimators.machines import KernelRegressor as KernelRegressor
     from hplus.estimators.regression import SoSRegressor as SoSRegressor
+    from hplus.estimators.self_exciting import SelfExciting as SelfExciting
     from hplus.estimators.separable import SeparableIntensity as SeparableIntensity
     from hplus.features import Nystroem as Nystroem
     from hplus.features import RandomFourier as RandomFourier
@@ -83,6 +84,7 @@ _NAMES = {
     "estimators.intervals": "HeteroscedasticRegressor QuantilesRegressor",
     "estimators.machines": "KernelClassifier KernelRegressor",
     "estimators.regression": "SoSRegressor",
+    "estimators.self_exciting": "SelfExciting",
     "estimators.separable": "SeparableIntensity",
     "features": "Nystroem RandomFourier",
     "kernels": (

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hplus import Box, Intensity, Interval, Polygon
+from hplus.display.excitation_page import excitation_html
 from hplus.display.page import report_html
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import check
@@ -18,8 +19,10 @@ from hplus.rates.separable import SeparableRate
 from hplus.solvers.result import SolverResult, Status
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
+from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.frames import Frame
 from hplus.studies.holdouts import Holdout
+from hplus.studies.plans import plan
 from hplus.studies.spans import Amount, Clock
 
 EVENTS = 400
@@ -182,3 +185,17 @@ def shown(studied):
         return made[shape]
 
     return shown
+
+
+@pytest.fixture(scope="session")
+def excited(aftershocks, coarsely):
+    """A study of a self-exciting rate in place and time."""
+    period = {"time": "when", "start": "2026-01-11", "end": "2026-07-20"}
+    frame = plan(str(aftershocks), ["x", "y"], window=(0, 0, 50, 50), unit="km", **period)
+    with coarsely():
+        return ExcitationStudy(frame, mark="mag", holdout=0.0).fit(str(aftershocks))
+
+
+@pytest.fixture(scope="session")
+def excited_page(excited):
+    return excitation_html(excited, title="Shocks <img src=x>")

@@ -72,9 +72,10 @@ def measured(folder, page, width):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("shape", ["line", "week"])
-def test_a_page_works_in_a_browser_at_any_width(shown, tmp_path, shape, width):
-    found, said = measured(tmp_path, shown(shape), width)
+@pytest.mark.parametrize("shape", ["line", "week", "excited"])
+def test_a_page_works_in_a_browser_at_any_width(request, shown, tmp_path, shape, width):
+    page = request.getfixturevalue("excited_page") if shape == "excited" else shown(shape)
+    found, said = measured(tmp_path, page, width)
     assert said == []
     assert found["wrong"] == []
     assert found["fetched"] == []
@@ -83,7 +84,7 @@ def test_a_page_works_in_a_browser_at_any_width(shown, tmp_path, shape, width):
     assert 0 <= found["left"] < found["right"] <= width
     assert found["height"] > 150
     assert found["smallest"] >= 9
-    if shape == "week":
+    if shape != "line":
         assert re.fullmatch(r"Under the pointer: (over )?[\d,.]+ events per .+", found["readout"])
     numbers = [float(text.replace("−", "-")) for text in found["column"]]
     assert numbers == sorted(numbers, reverse=True)

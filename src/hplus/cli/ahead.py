@@ -14,20 +14,24 @@ from hplus.cli.base import (
     level_option,
     load_model,
     note,
+    note_dropped,
     rows_as_csv,
     rows_output_option,
     seed_option,
     write_rows,
     write_text,
 )
+from hplus.cli.excited import future_rows, triggered_row
 from hplus.cli.options import amount_option, shape_option
 from hplus.cli.summary import count_row
+from hplus.storage.files import Json
+from hplus.studies.periods import Period
 from hplus.studies.spans import Amount, moment
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
-    from hplus.studies.expect import Expected, Region
-    from hplus.studies.periods import Period
+    from hplus.studies.excitation_study import ExcitationStudy
+    from hplus.studies.expect import Region
 
 
 start_option = click.option(
@@ -47,6 +51,7 @@ lasting_option = click.option(
 
 @command(
     "hplus expect thefts.hplus --regions boroughs.geojson --for 7d",
+    "hplus expect quakes.hplus --from 2017-02-01 --for 7d --events january.csv --mark-above 6",
     'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
     "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
     "hplus expect thefts.hplus --grid 10x10 --for 7d --every 1d -o days.csv",
@@ -70,6 +75,18 @@ lasting_option = click.option(
     metavar="AMOUNT",
     help="Count in each part of the period of this length, for example 1d.",
 )
+@click.option(
+    "--events",
+    "newer",
+    metavar="FILE",
+    help="For a self-exciting rate: events since the fit, known until --from.",
+)
+@click.option(
+    "--mark-above",
+    type=float,
+    metavar="MARK",
+    help="For a self-exciting rate with marks: also the chance of one above this.",
+)
 @level_option
 @click.option(
     "--format",
@@ -86,6 +103,9 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     week after the observation period, in total and by place; a time within the observation period
     is answered by the fitted rate. Otherwise counts are for one unit of exposure, or for the
     exposure in --for.
+
+    A self-exciting rate forecasts by simulating what known events still trigger, and also tells the
+    chance of at least one event. If --from is later, --events has the events until then.
     """
     from hplus.studies.expect import expect as expected_counts
     from hplus.studies.expect import named_regions, whole
@@ -93,9 +113,15 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     from hplus.studies.periods import time_asked
 
     check_writable(output)
-    study = load_model(model, "EventStudy")
+    study = load_model(model, "EventStudy", "ExcitationStudy")
     if regions and grid:
         raise click.UsageError("Give --regions or --grid, not both.")
+    if type(study).__name__ == "ExcitationStudy":
+        _expect_triggered(study, regions, grid, output, options)
+        return
+    for name, typed in (("--events", options["newer"]), ("--mark-above", options["mark_above"])):
+        if typed is not None:
+            raise click.UsageError(f"{name} needs a model made with hplus fit --self-exciting.")
     asked = [whole(study.frame)]
     if regions:
         asked = named_regions(study.frame, regions, options["name_field"])
@@ -107,13 +133,57 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     form = "json" if options["as_json"] else options["form"] or _form(output)
     total, basis = sum(part.expected for part in found), basis_words(study, time)
     about = {"level": options["level"], "period": time.words, "basis": basis}
-    text = _counts(found, form, about)
+    text = _counts([(count_row(part), part.region.geometry) for part in found], form, about)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
     write_text(output, text)
 
 
+def _expect_triggered(
+    study: ExcitationStudy,
+    regions: str | None,
+    grid: tuple[int, ...] | None,
+    output: str | None,
+    options: Json,
+) -> None:
+    """Counts to expect under a self-exciting rate."""
+    from hplus.studies.expect import during, named_regions, whole
+    from hplus.studies.triggered_counts import (
+        basis_of,
+        brought_up_to,
+        period_asked,
+        triggered_counts,
+    )
+
+    asked = [whole(study.frame)]
+    if regions:
+        asked = named_regions(study.frame, regions, options["name_field"])
+    time, known = period_asked(study, options["lasting"], options["start"], options["end"]), None
+    if options["newer"] is not None:
+        if options["start"] is None:
+            raise click.UsageError("--events needs --from: until when its events were observed.")
+        known, reading = brought_up_to(study, options["newer"], time.start)
+        note_dropped(reading.dropped, reading.rows)
+    cells, times = _cut(study, asked, time, grid, options["every"])
+    periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
+    found = triggered_counts(study, cells, periods, options["level"], mark_above=above, model=known)
+    if not isinstance(times, Period):
+        found = [
+            [part._replace(region=named) for part, named in
+             zip(row, during(study.frame, cells, period, p), strict=True)]
+            for p, (row, period) in enumerate(zip(found, times, strict=True))
+        ]  # fmt: skip
+    every = [part for row in found for part in row if not grid or part.expected > 0.0]
+    total, basis = sum(part.expected for part in every), basis_of(study, time, known)
+    about = {"level": options["level"], "period": time.words, "basis": basis}
+    form = "json" if options["as_json"] else options["form"] or _form(output)
+    rows = [(triggered_row(part, above), part.region.geometry) for part in every]
+    text = _counts(rows, form, about)
+    note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}")
+    write_text(output, text)
+
+
 def _cut(
-    study: EventStudy,
+    study: EventStudy | ExcitationStudy,
     asked: list[Region],
     time: Period,
     grid: tuple[int, ...] | None,
@@ -139,17 +209,17 @@ def _form(output: str | None) -> str:
     return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
 
 
-def _counts(found: list[Expected], form: str, about: dict[str, Any]) -> str:
-    rows = [count_row(part) for part in found]
+def _counts(found: list[tuple[Json, Any]], form: str, about: Json) -> str:
+    """Rows with the geometry of their regions, as text."""
+    rows = [row for row, _ in found]
     if form == "csv":
         return rows_as_csv(rows)
     if form == "json":
         return json_text(about | {"regions": rows}) + "\n"
-    if any(part.region.geometry is None for part in found):
+    if any(geometry is None for _, geometry in found):
         raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
     features = [
-        {"type": "Feature", "properties": row, "geometry": part.region.geometry}
-        for row, part in zip(rows, found, strict=True)
+        {"type": "Feature", "properties": row, "geometry": geometry} for row, geometry in found
     ]
     return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
 
@@ -173,13 +243,28 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
     from hplus.studies.draws import draw
 
     check_writable(output)
-    study = load_model(model, "EventStudy")
+    study = load_model(model, "EventStudy", "ExcitationStudy")
+    if type(study).__name__ == "ExcitationStudy":
+        _sample_triggered(study, output, as_json, options)
+        return
     rows = []
     for path, pattern in enumerate(draw(study, **options), start=1):
         for i, numbers in enumerate(pattern.columns):
-            row: dict[str, Any] = {"path": path}
+            row: Json = {"path": path}
             row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
             if pattern.seconds is not None and study.frame.clock is not None:
                 row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
             rows.append(row)
     write_rows(output, rows, as_json, ("path", *study.frame.needed))
+
+
+def _sample_triggered(
+    study: ExcitationStudy, output: str | None, as_json: bool, options: Json
+) -> None:
+    """Simulated events of a self-exciting rate, with marks and types."""
+    from hplus.studies.triggered_counts import draw_futures
+
+    futures = enumerate(draw_futures(study, **options), start=1)
+    rows = [row for path, future in futures for row in future_rows(study, path, future)]
+    labels = [name for name in (study.mark, study.kind) if name]
+    write_rows(output, rows, as_json, ("path", *study.frame.needed, *labels))

@@ -9,7 +9,7 @@ import click
 OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in ("columns", "window", "within", "unit", "time", "cycle", "exposure", "holdout",
-                 "most_dropped", "lonlat", "forget", "budget", "level")
+                 "most_dropped", "lonlat", "forget", "budget", "level", "mark", "events")
 } | {"start": "--from", "end": "--to", "lasting": "--for", "zone": "--timezone",
      "form": "--time-format"}  # fmt: skip
 """The options that stand for arguments of the library, beside those of the command itself."""

@@ -19,6 +19,7 @@ from hplus.cli.base import (
     rows_output_option,
     write_rows,
 )
+from hplus.cli.excited import check_excited, predicted_rates
 from hplus.cli.regress import predicted_quantities
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
@@ -40,19 +41,21 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
     The result is a CSV with the columns low and high: bounds of the rate for a model of hplus fit,
-    of the target for a model of hplus regress. Rows outside the window or with invalid cells are
-    kept, without a prediction.
+    of the target for a model of hplus regress. A self-exciting rate is that given the events before
+    each row, beside its background and without bounds. Rows outside the window or with invalid
+    cells are kept, without a prediction.
     """
     check_writable(output)
-    study = load_model(model, "EventStudy", "QuantityStudy")
-    answers = _predicted if type(study).__name__ == "EventStudy" else predicted_quantities
+    study = load_model(model, *ANSWERS)
+    answers = ANSWERS[type(study).__name__]
     table = open_table(points)
     rows = list(answers(study, table, level))
     if table.dropped:
         note(f"{count(table.dropped.total())} broken lines were skipped.")
     if not rows:
         raise TableError(f"{points} has a header but no rows: there is nothing to predict.")
-    lost = sum(row["low"] is None for row in rows)
+    last = list(rows[0])[-1]
+    lost = sum(row[last] is None for row in rows)
     if lost == len(rows):
         raise TableError(
             f"none of the {len(rows)} rows of {points} lies inside the model's window."
@@ -82,6 +85,14 @@ def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[s
             yield named | {"rate": rate, "low": a, "high": b}
 
 
+ANSWERS = {
+    "EventStudy": _predicted,
+    "ExcitationStudy": predicted_rates,
+    "QuantityStudy": predicted_quantities,
+}
+"""How models of each kind answer hplus predict."""
+
+
 @command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events")
@@ -92,7 +103,10 @@ def check(model: str, events: str, as_json: bool) -> None:
     from hplus.studies.events import sampled
     from hplus.studies.unfolding import unfolded
 
-    study = load_model(model, "EventStudy")
+    study = load_model(model, "EventStudy", "ExcitationStudy")
+    if type(study).__name__ == "ExcitationStudy":
+        check_excited(study, events, as_json)
+        return
     X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
     line = unfolded(study.frame.clock, study.model_, seconds)
     found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)

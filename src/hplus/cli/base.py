@@ -26,6 +26,7 @@ from hplus.storage.files import replace_file
 
 MAKERS = {
     "EventStudy": "hplus fit",
+    "ExcitationStudy": "hplus fit",
     "QuantityStudy": "hplus regress",
     "StreamStudy": "hplus stream",
 }
@@ -172,7 +173,7 @@ def load_model(path: str, *kinds: str) -> Any:
         model = load(path)
     kind = type(model).__name__
     if kinds and kind not in kinds:
-        makers = " or ".join(MAKERS[name] for name in kinds)
+        makers = " or ".join(dict.fromkeys(MAKERS[name] for name in kinds))
         got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
         raise CommandError(f"{path} must hold a model made with {makers}, got {got}.", 4)
     return model

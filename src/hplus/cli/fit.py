@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hplus import save
+from hplus.cli.arguments import as_options
 from hplus.cli.base import (
     check_writable,
     command,
@@ -22,9 +23,11 @@ from hplus.cli.base import (
     progress_bar,
     seed_option,
 )
+from hplus.cli.excited import check_self_exciting, fit_excitation
 from hplus.cli.options import amount_option, names_option, numbers_option
 from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
+from hplus.storage.files import Json
 from hplus.wording import count
 
 if TYPE_CHECKING:
@@ -68,6 +71,8 @@ def frame_options(command: Any) -> Any:
     "hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\\n"
     "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
     "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
+    "hplus fit quakes.csv --columns lon,lat --window=120,25,155,50 --time date \\\n"
+    "      --from 1990-01-01 --to 2017-01-01 --self-exciting --mark mag -o quakes.hplus",
 )
 @click.argument("file")
 @frame_options
@@ -105,6 +110,24 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help="2 or more: hold out as many blocks of time, with gaps, all over the period.",
 )
+@click.option(
+    "--self-exciting",
+    is_flag=True,
+    help="Learn how events trigger others: aftershocks, near repeats, bursts. Needs --time.",
+)
+@click.option(
+    "--mark",
+    default="",
+    metavar="COLUMN",
+    help="With --self-exciting: a number by which events trigger more or fewer, as a magnitude.",
+)
+@click.option(
+    "--type",
+    "kind",
+    default="",
+    metavar="COLUMN",
+    help="With --self-exciting: types of events, to learn which trigger which.",
+)
 @most_dropped_option
 @click.option(
     "--jobs", "n_jobs", type=click.IntRange(-1), default=-1, help="CPU cores to use (default: all)."
@@ -124,8 +147,12 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
 
     began = perf_counter()
     check_writable(output)
+    check_self_exciting(options)
     table = open_table(file)
     frame = plan(table, **plan_arguments(options))
+    if options["self_exciting"]:
+        fit_excitation(table, frame, options, output, as_json)
+        return
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):
@@ -137,7 +164,7 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     _tell(study, found, file, output, as_json)
 
 
-def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
+def plan_arguments(options: Json) -> Json:
     """The arguments of `plan` among the options of a command."""
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")
@@ -150,14 +177,17 @@ def plan_arguments(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell(
-    study: EventStudy, found: dict[str, Any], file: str, output: str | None, as_json: bool
-) -> None:
+def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json: bool) -> None:
+    from hplus.studies.burst_gains import burst_words
+
     if as_json:
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
     print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(found))
+    bursts = burst_words(study.bursts_)
+    if bursts:
+        note(as_options(bursts))
     if output is None:
         note("The model was not saved: give -o model.hplus to use it later.")
     else:

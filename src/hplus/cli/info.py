@@ -16,9 +16,11 @@ from hplus.cli.base import (
     print_json,
     print_pairs,
 )
+from hplus.cli.excited import excitation_table
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
 from hplus.storage.documents import MALFORMED
+from hplus.storage.files import Json
 from hplus.storage.models import read_record
 from hplus.storage.registry import Unbuilt
 from hplus.wording import count, window_words
@@ -48,14 +50,14 @@ def info(model: str, as_json: bool) -> None:
         note(f"The file has no summary: hplus expect {model} gives the expected counts.")
 
 
-def _stored_facts(path: str, record: Record) -> dict[str, Any]:
+def _stored_facts(path: str, record: Record) -> Json:
     """The facts of a model whose file has no summary: saved in Python, or by an older version."""
     if record.kind == "EventStudy":
         from hplus.studies.event_facts import known_facts
 
         return known_facts(Unbuilt(**record.params, **record.fitted))
-    if record.kind == "StreamStudy":
-        facts: dict[str, Any] = load_model(path).facts()
+    if record.kind in ("StreamStudy", "ExcitationStudy"):
+        facts: Json = load_model(path).facts()
         return facts
     given = (f"{name}={part!r}" for name, part in record.params.items() if part is not None)
     window, events = record.params.get("window"), record.fitted.get("total_")
@@ -69,10 +71,12 @@ def _stored_facts(path: str, record: Record) -> dict[str, Any]:
     }
 
 
-def _words(record: Record, found: dict[str, Any]) -> dict[str, str]:
+def _words(record: Record, found: Json) -> dict[str, str]:
     """The facts of a model as a short table for people."""
     if record.kind == "EventStudy":
         return fit_table(found)
+    if record.kind == "ExcitationStudy":
+        return excitation_table(found)
     if record.kind == "QuantityStudy":
         return quantity_words(found, record.made_with)
     return {name: _said(what) for name, what in found.items()}

@@ -29,16 +29,20 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     """Write one HTML page with the map or curve, hot spots, goodness of fit and scores.
 
     The page needs no network. With EVENTS, for example the file that was fitted, they are drawn on
-    the map.
+    the map; a self-exciting rate has its events, and is checked on EVENTS, such as later ones.
     """
+    from hplus.display.excitation_page import write_excitation_report
     from hplus.display.page import write_report
     from hplus.studies.events import sampled
 
     check_writable(output)
-    study = load_model(model, "EventStudy")
-    found = None if events is None else sampled(events, study.frame)
-    points, seconds = (None, None) if found is None else (found.X, found.seconds)
-    write_report(study, output, points, options["title"], seconds=seconds)
+    study = load_model(model, "EventStudy", "ExcitationStudy")
+    if type(study).__name__ == "ExcitationStudy":
+        write_excitation_report(study, output, events, options["title"])
+    else:
+        found = None if events is None else sampled(events, study.frame)
+        points, seconds = (None, None) if found is None else (found.X, found.seconds)
+        write_report(study, output, points, options["title"], seconds=seconds)
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
     if options["opened"]:
         import webbrowser

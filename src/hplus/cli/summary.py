@@ -8,11 +8,12 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hplus import __version__
+from hplus.storage.files import Json
 from hplus.studies.spans import Amount
 from hplus.wording import count, listed, place_words, rounded, six_digits
 
@@ -23,7 +24,7 @@ MOST_GAIN = 5.0
 """Nats per event from which the odds are not given as a number."""
 
 
-def fit_table(found: dict[str, Any]) -> dict[str, str]:
+def fit_table(found: Json) -> dict[str, str]:
     """What a study of events found as a short table; some facts may be missing."""
     held, peak, exposure = found["holdout"], found.get("peak"), Amount(**found["exposure"])
     unit = exposure.unit
@@ -62,7 +63,7 @@ def fit_table(found: dict[str, Any]) -> dict[str, str]:
     return {name: text for name, text in table.items() if text}
 
 
-def outlook_rows(outlook: dict[str, Any] | None) -> dict[str, str]:
+def outlook_rows(outlook: Json | None) -> dict[str, str]:
     """What follows the observation period, and how much more counts vary than Poisson counts."""
     if outlook is None:
         return {}
@@ -87,7 +88,7 @@ def _axes(found: re.Match[str]) -> str:
     return f"{found[1].strip()}, " if found[1] else ""
 
 
-def count_row(part: Expected) -> dict[str, Any]:
+def count_row(part: Expected) -> Json:
     """An expected count as a row of a table."""
     edges = part.region.edges.items()
     return {
@@ -99,7 +100,7 @@ def count_row(part: Expected) -> dict[str, Any]:
     }
 
 
-def made_with(began: float, seed: int, command: str | None = None) -> dict[str, Any]:
+def made_with(began: float, seed: int, command: str | None = None) -> Json:
     """How a model was made, for the record; `began` is a reading of perf_counter."""
     return {
         "command": command or shlex.join(["hplus", *sys.argv[1:]]),

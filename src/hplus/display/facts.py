@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 from hplus._checks import Floats
 from hplus.display.data.check_data import calibration_data, gap_data, residual_data
@@ -23,6 +22,7 @@ from hplus.display.page_figures import (
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.evaluation.goodness import DEPENDENCE, Check, check
+from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy
 from hplus.studies.unfolding import unfolded
@@ -111,9 +111,7 @@ def _extent_words(study: EventStudy) -> str:
     return f" in {sides_words((high - low).tolist(), [axis.unit for axis in axes])}"
 
 
-def tiles(
-    study: EventStudy, sums: Margins, place: PageMap | None, found: dict[str, Any]
-) -> tuple[Fact, ...]:
+def tiles(study: EventStudy, sums: Margins, place: PageMap | None, found: Json) -> tuple[Fact, ...]:
     """The key numbers: events, window, exposure, expected count, highest rate.
 
     The facts are those of `hplus fit`, so that no number has two values.
@@ -158,7 +156,7 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
 
 
 def findings(
-    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, peak: dict[str, Any]
+    study: EventStudy, table: SpotTable, dense: Concentration, whole: str, peak: Json
 ) -> tuple[Finding, ...]:
     """Three findings: how concentrated, how busy the busiest spot, how well predicted."""
     spots, line = table.spots, table.spots.low.shape[1] == 1
@@ -180,7 +178,7 @@ def findings(
     )
 
 
-def _busiest_time(study: EventStudy, peak: dict[str, Any]) -> str:
+def _busiest_time(study: EventStudy, peak: Json) -> str:
     """When the rate is highest, in the user's words."""
     clock = study.frame.clock
     return "" if clock is None else str(peak[clock.column])

@@ -40,19 +40,19 @@ MOST_WRITTEN_BOXES = 36
 
 def rate_map(figure: PageMap, spots: HotSpots) -> Element:
     """The map of a rate with axes, outline, events as dots, and the ranks of the hot spots."""
-    canvas = _canvas(figure, MAP_WIDTH)
+    canvas = map_canvas(figure, MAP_WIDTH)
     dots = None if figure.events is None else _dots(canvas, figure.events)
     return canvas.svg(
-        *_cut_out(canvas, figure.data.place, "window", _image(canvas, figure), dots),
+        *cut_out(canvas, figure.data.place, "window", map_image(canvas, figure), dots),
         *canvas.axes(5, 5, lines=False),
         *(_spot(canvas, spots, i) for i in range(len(spots.expected))),
-        _reader(canvas, figure),
+        rate_reader(canvas, figure),
         label=f"Map of the rate, {figure.unit}",
         class_="chart map",
     )
 
 
-def _canvas(figure: PageMap, width: float) -> Canvas:
+def map_canvas(figure: PageMap, width: float) -> Canvas:
     """Both axes to one scale if they share a unit and the map is not a strip."""
     ratio = _proportion(figure.data)
     to_scale = same_unit(figure.data.place) and FLATTEST / 2.0 <= ratio <= 2.0 * TALLEST
@@ -66,7 +66,7 @@ def _proportion(data: MapData) -> float:
     return float(np.ptp(data.y) / np.ptp(data.x))
 
 
-def _cut_out(
+def cut_out(
     canvas: Canvas, place: Window, name: str, *inside: Element | None
 ) -> tuple[Element, ...]:
     """Shapes cut along the outline of a window, and the outline; `name` is unique in the page."""
@@ -79,7 +79,7 @@ def _cut_out(
     )
 
 
-def _image(canvas: Canvas, figure: PageMap | PartMap) -> Element:
+def map_image(canvas: Canvas, figure: PageMap | PartMap) -> Element:
     """The pixels of a rate, stretched over the data's part of a chart."""
     shares = figure.shading.shares(figure.data.rate)
     # pixels across the outline are cut along it: those with their centre outside need a colour too
@@ -114,7 +114,7 @@ def _box(canvas: Canvas, low: Floats, high: Floats) -> dict[str, float]:
     return {"x": x, "y": y, "width": right - x, "height": below - y}
 
 
-def _reader(canvas: Canvas, figure: PageMap) -> Element:
+def rate_reader(canvas: Canvas, figure: PageMap) -> Element:
     """An empty rectangle over the map with what a script needs to show the rate at a pointer."""
     colours, rate = figure.shading, figure.data.rate
     rows, columns = (np.linspace(0, n - 1, min(n, READ_PIXELS)).astype(int) for n in rate.shape)
@@ -173,13 +173,13 @@ def small_map(part: PartMap, index: int) -> Element:
     x, y = (ChartAxis("", float(e[0]), float(e[-1])) for e in (part.data.x, part.data.y))
     ratio = float(np.clip(_proportion(part.data), FLATTEST, TALLEST))
     canvas = Canvas(x, y, SMALL_WIDTH, SMALL_WIDTH * ratio, 0.0, 0.0, 0.0, 0.0)
-    cut = _cut_out(canvas, part.data.place, f"window-{index}", _image(canvas, part))
+    cut = cut_out(canvas, part.data.place, f"window-{index}", map_image(canvas, part))
     return canvas.svg(*cut, label=f"Map of the rate, {part.label}")
 
 
 def residual_map(data: QuadratResiduals, figure: PageMap) -> Element:
     """Boxes with more events than expected in one colour, with fewer in another."""
-    canvas, place = _canvas(figure, CHART_SIZE[0]), figure.data.place
+    canvas, place = map_canvas(figure, CHART_SIZE[0]), figure.data.place
     every, boxes, numbers = len(data.residuals) <= MOST_WRITTEN_BOXES, [], []
     for r, low, high in zip(data.residuals.tolist(), data.low, data.high, strict=True):
         box = _box(canvas, low, high)
@@ -190,7 +190,7 @@ def residual_map(data: QuadratResiduals, figure: PageMap) -> Element:
         if abs(r) > LARGE_RESIDUAL or (every and share > 0.15):
             size = min(0.34 * box["width"], 0.8 * box["height"], 12.0)
             numbers.append(_residual(canvas, r, middle, size))
-    cut, inside, edge = _cut_out(canvas, place, "window-residuals", *boxes)
+    cut, inside, edge = cut_out(canvas, place, "window-residuals", *boxes)
     return canvas.svg(
         cut,
         inside,

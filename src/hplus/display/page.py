@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from hplus import wording
 from hplus._checks import Floats, shown
-from hplus.display import canvas, charts, findings, map_charts, outlook_charts
+from hplus.display import (
+    canvas,
+    charts,
+    excitation_charts,
+    findings,
+    map_charts,
+    outlook_charts,
+)
 from hplus.display.facts import gather
 from hplus.files.extras import needed
 from hplus.storage.files import replace_file
@@ -36,7 +43,7 @@ def report_html(
     if not isinstance(study, EventStudy) or not hasattr(study, "model_"):
         raise TypeError(f"study must be a fitted EventStudy, got {shown(study)}.")
     known = None if events is None else study.model_.window.require("events", events)
-    return page_template().render(facts=gather(study, known, title, seconds))
+    return page_template("page.html.j2").render(facts=gather(study, known, title, seconds))
 
 
 def write_report(
@@ -52,8 +59,8 @@ def write_report(
 
 
 @cache
-def page_template() -> Template:
-    """The page's template, in which everything that is not markup is escaped."""
+def page_template(name: str) -> Template:
+    """A page's template, in which everything that is not markup is escaped."""
     jinja2 = needed("jinja2", "cli", "A report")
     loader = jinja2.FunctionLoader(_file)
     environment = jinja2.Environment(
@@ -63,9 +70,9 @@ def page_template() -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (canvas, charts, findings, map_charts, outlook_charts, wording)
+    modules = (canvas, charts, excitation_charts, findings, map_charts, outlook_charts, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def _file(name: str) -> str:

@@ -20,6 +20,7 @@ from hplus.studies.event_facts import (
 )
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
+from hplus.studies.excitation_study import ExcitationStudy
 from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
 
 MODELS = {
@@ -59,7 +60,7 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
         parts = {"": model}
     for name, part in parts.items():
         facts += [*_weights(part, name), *_smooth(part, name)]
-    facts.append(_rows(study.reading_))
+    facts.append(rows_fact(study.reading_))
     seconds = study.made_with_.get("seconds")
     if seconds is not None:
         facts.append(Fact("Duration", f"{quantity(float(seconds), 's')} to read and fit"))
@@ -128,13 +129,14 @@ def _certificate(model: Intensity, name: str) -> Fact:
     return Fact(f"Gap{name}", f"certified to be within {gap} of the best objective", remark)
 
 
-def _rows(reading: Reading) -> Fact:
+def rows_fact(reading: Reading) -> Fact:
+    """How many rows were read and used, and why others were dropped."""
     lost = [f"{count(n)} {reason}" for reason, n in reading.dropped.items()]
     text = f"{count(reading.rows)} read, {count(reading.kept)} used"
     return Fact("Rows", text, f"Dropped: {listed(lost)}." if lost else "No row was dropped.")
 
 
-def how_to_reproduce(study: EventStudy) -> tuple[Fact, ...]:
+def how_to_reproduce(study: EventStudy | ExcitationStudy) -> tuple[Fact, ...]:
     """File, versions and random seed: what is needed to fit the same model again."""
     made = study.made_with_
     versions = [f"{name} {made[name]}" for name in ("hplus", "numpy", "python") if name in made]
@@ -148,6 +150,6 @@ def how_to_reproduce(study: EventStudy) -> tuple[Fact, ...]:
     return tuple(Fact(label, text) for label, text in facts.items() if text)
 
 
-def file_name(study: EventStudy) -> str:
+def file_name(study: EventStudy | ExcitationStudy) -> str:
     """The name of the file that was read, without its folder."""
     return PurePath(study.reading_.file).name

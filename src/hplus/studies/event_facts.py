@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.rates.by_region import rate_unit
+from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
 from hplus.wording import (
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from hplus.studies.holdouts import Holdout
 
 
-def event_facts(study: EventStudy) -> dict[str, Any]:
+def event_facts(study: EventStudy) -> Json:
     """What a fit found."""
     # what a file says about itself is known without it
     from hplus.studies.prospects import outlook_facts
@@ -70,7 +71,7 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     return found
 
 
-def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
+def known_facts(study: EventStudy | Unbuilt) -> Json:
     """What nothing has to be computed for; the study may be a namespace of its stored parts."""
     frame, reading, held = study.frame, study.reading_, study.holdout_
     # once a week, in each hour of it, is once an hour
@@ -89,6 +90,7 @@ def known_facts(study: EventStudy | Unbuilt) -> dict[str, Any]:
         **_precision(study.model_),
         "held_share": getattr(study, "holdout", None),
         "holdout": None if held is None else holdout_facts(held, frame),
+        "bursts": getattr(study, "bursts_", None),
         "seconds": study.made_with_.get("seconds"),
     }
 
@@ -102,7 +104,7 @@ MIN_TOLD_SHARE = 1e-6
 HOLDOUT_SCORES = ("events", "gain", "gain_error", "kde_gain", "over_kde", "over_kde_error")
 
 
-def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> dict[str, Any]:
+def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> Json:
     """What was held out and how well it was predicted; files of earlier versions say less."""
     patterns = getattr(held, "patterns", ())
     return {name: getattr(held, name) for name in HOLDOUT_SCORES} | {
@@ -143,14 +145,14 @@ def period_words(frame: Frame) -> str | None:
     return f"{text}{by_hour}; times were rounded, so each is spread over {step}"
 
 
-def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
     """The rates that are learned separately, by what they are rates of: places and times, or ""."""
     if hasattr(model, "place_"):
         return {"places": model.place_, "times": model.time_}
     return {"": model}
 
 
-def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> dict[str, Any]:
+def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
     """Which models have weight, the scales of the smooth one, and what the map stops at."""
     parts = model_parts(model)
     said = {

@@ -18,6 +18,7 @@ from hplus.files.tables import Table, open_table
 from hplus.rates.exposure import OverWindow
 from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
+from hplus.studies.burst_gains import burst_gain
 from hplus.studies.event_facts import event_facts
 from hplus.studies.events import MAX_SAMPLE, Reading, SplitEvents, read_events
 from hplus.studies.frames import check_frame
@@ -74,6 +75,8 @@ class EventStudy(Estimator):
     holdout_ : Holdout or None
     outlook_ : Outlook or None
         What follows the observation period; None without times.
+    bursts_ : dict or None
+        What a self-exciting rate would gain, if the events come in bursts.
     made_with_ : dict
         The command, versions and seconds.
     """
@@ -126,6 +129,9 @@ class EventStudy(Estimator):
             done = _at_once(tasks, self.n_jobs)
             self.holdout_: Holdout | None = done[1] if enough else None
             self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
+            self.bursts_ = burst_gain(
+                self.frame, events.sampled[:, -1], self.holdout_, self.reading_
+            )
             self.made_with_: dict[str, Any] = {}
         return self
 

@@ -179,19 +179,19 @@ def read_events(
     extent = NO_EXTENT
     for part in placed(table, frame):
         add(part.X, part.seconds)
-        total += _fingerprint(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
+        total += fingerprint_of(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
         extent = extent.including(part.low, part.high)
     rows, dropped = rows + table.dropped.total(), dropped + table.dropped
     if kept == 0:
-        raise TableError(_nothing(table, frame, rows, dropped, extent))
+        raise TableError(nothing_usable(table, frame, rows, dropped, extent))
     fingerprint = f"{total % 2**64:016x}"
     return Reading(table.path, rows, kept, dict(dropped), fingerprint), extent
 
 
-def _fingerprint(X: Floats) -> int:
+def fingerprint_of(X: Floats) -> int:
     """A sum of hashes of rows (n, d), which does not depend on their order."""
     mixed = np.zeros(len(X), dtype=np.uint64)
     for column in (X + 0.0).T:  # -0.0 becomes 0.0
@@ -228,7 +228,9 @@ def _reasons(dropped: Mapping[str, int]) -> str:
     return "; ".join(f"{reason}: {count}" for reason, count in dropped.items())
 
 
-def _nothing(table: Table, frame: Frame, rows: int, dropped: Counter[str], extent: Extent) -> str:
+def nothing_usable(
+    table: Table, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
+) -> str:
     """Why no row could be used, and what to do."""
     if rows == 0:
         return f"{table.path} has a header but no rows: there is nothing to learn from."

@@ -112,7 +112,7 @@ def expect(
     observed, when, found = _by_place(study, regions), _by_time(study, periods), []
     ratios = _present_ratios(study, regions)
     for p, period in enumerate(periods):
-        named = regions if isinstance(time, Period) else _during(study.frame, regions, period, p)
+        named = regions if isinstance(time, Period) else during(study.frame, regions, period, p)
         where = _at_time(study, observed, ratios, period)
         means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
         for draws in _draws(study, where, when.draws[p], period):
@@ -133,7 +133,7 @@ def count_means(study: EventStudy, regions: Sequence[Region], period: Period) ->
     return np.vstack(list(_draws(study, where, when.draws[0], period)))
 
 
-def _during(frame: Frame, regions: Sequence[Region], period: Period, number: int) -> list[Region]:
+def during(frame: Frame, regions: Sequence[Region], period: Period, number: int) -> list[Region]:
     """Regions during one of several periods; without places the period is all there is to name."""
     names = [str(number + 1) if frame.region is None else region.name for region in regions]
     return [

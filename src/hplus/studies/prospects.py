@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
+from hplus.storage.files import Json
 from hplus.studies.expect import Expected, expect, whole
 from hplus.studies.periods import Period, cut, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Clock, moment
@@ -103,7 +104,7 @@ def variation_words(study: EventStudy) -> str:
     return f"{said}; that of {words}, {_times(1.0 + excess * share + local)}"
 
 
-def outlook_facts(study: EventStudy) -> dict[str, Any] | None:
+def outlook_facts(study: EventStudy) -> Json | None:
     """The outlook of a study as plain data; None without times."""
     clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
     if clock is None or outlook is None:

@@ -1,0 +1,218 @@
+"""Self-exciting rates: known triggers recovered, who triggers whom, and what a fit takes.
+
+    python benchmarks/excitation.py [--quick] [--sets N] [--part NAME ...]
+
+Simulated on a line with a mean gap of 1 and a mean lag of 1: exponential, power-law and delayed
+triggers at branching ratios of .9, .5 and .2. The error of the trigger is relative, ∫|ĝ - g| / ∫g;
+log-likelihoods are of fresh events, per event, beside those of the true rate. Five types with a
+random matrix: the area under the ROC curve of who triggers whom. Times are CPU seconds of one core.
+Exits with code 1 if a bound is missed.
+"""
+
+from __future__ import annotations
+
+import os
+
+# before any of the libraries is imported
+os.environ.update(dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"))
+
+from collections.abc import Callable
+from time import process_time
+from typing import NamedTuple
+
+import numpy as np
+from _measure import finish, header, parser, row
+from sklearn.metrics import roc_auc_score
+
+from hplus import Box, Interval, SelfExciting
+
+Rng = np.random.Generator
+
+MOST_ERROR = {0.9: 0.15, 0.5: 0.20, 0.2: 0.40}
+"""The relative error of the trigger, by branching ratio."""
+
+MOST_BIAS, MOST_LOSS, LEAST_AREA = 0.03, 0.02, 0.95
+MOST_SECONDS = 60.0
+
+BURN_IN = 300.0
+"""Time before the window from which simulated events are history."""
+
+
+class Known(NamedTuple):
+    """A trigger of mean lag 1: its density, the distribution function, and draws from it."""
+
+    density: Callable[[np.ndarray], np.ndarray]
+    distribution: Callable[[np.ndarray], np.ndarray]
+    draw: Callable[[Rng, int], np.ndarray]
+
+
+def _delayed_distribution(t: np.ndarray) -> np.ndarray:
+    return 1.0 - np.exp(-4.0 * t) * (1.0 + 4.0 * t + 8.0 * t**2 + 32.0 * t**3 / 3.0)
+
+
+TRIGGERS = {
+    "exponential": Known(
+        lambda t: np.exp(-t), lambda t: -np.expm1(-t), lambda rng, n: rng.exponential(1.0, n)
+    ),
+    "power law": Known(
+        lambda t: 3.0 * (1.0 + 2.0 * t) ** -2.5,
+        lambda t: 1.0 - (1.0 + 2.0 * t) ** -1.5,
+        lambda rng, n: 0.5 * (rng.random(n) ** (-1.0 / 1.5) - 1.0),
+    ),
+    "delayed": Known(
+        lambda t: 128.0 / 3.0 * t**3 * np.exp(-4.0 * t),
+        _delayed_distribution,
+        lambda rng, n: rng.gamma(4.0, 0.25, n),
+    ),
+}
+
+
+def simulated(rng: Rng, known: Known, branching: float, until: float) -> np.ndarray:
+    """Sorted times of a process with a mean gap of 1; those before 0 are history."""
+    t = rng.uniform(-BURN_IN, until, rng.poisson((1.0 - branching) * (until + BURN_IN)))
+    found = [t]
+    while len(t):
+        t = np.repeat(t, rng.poisson(branching, len(t)))
+        t = t + known.draw(rng, len(t))
+        t = t[t < until]
+        found.append(t)
+    return np.sort(np.concatenate(found))
+
+
+def true_likelihood(times: np.ndarray, known: Known, branching: float, until: float) -> float:
+    """Σ log λ - ∫λ over (0, until), per event, given the history."""
+    inside = times[times >= 0.0]
+    rates = np.full(len(inside), 1.0 - branching)
+    first = len(times) - len(inside)
+    for i in range(len(inside)):
+        lags = inside[i] - times[: first + i]
+        rates[i] += branching * known.density(lags[lags > 0.0]).sum()
+    total = (1.0 - branching) * until
+    seen = known.distribution(until - times) - known.distribution(np.maximum(-times, 0.0))
+    return float((np.log(rates).sum() - total - branching * seen.sum()) / len(inside))
+
+
+def trigger_error(model: SelfExciting, known: Known, branching: float) -> float:
+    """∫|ĝ - g| / ∫g, g = branching × density."""
+    edges = np.concatenate([[0.0], np.geomspace(1e-5, 1e3, 20_001)])
+    middle, width = 0.5 * (edges[1:] + edges[:-1]), np.diff(edges)
+    off = np.abs(model.trigger_(middle) - branching * known.density(middle))
+    return float((off * width).sum() / branching)
+
+
+def lines(sets: int) -> None:
+    """Triggers, branching ratios and fresh likelihoods on a line."""
+    until = 10_000.0
+    for name, known in TRIGGERS.items():
+        for branching, most in MOST_ERROR.items():
+            errors, ratios, losses, inside = [], [], [], []
+            for k in range(sets):
+                rng = np.random.default_rng([17, k, round(100 * branching), len(name)])
+                times = simulated(rng, known, branching, until)
+                model = SelfExciting(Interval(0.0, until)).fit(times[:, None])
+                errors.append(trigger_error(model, known, branching))
+                ratios.append(model.branching_ratio_)
+                low, high = model.branching_interval_
+                inside.append(low <= branching <= high)
+                if k < max(sets // 5, 1):
+                    fresh = simulated(rng, known, branching, until)
+                    own = model.log_likelihood(fresh[:, None], period=Interval(0.0, until))
+                    own /= np.sum(fresh >= 0.0)
+                    losses.append(true_likelihood(fresh, known, branching, until) - own)
+            what = f"{name}, branching {branching:g}"
+            row(f"{what}: relative error of the trigger", float(np.mean(errors)), most)
+            row(f"{what}: the worst of {sets}", float(max(errors)))
+            row(
+                f"{what}: mean error of the ratio",
+                abs(float(np.mean(ratios)) - branching),
+                MOST_BIAS,
+            )
+            row(f"{what}: ratio in its 90 % band", float(np.mean(inside)))
+            row(f"{what}: nats an event below the truth", float(np.mean(losses)), MOST_LOSS)
+
+
+def types(sets: int) -> None:
+    """Who triggers whom among five types."""
+    areas = []
+    for k in range(sets):
+        rng = np.random.default_rng([18, k])
+        matrix = np.where(rng.random((5, 5)) < 0.3, rng.uniform(0.1, 0.4, (5, 5)), 0.0)
+        matrix *= 0.7 / max(float(np.abs(np.linalg.eigvals(matrix)).max()), 0.35)
+        times, kinds = five_types(rng, matrix, 5_000.0)
+        model = SelfExciting(Interval(0.0, 5_000.0)).fit(times[:, None], types=kinds)
+        areas.append(roc_auc_score(matrix.ravel() > 0.0, model.branching_matrix_.ravel()))
+    row("five types: area under the ROC curve", float(np.mean(areas)), least=LEAST_AREA)
+    row(f"five types: the worst of {sets}", float(min(areas)))
+
+
+def five_types(rng: Rng, matrix: np.ndarray, until: float) -> tuple[np.ndarray, np.ndarray]:
+    """Times and types of events, each with a background of .2 and exponential lags."""
+    kinds = np.repeat(np.arange(5), rng.poisson(0.2 * until, 5))
+    t = rng.uniform(0.0, until, len(kinds))
+    found = [(t, kinds)]
+    while len(t):
+        counts = rng.poisson(matrix[kinds])
+        which, kinds_new = np.nonzero(counts)
+        repeats = counts[which, kinds_new]
+        t, kinds = np.repeat(t[which], repeats), np.repeat(kinds_new, repeats)
+        t = t + rng.exponential(1.0, len(t))
+        t, kinds = t[t < until], kinds[t < until]
+        found.append((t, kinds))
+    return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
+
+
+def in_place(rng: Rng, n: int) -> np.ndarray:
+    """Clusters in place and time, (m, 3), about n events: half of them triggered."""
+    known, until = TRIGGERS["power law"], float(n)
+    t = rng.uniform(0.0, until, rng.poisson(0.5 * n))
+    x = np.column_stack([rng.beta(2, 4, len(t)), rng.random(len(t)), t])
+    found = [x]
+    while len(x):
+        x = np.repeat(x, rng.poisson(0.5, len(x)), axis=0)
+        far = 0.005 * (rng.random(len(x)) ** -0.5 - 1.0)
+        angle = 2.0 * np.pi * rng.random(len(x))
+        x = x + np.column_stack([far * np.cos(angle), far * np.sin(angle), known.draw(rng, len(x))])
+        x = x[np.all((x >= 0.0) & (x <= [1.0, 1.0, until]), axis=1)]
+        found.append(x)
+    return np.concatenate(found)
+
+
+def speed(quick: bool) -> None:
+    """CPU seconds of fits, on a line and in place and time."""
+    for n in (1_000, 10_000, 100_000) if quick else (1_000, 10_000, 100_000, 1_000_000):
+        rng = np.random.default_rng(n)
+        times = simulated(rng, TRIGGERS["exponential"], 0.5, float(n))
+        window = Interval(0.0, float(n))
+        began = process_time()
+        SelfExciting(window, longest_lag=min(1000.0, n / 4.0)).fit(times[:, None])
+        seconds = process_time() - began
+        row(f"{n:,} events on a line, CPU s", seconds, MOST_SECONDS)
+    for n in (2_000,) if quick else (1_000, 5_000, 20_000):
+        rng = np.random.default_rng(n)
+        X = in_place(rng, n)
+        window = Box([0.0, 0.0], [1.0, 1.0]) * Interval(0.0, float(n))
+        began = process_time()
+        model = SelfExciting(window).fit(X)
+        seconds = process_time() - began
+        row(f"{n:,} in place and time, CPU s", seconds, MOST_SECONDS)
+        row(f"{n:,} in place and time: certified gap an event", model.solution_.gap / len(X), 1e-4)
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--sets", type=int, default=50, help="simulations of each kind")
+    options.add_argument("--part", nargs="*", default=["lines", "types", "speed"])
+    asked = options.parse_args()
+    sets = 3 if asked.quick else asked.sets
+    header()
+    if "lines" in asked.part:
+        lines(sets)
+    if "types" in asked.part:
+        types(max(sets // 5, 1))
+    if "speed" in asked.part:
+        speed(asked.quick)
+    finish()
+
+
+if __name__ == "__main__":
+    main()

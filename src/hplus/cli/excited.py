@@ -1,0 +1,207 @@
+"""What commands do with a self-exciting rate: fit, expect, sample, predict."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import click
+
+from hplus import save
+from hplus.cli.base import note, note_dropped, print_json, print_pairs, progress_bar
+from hplus.cli.summary import gain_words, made_with
+from hplus.files.tables import Table
+from hplus.files.times import Zone
+from hplus.storage.files import Json
+from hplus.studies.spans import moment
+from hplus.wording import count, counted, rounded, six_digits
+
+if TYPE_CHECKING:
+    from hplus.studies.excitation_study import ExcitationStudy
+    from hplus.studies.frames import Frame
+    from hplus.studies.triggered_counts import MarkedFuture, TriggeredCount
+
+BACKGROUNDS = {"auto": "tree", "tree": "tree", "exp": "exp"}
+"""The model of the background by what --model says."""
+
+
+def check_self_exciting(options: Json) -> None:
+    """Refuse options of hplus fit that do not go together."""
+    if not options["self_exciting"]:
+        for name, typed in (("--mark", options["mark"]), ("--type", options["kind"])):
+            if typed:
+                raise click.UsageError(
+                    f"{name} needs --self-exciting: add it, or leave out {name}."
+                )
+        return
+    if not options["time"]:
+        raise click.UsageError("--self-exciting needs a column of times: give --time.")
+    if options["cycle"]:
+        raise click.UsageError(
+            "--cycle does not go with --self-exciting, for which the order of events matters: "
+            "leave one of them out."
+        )
+    if options["exposure"] is not None:
+        raise click.UsageError(
+            "--exposure does not go with --self-exciting: --from and --to say what was observed."
+        )
+    if options["blocks"] > 1:
+        raise click.UsageError(
+            "--holdout-blocks does not go with --self-exciting: the last part of the period is "
+            "predicted, each event from those before it."
+        )
+    if options["model"] not in BACKGROUNDS:
+        raise click.UsageError(
+            f"--model {options['model']} does not go with --self-exciting: its background is "
+            "learned by tree or exp."
+        )
+
+
+def fit_excitation(
+    table: Table, frame: Frame, options: Json, output: str | None, as_json: bool
+) -> None:
+    """Fit a self-exciting rate, print what it found, and save it."""
+    from hplus.studies.excitation_study import ExcitationStudy
+
+    began = perf_counter()
+    names = ("mark", "kind", "holdout", "most_dropped", "random_state", "n_jobs")
+    given = {name: options[name] for name in names}
+    study = ExcitationStudy(frame, background=BACKGROUNDS[options["model"]], **given)
+    with progress_bar(as_json):
+        study.fit(table)
+    study.made_with_ = made_with(began, options["random_state"])
+    found = study.facts()
+    if output:
+        save(study, output, summary=found)
+    if as_json:
+        print_json(found | {"model": output})
+        return
+    note_dropped(study.reading_.dropped, study.reading_.rows)
+    print_pairs(f"The self-exciting rate of {counted(found['events'])}", excitation_table(found))
+    if output is None:
+        note("The model was not saved: give -o model.hplus to use it later.")
+    else:
+        note(f"Saved {output}. Next: {shlex.join(['hplus', 'expect', output, '--for', '7d'])}")
+
+
+def excitation_table(found: Json) -> dict[str, str]:
+    """What a study of a self-exciting rate found, as a short table."""
+    from hplus.studies.excitation_facts import triggered_words
+
+    ratio, held = found["branching"], found["holdout"]
+    earlier = f"; {count(found['history'])} earlier ones are history" * bool(found["history"])
+    far, marks = found["distance"], found["productivity"]
+    table = {
+        "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}"
+        f"{earlier}",
+        "window": found["window"],
+        "period": found["time"],
+        "branching": f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): "
+        f"{triggered_words(found)}",
+        "delay": found["delay"]["words"],
+        "distance": "" if far is None else far["words"],
+        "marks": "" if marks is None else marks["words"],
+        "types": _types(found["types"]),
+        "outlook": f"events: {', '.join(map(_next, found['outlook']))}",
+        "certificate": found["certificate"]["words"],
+    }
+    if held is None:
+        table["held out"] = "none: too few events, or --holdout 0"
+    else:
+        table["held out"] = held["words"]
+        table["vs constant"] = gain_words(held["gain"], held["gain_error"])
+        if far is not None:
+            table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
+    if found["seconds"] is not None:
+        table["seconds"] = f"{found['seconds']:.1f}"
+    return {name: text for name, text in table.items() if text}
+
+
+def _types(found: dict[str, dict[str, float]] | None) -> str:
+    """Who triggers whom, in words."""
+    if found is None:
+        return ""
+    rows = (
+        f"{source} triggers {', '.join(f'{rounded(n, 2)} {to}' for to, n in row.items())}"
+        for source, row in found.items()
+    )
+    return "; ".join(rows)
+
+
+def _next(part: Json) -> str:
+    return (
+        f"{rounded(part['expected'])} in the next {part['next']} "
+        f"({count(part['low'])} to {count(part['high'])})"
+    )
+
+
+def triggered_row(part: TriggeredCount, mark_above: float | None) -> Json:
+    """A count to expect as a row of a table."""
+    edges = part.region.edges.items()
+    row = {
+        "region": part.region.name,
+        **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
+        "expected": six_digits(part.expected),
+        "low": int(part.low),
+        "high": int(part.high),
+        "chance": six_digits(part.chance),
+    }
+    if part.chance_above is not None:
+        row[f"chance_above_{mark_above:g}"] = six_digits(part.chance_above)
+    return row
+
+
+def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iterator[Json]:
+    """Simulated events as rows with the user's own columns."""
+    frame, (columns, seconds) = study.frame, future.events
+    assert seconds is not None
+    for i, numbers in enumerate(columns):
+        row: Json = {"path": path}
+        row |= {n: float(f"{v:.9g}") for n, v in zip(frame.columns, numbers, strict=True)}
+        row[frame.needed[-1]] = moment(float(seconds[i]))
+        if future.marks is not None:
+            row[study.mark] = six_digits(float(future.marks[i]))
+        if future.types is not None:
+            row[study.kind] = str(future.types[i])
+        yield row
+
+
+def predicted_rates(study: ExcitationStudy, table: Table, level: float) -> Iterator[Json]:
+    """The rate at each row given the events before it, and its background; there is no band."""
+    from hplus.studies.excited_points import conditional_rates
+
+    frame, zone = study.frame, Zone.NEITHER
+    for chunk in table.chunks(frame.needed):
+        found = conditional_rates(study, chunk, zone)
+        zone, answers = found.zone, iter(zip(found.rates, found.background, strict=True))
+        cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
+        for row, good in zip(cells, found.rows, strict=True):
+            rate, own = (six_digits(v) for v in next(answers)) if good else (None, None)
+            named = {
+                n: c if isinstance(c, int | float | str | None) else str(c)
+                for n, c in zip(frame.needed, row, strict=True)
+            }
+            yield named | {"rate": rate, "background": own}
+
+
+def check_excited(study: ExcitationStudy, events: str, as_json: bool) -> None:
+    """Check a self-exciting rate on the events that it learned from, or on later ones."""
+    from hplus.studies.checked_files import checked
+
+    found = checked(study, events)
+    if as_json:
+        print_json({
+            "events": found.check.count, "expected": found.check.expected,
+            "dropped": found.reading.dropped, "fits": not found.check.faults,
+            "verdict": found.check.verdict, "faults": list(found.check.faults),
+            "p_values": found.check.p_values, "gain": found.gain, "gain_error": found.gain_error,
+        })  # fmt: skip
+        return
+    note_dropped(found.reading.dropped, found.reading.rows)
+    if not found.later:
+        note("The model was fitted to these events, so they say little about the fit.")
+    click.echo(str(found.check))
+    if found.gain is not None and found.gain_error is not None:
+        click.echo(f"one event ahead, vs constant: {gain_words(found.gain, found.gain_error)}")

@@ -1,0 +1,118 @@
+"""Rows that a user gives as events in place and time, with marks and types, as a catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hplus._checks import Floats, Ints, as_floats, check_finite, shown
+from hplus.rates.excitation.catalogue import Catalogue, in_order
+from hplus.windows import Interval, Product, Window
+
+History = tuple[ArrayLike | None, ...] | ArrayLike
+"""Events X, or (X, marks), or (X, marks, types)."""
+
+Part = tuple[Window | None, float, float]
+"""A place, None on a line, and a start and an end."""
+
+
+@dataclass(frozen=True)
+class EventRows:
+    """How rows are read: the window, the labels of types, and whether there are marks."""
+
+    window: Window
+    labels: NDArray[Any]
+    marked: bool
+
+    @property
+    def region(self) -> Window | None:
+        """The places of the window; None on a line."""
+        return self.window.left if isinstance(self.window, Product) else None
+
+    def points(self, name: str, X: ArrayLike) -> Floats:
+        """Points (n, d); times may lie outside the window, places may not."""
+        points, d = check_finite(name, as_floats(name, X)), self.window.dimension
+        if points.ndim == 1 and d == 1:
+            points = points[:, None]
+        if points.ndim != 2 or points.shape[1] != d:
+            raise ValueError(f"{name} must have shape (n, {d}), time last, got {points.shape}.")
+        if self.region is not None and len(points):
+            self.region.require(f"{name}'s places", points[:, :-1])
+        return points
+
+    def catalogue(
+        self, name: str, X: ArrayLike, marks: ArrayLike | None, types: ArrayLike | None
+    ) -> Catalogue:
+        """Events in the order of time."""
+        points = self.points(name, X)
+        n = len(points)
+        if n and (marks is None) == self.marked:
+            rule = "given, as in fit" if self.marked else "None: the fit had none"
+            raise ValueError(f"marks must be {rule}, got {shown(marks)}.")
+        kinds = self.kinds(types, n)
+        return in_order(points[:, -1], points[:, :-1], _as_marks(marks, n), kinds)
+
+    def kinds(self, types: ArrayLike | None, n: int) -> Ints:
+        """The number of the type of each event, (n,)."""
+        if types is None:
+            if len(self.labels) > 1 and n:
+                raise ValueError(f"types must be given, as in fit: {shown(list(self.labels))}.")
+            return np.zeros(n, dtype=np.int64)
+        given: NDArray[Any] = np.asarray(types)
+        if given.shape != (n,):
+            raise ValueError(
+                f"types must have shape ({n},), one for each event, got {given.shape}."
+            )
+        found = np.searchsorted(self.labels, given).clip(0, len(self.labels) - 1)
+        unknown = np.flatnonzero(self.labels[found] != given)
+        if len(unknown):
+            raise ValueError(
+                f"types must be among those of the fit, {shown(list(self.labels))}, got "
+                f"{shown(given[unknown[0]])} in row {unknown[0]}."
+            )
+        return found.astype(np.int64)
+
+    def history(self, history: History) -> Catalogue:
+        """A history as a user gives it."""
+        given = history if isinstance(history, tuple) else (history,)
+        X, marks, types = (*given, None, None)[:3]
+        return self.catalogue("history", np.zeros((0, 1)) if X is None else X, marks, types)
+
+    def part(self, region: Window) -> Part:
+        """A region as a place, a start and an end."""
+        if self.region is None:
+            if isinstance(region, Interval):
+                return None, region.low, region.high
+        elif isinstance(region, Product) and isinstance(region.right, Interval):
+            return region.left, region.right.low, region.right.high
+        rule = "intervals of time" if self.region is None else "places times intervals of time"
+        raise TypeError(f"regions must be {rule}, got {shown(region)}.")
+
+    def places(self, regions: Window | Sequence[Window] | None) -> list[Window | None]:
+        """Places of which counts are asked for; None is the whole region."""
+        if regions is None:
+            return [None]
+        if self.region is None:
+            raise ValueError(
+                f"regions must be None for events without places, got {shown(regions)}."
+            )
+        listed = [regions] if isinstance(regions, Window) else list(regions)
+        for region in listed:
+            if not isinstance(region, Window) or region.dimension != 2:
+                raise TypeError(
+                    f"regions must be places such as Box([0, 0], [1, 1]), got {shown(region)}."
+                )
+        return list(listed)
+
+
+def _as_marks(marks: ArrayLike | None, n: int) -> Floats:
+    if marks is None:
+        return np.zeros(n)
+    found = as_floats("marks", marks)
+    if found.shape != (n,):
+        raise ValueError(f"marks must have shape ({n},), one for each event, got {found.shape}.")
+    return check_finite("marks", found)

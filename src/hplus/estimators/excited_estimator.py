@@ -1,0 +1,189 @@
+"""The answers of a fitted self-exciting rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from hplus._checks import Floats, Ints, Seed, check_count, check_number, check_positive
+from hplus.estimators.base import Estimator, check_fitted
+from hplus.estimators.event_rows import EventRows, History
+from hplus.estimators.futures import Futures, futures_of
+from hplus.rates.by_region import one_or_all, rate_unit
+from hplus.rates.excitation.catalogue import Catalogue, in_order
+from hplus.rates.excitation.descendants import simulate
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.parents import Parents, find_parents
+from hplus.rates.excitation.rescaled import rescaled_times
+from hplus.windows import Interval, Product, Window
+
+
+class ExcitedEstimator(Estimator):
+    """An estimator with a `window` and, once fitted, a `rate_` and a `history_` of events."""
+
+    window: Window
+    rate_: ExcitedRate
+    history_: Catalogue
+    observed_until_: float
+    types_: NDArray[Any]
+    has_marks_: bool
+
+    def predict(
+        self, X: ArrayLike, *, history: History | None = None, types: ArrayLike | None = None
+    ) -> Floats:
+        """The conditional rate at each point X (n, d), given the events before it.
+
+        `history` are those events, by default `history_`. With `types` (n,), the rate of events of
+        that type; otherwise of all types together.
+        """
+        rate, sources = self._rate, self._history(history)
+        points = self._rows.points("X", X)
+        if types is not None:
+            return self._at(rate, points, self._rows.kinds(types, len(points)), sources)
+        each = [self._at(rate, points, np.full(len(points), k), sources) for k in range(rate.types)]
+        return np.sum(each, axis=0)
+
+    def expected_count(
+        self, regions: Window | Sequence[Window], *, history: History | None = None
+    ) -> Any:
+        """∫ of the conditional rate over a region, or each of several, given the history.
+
+        For a time to come this leaves out what events to come trigger: use `forecast`.
+        """
+        listed = [regions] if isinstance(regions, Window) else list(regions)
+        parts = [self._rows.part(region) for region in listed]
+        rate, sources = self._rate, self._history(history)
+        counts = sum(rate.region_integrals(sources, parts, kind) for kind in range(rate.types))
+        return one_or_all(regions, np.asarray(counts))
+
+    def log_likelihood(
+        self,
+        X: ArrayLike,
+        *,
+        marks: ArrayLike | None = None,
+        types: ArrayLike | None = None,
+        period: Interval | None = None,
+    ) -> float:
+        """Σ log λ(x_i | events before x_i) - ∫λ over a period, by default the window's.
+
+        Events of X before the period are history, and so are those of `history_` before X.
+        """
+        events = self._rows.catalogue("X", X, marks, types)
+        span = self._period if period is None else period
+        rate, sources = self._rate, events
+        if len(events):
+            sources = self.history_.picked(self.history_.times < events.times[0]).with_others(
+                events
+            )
+        inside = events.since(span.low).until(span.high)
+        with np.errstate(divide="ignore"):
+            logs = np.log(rate.conditional(inside, sources))
+        sources = sources.until(span.high)
+        total = sum(rate.compensator(sources, span.low, span.high, k) for k in range(rate.types))
+        return float(logs.sum() - total)
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: None = None,
+        *,
+        marks: ArrayLike | None = None,
+        types: ArrayLike | None = None,
+        period: Interval | None = None,
+    ) -> float:
+        """The log-likelihood per event, each predicted from those before it: higher is better."""
+        span = self._period if period is None else period
+        times = self._rows.catalogue("X", X, marks, types).times
+        count = int(np.sum((times >= span.low) & (times <= span.high)))
+        if count == 0:
+            raise ValueError(
+                f"X must hold events between {span.low:g} and {span.high:g}, got none."
+            )
+        return self.log_likelihood(X, marks=marks, types=types, period=period) / count
+
+    def parents(self) -> Parents:
+        """Which event triggered which, and which belong to the background: a `Parents`."""
+        return find_parents(self._rate, self.history_, self._period.low)
+
+    def forecast(
+        self,
+        horizon: float,
+        regions: Window | Sequence[Window] | None = None,
+        n_paths: int = 1000,
+        *,
+        start: float | None = None,
+        history: History | None = None,
+        random_state: Seed = None,
+    ) -> Futures:
+        """What happens in a time to come, by simulating the descendants of the history.
+
+        From `start`, by default `observed_until_`, for a time `horizon`. `regions` are places, by
+        default the whole window. Weights are drawn anew for each group of paths.
+        """
+        rate = self._rate
+        begin = self.observed_until_ if start is None else check_number("start", start)
+        span = begin, begin + check_positive("horizon", horizon)
+        sources, listed = self._history(history).until(begin), self._rows.places(regions)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        return futures_of(rate, sources, span, listed, check_count("n_paths", n_paths), rng)
+
+    def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
+        """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""
+        rate, period = self._rate, self._period
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        nothing = self.history_.picked(slice(0, 0))
+        found = simulate(
+            rate, nothing, period.low, period.high, check_count("n_paths", n_paths), rng
+        )
+        patterns = []
+        for path in range(n_paths):
+            own = found.events.picked(found.paths == path)
+            own = in_order(own.times, own.places, own.marks, own.types)
+            patterns.append(np.column_stack([own.places, own.times]))
+        return patterns
+
+    def rescaled_times(self) -> Floats:
+        """∫λ from the start of the window to each event of it, (n,).
+
+        If the rate is right, the gaps are independent and exponential.
+        """
+        return rescaled_times(self._rate, self.history_, self._period.low)
+
+    @property
+    def unit_(self) -> str:
+        """The unit of the rate, such as "1/(km² day)"; "" if the window has none."""
+        return rate_unit(self.window)
+
+    @staticmethod
+    def _at(rate: ExcitedRate, points: Floats, kinds: Ints, sources: Catalogue) -> Floats:
+        """λ of types (n,) at points (n, d) in any order of time."""
+        order = np.argsort(points[:, -1], kind="stable")
+        at = points[order]
+        targets = Catalogue(at[:, -1], at[:, :-1], np.zeros(len(at)), kinds[order])
+        found = np.zeros(len(at))
+        found[order] = rate.conditional(targets, sources)
+        return found
+
+    @property
+    def _rate(self) -> ExcitedRate:
+        check_fitted(self, "rate_")
+        return self.rate_
+
+    @property
+    def _rows(self) -> EventRows:
+        check_fitted(self, "types_")
+        return EventRows(self.window, self.types_, self.has_marks_)
+
+    @property
+    def _period(self) -> Interval:
+        period = self.window.right if isinstance(self.window, Product) else self.window
+        assert isinstance(period, Interval)
+        return period
+
+    def _history(self, history: History | None) -> Catalogue:
+        check_fitted(self, "rate_")
+        return self.history_ if history is None else self._rows.history(history)

@@ -1,0 +1,92 @@
+"""Futures: simulated counts of a time to come, by region, and what can be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Floats, check_fraction, check_number
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.descendants import Simulated, simulate
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.windows import Interval, Window
+
+
+@dataclass(frozen=True)
+class Futures:
+    """Simulated events of a period, path by path, and their counts (regions, paths).
+
+    `largest` (regions, paths) is the largest mark of each, -inf where there are no events.
+    """
+
+    period: Interval
+    counts: Floats
+    largest: Floats
+    simulated: Simulated
+
+    @property
+    def expected_count(self) -> Floats:
+        """The mean count of each region, (r,)."""
+        return self.counts.mean(axis=1)
+
+    def count_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Bounds (low, high) that contain the count of each region with probability `level`."""
+        tail = 0.5 * (1.0 - check_fraction("level", level))
+        low, high = np.quantile(self.counts, [tail, 1.0 - tail], axis=1, method="inverted_cdf")
+        return low, high
+
+    @property
+    def chance(self) -> Floats:
+        """The probability of at least one event in each region, (r,)."""
+        return (self.counts > 0).mean(axis=1)
+
+    def chance_above(self, mark: float) -> Floats:
+        """The probability of at least one event with a mark above this one, (r,)."""
+        return (self.largest > check_number("mark", mark)).mean(axis=1)
+
+
+def futures_of(
+    rate: ExcitedRate,
+    history: Catalogue,
+    span: tuple[float, float],
+    regions: Sequence[Window | None],
+    n_paths: int,
+    rng: np.random.Generator,
+) -> Futures:
+    """Futures of a period, with weights drawn anew for each group of paths."""
+    draws = _possible_rates(rate, history, span, min(len(rate.draws), n_paths), rng)
+    # bursts that never die out would leave nothing to tell of the other futures
+    draws = [draw for draw in draws if draw.branching() < 1.0] or draws
+    found = []
+    for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
+        part = simulate(draw, history, *span, len(group), rng)
+        found.append(Simulated(part.paths + group[0], part.events))
+    paths = np.concatenate([part.paths for part in found])
+    events = Catalogue(
+        *(np.concatenate([getattr(part.events, name) for part in found])
+          for name in ("times", "places", "marks", "types"))
+    )  # fmt: skip
+    counts = np.zeros((len(regions), n_paths))
+    largest = np.full((len(regions), n_paths), -np.inf)
+    for r, region in enumerate(regions):
+        inside = slice(None) if region is None else region.contains(events.places)
+        counts[r] = np.bincount(paths[inside], minlength=n_paths)
+        np.maximum.at(largest[r], paths[inside], events.marks[inside])
+    return Futures(Interval(*span), counts, largest, Simulated(paths, events))
+
+
+def _possible_rates(
+    rate: ExcitedRate,
+    history: Catalogue,
+    span: tuple[float, float],
+    many: int,
+    rng: np.random.Generator,
+) -> list[ExcitedRate]:
+    """Rates with weights and a level that are equally likely, for a time to come."""
+    levels = rate.levels(history, span[0])
+    ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
+    spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
+    factors = levels.factors[-1] * np.exp(spread * rng.standard_normal(many))
+    return [rate.drawn(k, factor) for k, factor in enumerate(factors)]

@@ -1,0 +1,246 @@
+"""SelfExciting: a rate of events that events raise."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from hplus._checks import (
+    Floats,
+    Seed,
+    check_choice,
+    check_count,
+    check_memory,
+    check_number,
+    check_positive,
+    shown,
+)
+from hplus._progress import whole_or_not
+from hplus.estimators.base import check_fitted
+from hplus.estimators.excited_estimator import ExcitedEstimator
+from hplus.estimators.intensity import Intensity
+from hplus.estimators.prior_parameters import STATISTIC_MODELS
+from hplus.rates.excitation.excitation_fit import Observed
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
+from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.fitted import FittedRate
+from hplus.windows import Interval, Product, Window
+
+NEAR_ONE = 0.95
+"""A branching ratio from which a warning says that bursts hardly die out."""
+
+LEVEL = 0.9
+"""The level of the band of the branching ratio."""
+
+
+class SelfExciting(ExcitedEstimator):
+    """How often events happen when each one raises the rate of those that follow.
+
+    The conditional rate is a background plus what every earlier event adds: a trigger of the time
+    since it and the distance from it, without a parametric form, times a productivity that may
+    depend on a mark, such as a magnitude.
+
+    >>> import numpy as np
+    >>> from hplus import Interval, SelfExciting
+    >>> rng = np.random.RandomState(0)
+    >>> first = rng.uniform(0, 1000, size=300)
+    >>> times = np.concatenate([first, first[:200] + rng.exponential(0.5, size=200)])
+    >>> model = SelfExciting(Interval(0, 1001, unit="day")).fit(times[:, None])
+    >>> bool(0.2 < model.branching_ratio_ < 0.6)
+    True
+    >>> after, before = model.predict([[500.1], [499.9]], history=[[500.0]])
+    >>> bool(after > before)
+    True
+
+    Parameters
+    ----------
+    window : Interval, or a region in the plane times an Interval
+        When, and where, events could have occurred. Time is the last axis.
+    background : "tree", "exp" or "auto"
+        The model of the background in place, as in `Intensity`. It is learned from events by how
+        likely they were not triggered, and each block of time is predicted from the others.
+    longest_lag, longest_distance : float, optional
+        Beyond these an event triggers nothing. By default a third of the window's time, of which
+        as much is used as the evidence asks for, and a quarter of its longer side.
+    random_state : int, RandomState or None
+        Seed of the background's folds and of posterior draws; None is 0.
+    n_jobs : int or None
+        Threads for the passes over pairs of events; -1 for all cores.
+
+    Attributes
+    ----------
+    trigger_ : Trigger
+        The rate that an event of average productivity adds. Call it with lags and distances;
+        `by_lag`, `by_distance` and `integral` sum it up.
+    effects_ : MarkEffects
+        Productivity and reach by mark.
+    branching_ratio_ : float
+        How many events an average event triggers directly; with several types, the spectral radius
+        of `branching_matrix_`. At 1 or above, bursts never die out.
+    branching_interval_ : (low, high)
+        A 90 % band of it.
+    branching_matrix_ : array, shape (types, types)
+        How many events of each type (columns) an event of each type (rows) triggers directly.
+    background_ : Background
+        The rate of events that were not triggered.
+    solution_ : SolverResult
+        The certified gap of the weights of background and trigger given all else, without
+        smoothing: a convex problem.
+    smoothing_cost_ : float
+        By how much the log-likelihood per event is below its maximum without smoothing.
+    log_posteriors_ : array
+        The log posterior after each of the last rounds; it never falls.
+    types_ : array
+        The types of events, in the order of the rows of the matrix.
+    history_ : Catalogue
+        The events so far; `observed_until_` is when they end.
+    """
+
+    def __init__(
+        self,
+        window: Window,
+        *,
+        background: str = "tree",
+        longest_lag: float | None = None,
+        longest_distance: float | None = None,
+        random_state: Seed = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.window = window
+        self.background = background
+        self.longest_lag = longest_lag
+        self.longest_distance = longest_distance
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: None = None,
+        *,
+        marks: ArrayLike | None = None,
+        types: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from events X (n, d), whose last column is time.
+
+        Events before the window are history: they trigger, and are not predicted. `marks` (n,) are
+        numbers such as magnitudes, and `types` (n,) labels such as kinds of crime.
+        """
+        with whole_or_not(self):
+            self._check_parameters()
+            self.types_ = np.unique(np.asarray(["event"] if types is None else types))
+            self.has_marks_ = marks is not None
+            events = self._rows.catalogue("X", X, marks, types)
+            start, end = self._period.low, self._period.high
+            inside = events.since(start)
+            if late := int(np.sum(events.times > end)):
+                raise ValueError(
+                    f"X must not hold events after the window, got {late} of {len(events)} after "
+                    f"{end:g}: drop them or widen the window."
+                )
+            if not len(inside):
+                raise ValueError(
+                    "X must hold at least one event in the window, got none: without any there is "
+                    "no rate to learn."
+                )
+            self.history_, self.observed_until_ = events, end
+            kinds, region = len(self.types_), self._rows.region
+            self._learn(Observed(events, inside, start, end, region, kinds, self._jobs()))
+            self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
+        self._warn_near_one()
+        return self
+
+    def update(
+        self,
+        X: ArrayLike,
+        *,
+        until: float,
+        marks: ArrayLike | None = None,
+        types: ArrayLike | None = None,
+    ) -> Self:
+        """Add events X that were observed up to `until`, without learning anew."""
+        check_fitted(self, "rate_")
+        new, since = self._rows.catalogue("X", X, marks, types), self.observed_until_
+        outside = (new.times < since) | (new.times > check_number("until", until))
+        if until < since or outside.any():
+            raise ValueError(
+                f"X must hold events between {since:g}, when what is known so far ends, and "
+                f"until={shown(until)}: drop the others, or fit again."
+            )
+        self.history_, self.observed_until_ = self.history_.with_others(new), float(until)
+        return self
+
+    def _learn(self, observed: Observed) -> None:
+        knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
+        columns = observed.types * (len(knots.lags) - 1) * max(len(knots.distances) - 1, 1)
+        check_memory(
+            24.0 * len(observed.inside) * columns,
+            f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
+            "use a shorter longest_lag or fewer events",
+        )
+        learned = learn_excited_rate(observed, knots, self._learn_place, self._seed())
+        self.rate_: ExcitedRate = learned.rate
+        self.trigger_: Trigger = learned.rate.trigger
+        self.effects_, self.background_ = learned.rate.effects, learned.rate.background
+        self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
+        self.log_posteriors_ = np.array(learned.trace)
+        self.branching_matrix_ = self.trigger_.integral()
+        self.branching_ratio_ = learned.rate.branching()
+        tail = 0.5 * (1.0 - LEVEL)
+        ratios = [self.rate_.drawn(k).branching() for k in range(len(self.rate_.draws))]
+        low, high = np.quantile(ratios, [tail, 1.0 - tail])
+        self.branching_interval_ = float(low), float(high)
+
+    def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
+        model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
+        return model.fit(places, sample_weight=weights).rate_
+
+    def _warn_near_one(self) -> None:
+        if self.branching_ratio_ >= NEAR_ONE:
+            warnings.warn(
+                f"The branching ratio is {self.branching_ratio_:.3g} ("
+                f"{self.branching_interval_[0]:.2g} to {self.branching_interval_[1]:.2g}): "
+                + ("at 1 or above, simulated bursts never die out. " * (self.branching_ratio_ >= 1))
+                + "Forecasts far ahead depend on it: a background that changes in time, or missing "
+                "marks, can look like this.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _seed(self) -> int:
+        seed = 0 if self.random_state is None else self.random_state
+        return int(check_random_state(seed).randint(2**31 - 1))
+
+    def _jobs(self) -> int:
+        if self.n_jobs in (None, -1):
+            return 1 if self.n_jobs is None else os.cpu_count() or 1
+        return check_count("n_jobs", self.n_jobs)
+
+    def _check_parameters(self) -> None:
+        line = isinstance(self.window, Interval)
+        both = (
+            isinstance(self.window, Product)
+            and isinstance(self.window.right, Interval)
+            and self.window.left.dimension == 2
+        )
+        if not (line or both):
+            raise TypeError(
+                "window must be an Interval of time or a region in the plane times one, such as "
+                f"Box([0, 0], [1, 1]) * Interval(0, 365), got {shown(self.window)}."
+            )
+        check_choice("background", self.background, STATISTIC_MODELS)
+        for name in ("longest_lag", "longest_distance"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))
+        if line and self.longest_distance is not None:
+            raise ValueError(
+                "longest_distance must be None for events without places, got "
+                f"{shown(self.longest_distance)}."
+            )
+        self._jobs()

@@ -1,0 +1,158 @@
+"""Goodness of fit of a self-exciting rate: gaps in rescaled time, and counts by place."""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from typing import final
+
+import numpy as np
+from scipy.stats import chi2
+
+from hplus._checks import Floats, frozen_array
+from hplus._values import Value, value
+from hplus.estimators.self_exciting import SelfExciting
+from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
+from hplus.rates.excitation.expected_cells import expected_cells
+from hplus.windows import Product
+from hplus.wording import counted, listed
+
+CELLS_PER_SIDE = 4
+"""Cells of the grid of places, on each side."""
+
+LEAST_EXPECTED = 5.0
+"""Cells in which fewer events are expected are counted together."""
+
+FAULT_LEVEL = 0.05
+"""The probability, at most, that any check rejects a rate that is right."""
+
+
+@final
+@value
+class PlaceCounts(Value):
+    """Observed and expected counts in cells of the region, (4, 4) each, and Pearson's test.
+
+    Given the events before, counts are Poisson around what the rate expects.
+    """
+
+    observed: Floats
+    expected: Floats
+    statistic: float
+    p_value: float
+
+    def __post_init__(self) -> None:
+        for name in ("observed", "expected"):
+            self._set(**{name: frozen_array(name, getattr(self, name))})
+
+    @property
+    def residuals(self) -> Floats:
+        """(observed - expected) / √expected; 0 outside the region, (4, 4)."""
+        return (self.observed - self.expected) / np.sqrt(np.maximum(self.expected, 1e-12))
+
+
+@final
+@value
+class ExcitationCheck(Value):
+    """The results of all checks of a self-exciting rate; `print` it for a table.
+
+    `count` events were observed where `expected` were expected, each given those before it. `gaps`
+    and `neighbours` are None for fewer than ten gaps, `places` without places.
+    """
+
+    count: int
+    expected: float
+    gaps: Gaps | None
+    neighbours: Neighbours | None
+    places: PlaceCounts | None
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """The p-value of each check by name."""
+        return {name: part.p_value for name, part in self._parts().items()}
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The checks that reject the rate, by Holm's rule."""
+        p = self.p_values
+        ranked = sorted(p, key=p.__getitem__)
+        rejected = takewhile(lambda i: (len(p) - i) * p[ranked[i]] < FAULT_LEVEL, range(len(p)))
+        return tuple(ranked[i] for i in rejected)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the rate fits, in a sentence."""
+        events = f"{counted(self.count)}, {self.expected:.6g} expected"
+        if not self._parts():
+            return f"Too few events to tell whether the rate fits ({events})."
+        if self.faults:
+            return f"The rate does not fit, according to {listed(self.faults)} ({events})."
+        return f"The rate fits: no check rejects it ({events})."
+
+    def __str__(self) -> str:
+        rows = [
+            f"{name:<16}{part.statistic:>10.4g}{part.p_value:>10.3g}"
+            for name, part in self._parts().items()
+        ]
+        return "\n".join(
+            [self.verdict, *self._remarks(), "",
+             f"{'check':<16}{'statistic':>10}{'p-value':>10}", *rows]
+        )  # fmt: skip
+
+    def _parts(self) -> dict[str, Gaps | Neighbours | PlaceCounts]:
+        parts = {"gaps": self.gaps, "neighbours": self.neighbours, "places": self.places}
+        return {name: part for name, part in parts.items() if part is not None}
+
+    def _remarks(self) -> list[str]:
+        """What a misfit of the gaps means."""
+        if "gaps" not in self.faults or self.gaps is None:
+            return []
+        if self.gaps.variation > 1.0:
+            return ["Events still come in bursts that the rate does not explain."]
+        return ["Events keep further apart than the rate says."]
+
+
+def check_excitation(model: SelfExciting, start: float | None = None) -> ExcitationCheck:
+    """Does a self-exciting rate fit the events that it knows since `start`?
+
+    Rescaled by ∫λ, gaps between events are exponential (gaps) and independent (neighbours), and
+    counts in a grid of places are what the rate expects given the events before (places). The
+    default is the start of the window: for events that were learned from, p-values are too large.
+    """
+    window = model.window
+    period = window.right if isinstance(window, Product) else window
+    begin, end = float(period.bounds()[0][0]) if start is None else start, model.observed_until_
+    events = model.history_.since(begin)
+    times = model.rescaled_times()[-len(events) :] if len(events) else np.zeros(0)
+    table = grouped_gaps(times)
+    region = window.left if isinstance(window, Product) else None
+    places, total = None, _expected_between(model, begin, end)
+    if region is not None and len(events):
+        shape = (CELLS_PER_SIDE, CELLS_PER_SIDE)
+        expected = expected_cells(model.rate_, model.history_, begin, end, shape)
+        expected *= total / expected.sum()  # the level may have drifted since the fit
+        low, high = region.bounds()
+        edges = [np.linspace(a, b, CELLS_PER_SIDE + 1) for a, b in zip(low, high, strict=True)]
+        observed = np.histogramdd(events.places, edges)[0]
+        places = _place_counts(observed, expected)
+    return ExcitationCheck(
+        len(events),
+        float(total),
+        None if table is None else gap_test(table),
+        None if table is None else neighbour_test(table),
+        places,
+    )
+
+
+def _place_counts(observed: Floats, expected: Floats) -> PlaceCounts:
+    """Pearson's test, with small cells counted together."""
+    small = expected < LEAST_EXPECTED
+    seen = np.append(observed[~small], observed[small].sum())
+    mean = np.append(expected[~small], expected[small].sum())
+    seen, mean = seen[mean > 0.0], mean[mean > 0.0]
+    statistic = float(np.sum((seen - mean) ** 2 / mean))
+    return PlaceCounts(observed, expected, statistic, float(chi2.sf(statistic, len(mean))))
+
+
+def _expected_between(model: SelfExciting, low: float, high: float) -> float:
+    """∫λ from low to high, given the events as they came."""
+    rate = model.rate_
+    return sum(rate.compensator(model.history_, low, high, kind) for kind in range(rate.types))

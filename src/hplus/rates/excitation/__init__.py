@@ -1,0 +1,1 @@
+"""Events that cause events: a self-exciting rate, its trigger, and its simulated futures."""

@@ -1,0 +1,186 @@
+"""From events to a self-exciting rate: weights, productivity, reach and background, in turn.
+
+Given the other parts, the weights of background and trigger are a convex problem before smoothing,
+and so is the productivity. The alternation between them, the reach of marks and the smoothing on
+the log scale are not: a step is kept only if it raises the log posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from hplus._checks import Floats
+from hplus._progress import step
+from hplus.rates.excitation.excitation_fit import (
+    Fit,
+    Observed,
+    padded,
+    parts_of,
+    weighed,
+    with_longest_lag,
+    with_weights,
+)
+from hplus.rates.excitation.excited_rate import offspring_of, rows_by_mark
+from hplus.rates.excitation.log_weights import (
+    LogPrior,
+    Parts,
+    find_mode,
+    learn_strengths,
+    second_differences,
+)
+from hplus.rates.fitted import FittedRate
+
+LearnPlace = Callable[[Floats, Floats], FittedRate]
+"""A rate in the plane from places (n, 2) and their weights (n,)."""
+
+ROUNDS, LEARNED_ROUNDS = 8, 2
+"""Rounds of the alternation, and how many of them learn the strengths of the priors."""
+
+SETTLED = 1e-4
+"""Gain in nats per event at which the alternation ends."""
+
+TIME_BLOCKS = 5
+"""Blocks of time: the background of each is learned from the others."""
+
+MIN_PLACED = 30
+"""Background events of other blocks of time, at least, to learn from them alone."""
+
+LEAST_WEIGHT = 1e-6
+"""Events less likely to be of the background are left out of it."""
+
+REACH_STEPS, REACH_TOLERANCE = 7, 0.03
+"""Steps of the search for how the reach grows with marks, and how exact it is."""
+
+
+def learn_excitation(
+    observed: Observed, fit: Fit, learn_place: LearnPlace | None
+) -> tuple[Fit, list[float]]:
+    """The fit after the alternation, and the log posterior after each round with fixed priors."""
+    fit = with_places(observed, fit, learn_place, np.ones(len(observed.inside)))
+    fit = with_longest_lag(observed, with_weights(observed, fit, learn=True))
+    trace: list[float] = []
+    for done in range(ROUNDS):
+        step("alternating background and trigger", done, ROUNDS)
+        learn = done < LEARNED_ROUNDS
+        new = with_productivity(observed, fit, learn=learn)
+        new = with_reach(observed, new) if learn else new
+        new = with_weights(observed, new, learn=learn)
+        if learn_place is not None:
+            placed = with_places(observed, new, learn_place, background_shares(observed, new))
+            placed = with_weights(observed, placed, learn=False)
+            better = placed.log_posterior > new.log_posterior
+            new, learn_place = (placed, learn_place) if better else (new, None)
+        if not learn:
+            gain = new.log_posterior - fit.log_posterior
+            if gain < SETTLED * len(observed.inside):
+                break
+            trace.append(new.log_posterior)
+        fit = new
+    step("alternating background and trigger", ROUNDS, ROUNDS)
+    return fit, trace
+
+
+def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
+    """The fit with the most probable productivity, whose mean over the events stays 1."""
+    if len(fit.effects.knots) < 2:
+        return fit
+    hats = fit.effects.hats(observed.events.marks)
+    parts = [_by_mark(observed, fit, kind, hats) for kind in range(observed.types)]
+    M = hats.shape[1]
+    both = Parts(
+        np.vstack([part.rows for part in parts]), np.sum([part.integrals for part in parts], axis=0)
+    )
+    prior = LogPrior(np.zeros(M + 1), (padded(second_differences(M), 1, after=False),),
+                     np.array([fit.mark_strength]))  # fmt: skip
+    start = np.append(0.0, fit.effects.logs)
+    if learn:
+        prior, mode = learn_strengths(both, prior, start)
+    else:
+        mode = find_mode(both, prior, start)
+    new = fit.effects.replace(logs=mode.log_weights[1:])
+    effects, shift = new.scaled(observed.inside.marks)
+    triggers = np.arange(len(fit.modes[0].log_weights)) >= len(fit.background.knots)
+    moved = tuple(
+        found._replace(log_weights=found.log_weights + np.where(triggers, shift, 0.0))
+        for found in fit.modes
+    )
+    strength = float(prior.strengths[0])
+    return weighed(replace(fit, effects=effects, modes=moved, mark_strength=strength))
+
+
+def _by_mark(observed: Observed, fit: Fit, kind: int, hats: Floats) -> Parts:
+    """The background of a type, and what the trigger adds for each knot of the productivity."""
+    targets, own = observed.of_type(kind), observed.inside.types == kind
+    hats_in_time = fit.background.hats(targets.times) @ fit.background.levels[kind]
+    rows = rows_by_mark(targets, observed.events, (fit.trigger, fit.effects), hats, kind)
+    lags, rings = offspring_of(
+        observed.events, fit.trigger, fit.effects, observed.start, observed.end, observed.region
+    )
+    weights = fit.trigger.weights[observed.events.types, kind]
+    each = np.einsum("ml,mld,md->m", lags, weights, rings)
+    total = fit.background.integral(observed.start, observed.end, kind)
+    return Parts(
+        np.column_stack([hats_in_time * fit.densities[own], rows]), np.append(total, hats.T @ each)
+    )
+
+
+def with_reach(observed: Observed, fit: Fit) -> Fit:
+    """The fit with the growth of the reach with marks of largest posterior; not convex."""
+    if observed.region is None or len(fit.effects.knots) < 2:
+        return fit
+    marks = observed.events.marks
+    most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / np.ptp(marks)
+
+    def at(growth: float) -> Fit:
+        tried = replace(fit, effects=fit.effects.replace(growth=float(growth)))
+        return with_weights(observed, tried, learn=False)
+
+    found = minimize_scalar(
+        lambda growth: -at(growth).log_posterior,
+        bounds=(0.0, 0.5 * most),
+        method="bounded",
+        options={"xatol": REACH_TOLERANCE, "maxiter": REACH_STEPS},
+    )
+    return at(found.x)
+
+
+def background_shares(observed: Observed, fit: Fit) -> Floats:
+    """The probability that each event inside was not triggered, (n,)."""
+    found = np.zeros(len(observed.inside))
+    for kind in range(observed.types):
+        own, parts = observed.inside.types == kind, parts_of(observed, fit, kind)
+        T, weights = len(fit.background.knots), np.exp(fit.modes[kind].log_weights)
+        found[own] = parts.rows[:, :T] @ weights[:T] / (parts.rows @ weights)
+    return found
+
+
+def with_places(
+    observed: Observed, fit: Fit, learn_place: LearnPlace | None, shares: Floats
+) -> Fit:
+    """The fit with the background learned from events by how likely they belong to it.
+
+    What it says of an event is learned from other blocks of time: a burst must not be its own
+    background.
+    """
+    if learn_place is None:
+        return replace(fit, densities=np.ones(len(observed.inside)))
+    inside, span = observed.inside, observed.end - observed.start
+    block = np.floor((inside.times - observed.start) / span * TIME_BLOCKS).clip(0, TIME_BLOCKS - 1)
+    places, densities = [], np.zeros(len(inside))
+    for kind in range(observed.types):
+        own = inside.types == kind
+        some = own & (shares > LEAST_WEIGHT)
+        places.append(learn_place(inside.places[some], shares[some]))
+        for k in np.unique(block[own]):
+            others, here = some & (block != k), own & (block == k)
+            rate = places[kind]
+            if shares[others].sum() >= MIN_PLACED:
+                rate = learn_place(inside.places[others], shares[others])
+            densities[here] = rate.function(inside.places[here]) / rate.integral()
+    return replace(
+        fit, densities=densities, background=replace(fit.background, places=tuple(places))
+    )

@@ -1,0 +1,87 @@
+"""Background: the rate of events that no other event triggered, by place and by time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.rates.fitted import FittedRate
+from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.windows import Window
+
+CELLS_PER_CYCLE = 48
+"""Cells of time in which a cycle is taken to be constant when it is integrated."""
+
+NO_CYCLES = Cycles((), (), 0.0)
+
+
+@dataclass(frozen=True)
+class Background:
+    """μ(x, t) = ρ(x) · cycles(t) · Σ_k levels_k hat_k(t), for each type of event.
+
+    `places` are rates in the plane, whose densities are ρ; there are none on a line. `knots` (T,)
+    are times, and `levels` (types, T) the rates there; before the first and after the last knot the
+    rate stays.
+    """
+
+    places: tuple[FittedRate, ...]
+    knots: Floats
+    levels: Floats
+    cycles: Cycles
+
+    def at(self, times: Floats, places: Floats, kind: int) -> Floats:
+        """The rate of a type at times (n,) and places (n, 2) or (n, 0)."""
+        return self.hats(times) @ self.levels[kind] * self.density(places, kind)
+
+    def density(self, places: Floats, kind: int) -> Floats:
+        """ρ at places (n, 2); 1 on a line."""
+        if not self.places:
+            return np.ones(len(places))
+        rate = self.places[kind]
+        return rate.function(places) / rate.integral()
+
+    def shares(self, regions: Sequence[Window], kind: int) -> Floats:
+        """∫ρ over each region."""
+        rate = self.places[kind]
+        return rate.integrals(regions) / rate.integral()
+
+    def hats(self, times: Floats) -> Floats:
+        """cycles(t) · hat_k(t), (n, T)."""
+        place = np.interp(times, self.knots, np.arange(len(self.knots)))
+        near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
+        return near * self.cycles.at(times)[:, None] if self.cycles.periods else near
+
+    def hat_integrals(self, start: float, end: float) -> Floats:
+        """∫ cycles(t) · hat_k(t) from start to end, (T,)."""
+        # linear between these edges, or short against the cycles: so midpoints are exact, or nearly
+        edges = np.unique(np.clip(np.concatenate([[start, end], self.knots]), start, end))
+        if self.cycles.periods:
+            size = min(self.cycles.periods) / CELLS_PER_CYCLE
+            parts = int(np.ceil((end - start) / size))
+            edges = np.unique(np.concatenate([edges, np.linspace(start, end, parts + 1)]))
+        return np.diff(edges) @ self.hats(0.5 * (edges[1:] + edges[:-1]))
+
+    def integral(self, start: float, end: float, kind: int) -> float:
+        """∫μ over the whole region from start to end."""
+        return float(self.hat_integrals(start, end) @ self.levels[kind])
+
+    def sample(
+        self, start: float, end: float, n: int, kind: int, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Times (n,) and places (n, 2) or (n, 0) of n independent events of a type."""
+        edges = np.linspace(start, end, self._cells(start, end) + 1)
+        masses = self.hats(0.5 * (edges[1:] + edges[:-1])) @ self.levels[kind]
+        cell: Ints = rng.choice(len(masses), size=n, p=masses / masses.sum())
+        times = edges[cell] + (edges[1] - edges[0]) * rng.random(n)
+        if not self.places:
+            return times, np.zeros((n, 0))
+        state = np.random.RandomState(rng.integers(2**31 - 1))
+        return times, self.places[kind].on_grid.sample(n, state)
+
+    def _cells(self, start: float, end: float) -> int:
+        if not self.cycles.periods:
+            return 4 * len(self.knots)
+        return int(np.ceil((end - start) * CELLS_PER_CYCLE / min(self.cycles.periods))) + 1

@@ -1,0 +1,56 @@
+"""Catalogues: events in the order of time, with their places, marks and types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Bools, Floats, Ints
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """Events sorted by time: `times` (n,), `places` (n, 2) or (n, 0), `marks` and `types` (n,)."""
+
+    times: Floats
+    places: Floats
+    marks: Floats
+    types: Ints
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def in_place(self) -> bool:
+        """Do events have places?"""
+        return self.places.shape[1] > 0
+
+    def picked(self, which: Bools | Ints | slice) -> Catalogue:
+        """Some of the events, in the order of time."""
+        return Catalogue(
+            self.times[which], self.places[which], self.marks[which], self.types[which]
+        )
+
+    def until(self, end: float) -> Catalogue:
+        """The events up to a time, included."""
+        return self.picked(slice(0, int(np.searchsorted(self.times, end, side="right"))))
+
+    def since(self, start: float) -> Catalogue:
+        """The events from a time on, included."""
+        return self.picked(slice(int(np.searchsorted(self.times, start, side="left")), None))
+
+    def with_others(self, other: Catalogue) -> Catalogue:
+        """These events and others."""
+        return in_order(
+            np.concatenate([self.times, other.times]),
+            np.concatenate([self.places, other.places]),
+            np.concatenate([self.marks, other.marks]),
+            np.concatenate([self.types, other.types]),
+        )
+
+
+def in_order(times: Floats, places: Floats, marks: Floats, types: Ints) -> Catalogue:
+    """A catalogue of events in any order."""
+    order = np.argsort(times, kind="stable")
+    return Catalogue(times[order], places[order], marks[order], types[order])

@@ -1,0 +1,218 @@
+"""Simulated futures: background events, what the history still triggers, and their descendants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.excitation.visible import hat_integrals, visible_lags
+
+STEPS_PER_SEGMENT = 16
+"""Points between two knots at which distributions of lags and distances are tabulated."""
+
+MAX_GENERATIONS = 10_000
+
+MAX_EVENTS = 5_000_000
+"""Simulated events of all paths together, at most."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """Events of several paths: the path (n,) of each, and the events."""
+
+    paths: Ints
+    events: Catalogue
+
+
+@dataclass(frozen=True)
+class TriggerTable:
+    """A trigger as cumulative distributions, to draw lags and distances from."""
+
+    trigger: Trigger
+    lags: Floats
+    cumulative: Floats
+    distances: Floats
+    rings: Floats
+
+    @classmethod
+    def of(cls, trigger: Trigger, source: int, target: int) -> TriggerTable:
+        """The table of one pair of types."""
+        one = trigger.replace(weights=trigger.weights[source : source + 1, target : target + 1])
+        lags = _refined(trigger.lags)
+        by_lag = one.weights[0, 0] @ one.distance_integrals
+        cumulative = hat_integrals(trigger.lags, lags) @ by_lag
+        distances, rings = np.zeros(0), np.zeros((0, 0))
+        if len(trigger.distances):
+            distances = _refined(trigger.distances)
+            middle = 0.5 * (distances[1:] + distances[:-1])
+            hats = np.stack(
+                [
+                    np.interp(middle, trigger.distances, np.append(row, 0.0))
+                    for row in one.weights[0, 0]
+                ]
+            )
+            rings = np.cumsum(hats * np.diff(distances**2) * np.pi, axis=1)
+            rings = np.pad(rings, ((0, 0), (1, 0)))
+        return cls(one, lags, cumulative, distances, rings)
+
+    def draw_lags(self, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
+        """A lag between each pair of bounds, (n,)."""
+        a, b = (np.interp(x, self.lags, self.cumulative) for x in (low, high))
+        return np.interp(a + (b - a) * rng.random(len(low)), self.cumulative, self.lags)
+
+    def draw_distances(self, lags: Floats, rng: np.random.Generator) -> Floats:
+        """A distance at each lag, relative to the reach, (n,)."""
+        knots = self.trigger.lags
+        place = np.interp(lags, knots, np.arange(len(knots)))
+        left = np.minimum(place.astype(int), len(knots) - 2)
+        totals = np.append(self.rings[:, -1], 0.0)
+        right = (place - left) * totals[left + 1]
+        whole = (1.0 - place + left) * totals[left] + right
+        row = left + (rng.random(len(lags)) * whole < right)
+        found, u = np.zeros(len(lags)), rng.random(len(lags))
+        for k in np.unique(row):
+            own = row == k
+            found[own] = np.interp(u[own] * self.rings[k, -1], self.rings[k], self.distances)
+        return found
+
+
+def _refined(knots: Floats) -> Floats:
+    parts = [np.linspace(a, b, STEPS_PER_SEGMENT, endpoint=False) for a, b in
+             zip(np.append(0.0, knots[:-1]), knots, strict=True)]  # fmt: skip
+    return np.append(np.concatenate(parts), knots[-1])
+
+
+def simulate(
+    rate: ExcitedRate,
+    history: Catalogue,
+    start: float,
+    end: float,
+    n_paths: int,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Events from start to end on each path, given the history before the start."""
+    generation = _background(rate, start, end, n_paths, rng)
+    tables = {
+        (s, t): TriggerTable.of(rate.trigger, s, t)
+        for s in range(rate.types)
+        for t in range(rate.types)
+    }
+    first = _from_history(rate, tables, history, start, end, n_paths, rng)
+    generation = _joined([generation, first])
+    found, count = [generation], len(generation.paths)
+    for _ in range(MAX_GENERATIONS):
+        generation = _offspring(rate, tables, generation, end, rng)
+        if not len(generation.paths):
+            break
+        found.append(generation)
+        count += len(generation.paths)
+        if count > MAX_EVENTS:
+            raise OverflowError(
+                f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
+                f"ratio is {rate.branching():.3g}. Use a shorter horizon or fewer paths."
+            )
+    return _joined(found)
+
+
+def _joined(parts: list[Simulated]) -> Simulated:
+    paths = np.concatenate([part.paths for part in parts])
+    events = [part.events for part in parts]
+    return Simulated(
+        paths,
+        Catalogue(
+            np.concatenate([e.times for e in events]),
+            np.concatenate([e.places for e in events]),
+            np.concatenate([e.marks for e in events]),
+            np.concatenate([e.types for e in events]),
+        ),
+    )
+
+
+def _background(
+    rate: ExcitedRate, start: float, end: float, n_paths: int, rng: np.random.Generator
+) -> Simulated:
+    parts = []
+    for kind in range(rate.types):
+        counts = rng.poisson(rate.background.integral(start, end, kind), n_paths)
+        n = int(counts.sum())
+        times, places = rate.background.sample(start, end, n, kind, rng)
+        marks = rate.mark_laws[kind].sample(n, rng)
+        events = Catalogue(times, places, marks, np.full(n, kind))
+        parts.append(Simulated(np.repeat(np.arange(n_paths), counts), events))
+    return _joined(parts)
+
+
+def _from_history(
+    rate: ExcitedRate,
+    tables: dict[tuple[int, int], TriggerTable],
+    history: Catalogue,
+    start: float,
+    end: float,
+    n_paths: int,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Direct offspring of the history, from start to end, on each path."""
+    near = history.picked((history.times < start) & (history.times > start - rate.trigger.lags[-1]))
+    lags = visible_lags(rate.trigger.lags, near.times, start, end)
+    parts, productivity = [], rate.effects.productivity(near.marks)
+    for (source, kind), table in tables.items():
+        by_lag = rate.trigger.weights[source, kind] @ rate.trigger.distance_integrals
+        mean = productivity * (lags @ by_lag) * (near.types == source)
+        total = float(mean.sum())
+        counts = rng.poisson(total, n_paths)
+        n = int(counts.sum())
+        which = rng.choice(len(near), size=n, p=mean / total) if n else np.zeros(0, dtype=int)
+        parents, paths = near.picked(which), np.repeat(np.arange(n_paths), counts)
+        low = start - parents.times
+        parts.append(_children(rate, table, kind, Simulated(paths, parents), low, end, rng))
+    return _joined(parts)
+
+
+def _offspring(
+    rate: ExcitedRate,
+    tables: dict[tuple[int, int], TriggerTable],
+    parents: Simulated,
+    end: float,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Direct offspring of simulated events, up to the end."""
+    parts, events = [], parents.events
+    productivity = rate.effects.productivity(events.marks)
+    for (source, kind), table in tables.items():
+        reached = np.interp(end - events.times, table.lags, table.cumulative)
+        counts = rng.poisson(productivity * reached * (events.types == source))
+        which = np.repeat(np.arange(len(events)), counts)
+        chosen = Simulated(parents.paths[which], events.picked(which))
+        low = np.zeros(len(which))
+        parts.append(_children(rate, table, kind, chosen, low, end, rng))
+    return _joined(parts)
+
+
+def _children(
+    rate: ExcitedRate,
+    table: TriggerTable,
+    kind: int,
+    parents: Simulated,
+    low: Floats,
+    end: float,
+    rng: np.random.Generator,
+) -> Simulated:
+    """One child of each parent, with a lag above `low`; those outside the region are lost."""
+    events, n = parents.events, len(parents.paths)
+    lags = table.draw_lags(low, end - events.times, rng)
+    places = events.places
+    if rate.region is not None:
+        far = table.draw_distances(lags, rng) * rate.effects.reach(events.marks)
+        angle = 2.0 * np.pi * rng.random(n)
+        places = places + far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    marks = rate.mark_laws[kind].sample(n, rng)
+    children = Catalogue(events.times + lags, places, marks, np.full(n, kind))
+    if rate.region is None:
+        return Simulated(parents.paths, children)
+    inside = rate.region.contains(places) if n else np.zeros(0, dtype=bool)
+    return Simulated(parents.paths[inside], children.picked(inside))

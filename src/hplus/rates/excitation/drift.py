@@ -1,0 +1,63 @@
+"""Drift: how the level of a rate goes on after the time that it was learned from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus._values import Value, value
+
+BLOCKS = 200
+"""Blocks of the time that was learned from: the level is updated after each one as long."""
+
+
+@final
+@value
+class Drift(Value):
+    """The log level is a random walk from `start` on, updated after each block of time.
+
+    `variance` is that of its steps per unit of time, as the trend of the background had it;
+    `dispersion` is how much more counts of blocks vary around what the rate expects than Poisson
+    counts.
+    """
+
+    start: float
+    block: float
+    variance: float
+    dispersion: float
+
+
+class Levels(NamedTuple):
+    """Factors of a rate from each edge to the next, and the variance of the last logarithm."""
+
+    edges: Floats
+    factors: Floats
+    variance: float
+
+    def at(self, times: Floats) -> Floats:
+        """The factor at each time, (n,): 1 before the first edge, the last one after the last."""
+        which = np.searchsorted(self.edges, times, side="right")
+        return np.append(1.0, self.factors)[which]
+
+    def spans(self, start: float, end: float) -> list[tuple[float, float, float]]:
+        """Parts (from, to, factor) of a period in which the level is the same."""
+        inner = self.edges[(self.edges > start) & (self.edges < end)]
+        edges = np.concatenate([[start], inner, [end]])
+        factors = self.at(0.5 * (edges[1:] + edges[:-1]))
+        return list(zip(edges[:-1], edges[1:], factors, strict=True))
+
+
+def follow(drift: Drift, counts: Floats, means: Floats) -> Levels:
+    """The levels after blocks with these counts, where a level of 1 expects these means."""
+    logs, variance = [0.0], 0.0
+    for count, mean in zip(counts, means, strict=True):
+        variance += drift.variance * drift.block
+        expected = mean * np.exp(logs[-1])
+        # the mode of a Poisson likelihood divided by the dispersion, after one Newton step
+        variance = 1.0 / (1.0 / max(variance, 1e-12) + expected / drift.dispersion)
+        step = variance * (count - expected) / drift.dispersion
+        logs.append(logs[-1] + float(np.clip(step, -1.0, 1.0)))
+    edges: Floats = drift.start + drift.block * np.arange(len(logs), dtype=float)
+    return Levels(edges, np.exp(logs), variance)

@@ -1,0 +1,189 @@
+"""A state of the fit of a self-exciting rate, and its weights given everything else.
+
+The weights of background and trigger are a convex problem before smoothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hplus._checks import Floats, Reals
+from hplus.rates.excitation.background import Background
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.excited_rate import integrals_of, rows_of
+from hplus.rates.excitation.log_weights import (
+    LogPrior,
+    Mode,
+    Parts,
+    find_mode,
+    first_differences,
+    learn_strengths,
+    log_evidence,
+    second_differences,
+)
+from hplus.rates.excitation.mark_effects import MarkEffects
+from hplus.rates.excitation.trigger import Trigger
+from hplus.windows import Window
+
+FIRST_STRENGTHS = (1000.0, 10.0, 10.0)
+"""Of the trend, and of the trigger along lags and distances."""
+
+FIRST_MARK_STRENGTH = 30.0
+"""Of the prior of the productivity."""
+
+LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+"""Shares of the lags that are tried; on the log scale."""
+
+MIN_LAGS, MIN_LAG_GAIN = 4, 1.0
+"""The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """All events until `end`, those since `start`, and where they could have occurred."""
+
+    events: Catalogue
+    inside: Catalogue
+    start: float
+    end: float
+    region: Window | None
+    types: int
+    jobs: int = 1
+
+    def of_type(self, kind: int) -> Catalogue:
+        """The events of a type since the start."""
+        return self.inside.picked(self.inside.types == kind)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A state of the alternation: the rate's parts, and for each type the prior and the mode.
+
+    `densities` (n,) are those of the background at the events inside, each learned from other
+    blocks of time. `background` are the probabilities (n,) that events were not triggered.
+    """
+
+    trigger: Trigger
+    effects: MarkEffects
+    background: Background
+    densities: Floats
+    priors: tuple[LogPrior, ...] = ()
+    modes: tuple[Mode, ...] = ()
+    mark_strength: float = FIRST_MARK_STRENGTH
+
+    @property
+    def log_posterior(self) -> float:
+        """Of all types together."""
+        S = second_differences(len(self.effects.logs))
+        penalty = 0.5 * self.mark_strength * float(self.effects.logs @ S @ self.effects.logs)
+        return sum(mode.log_posterior for mode in self.modes) - penalty
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of all types together."""
+        return sum(mode.log_likelihood for mode in self.modes)
+
+
+def parts_of(observed: Observed, fit: Fit, kind: int) -> Parts:
+    """The parts of the rate of a type: levels of the background, then the trigger."""
+    targets, own = observed.of_type(kind), observed.inside.types == kind
+    hats = fit.background.hats(targets.times) * fit.densities[own, None]
+    rows = rows_of(
+        targets, observed.events, fit.trigger, fit.effects, observed.types, observed.jobs
+    )
+    start, end = observed.start, observed.end
+    integrals = integrals_of(
+        observed.events, fit.trigger, fit.effects, observed.types, start, end, observed.region
+    )
+    return Parts(
+        np.hstack([hats, rows]),
+        np.concatenate([fit.background.hat_integrals(start, end), integrals]),
+    )
+
+
+def first_prior(observed: Observed, fit: Fit, kind: int) -> LogPrior:
+    """Half of the events are triggered, by a trigger that falls as power laws; or nearly so."""
+    T, (S, _, L, D) = len(fit.background.knots), fit.trigger.weights.shape
+    events = len(observed.of_type(kind))
+    level = np.log(max(0.5 * events, 0.5) / (observed.end - observed.start))
+    shape = -np.log(fit.trigger.lags[:-1])[:, None] * np.ones(D)
+    if len(fit.trigger.distances):
+        shape = shape - 2.0 * np.log(fit.trigger.distances[:-1])
+    mass = fit.trigger.lag_integrals @ np.exp(shape) @ fit.trigger.distance_integrals
+    shape += np.log(0.5 / (S * mass))
+    mean = np.concatenate([np.full(T, level), np.tile(shape.ravel(), S)])
+    penalties = [padded(first_differences(T), S * L * D, after=True)]
+    bends = np.kron(second_differences(L), np.eye(D))
+    along_lags = np.kron(np.eye(S), bends)
+    penalties.append(padded(along_lags, T, after=False))
+    if len(fit.trigger.distances):
+        along_distances = np.kron(np.eye(S * L), second_differences(D))
+        penalties.append(padded(along_distances, T, after=False))
+    strengths = np.array(FIRST_STRENGTHS[: len(penalties)])
+    return LogPrior(mean, tuple(penalties), strengths)
+
+
+def padded(matrix: Reals, others: int, *, after: bool) -> Floats:
+    """The matrix with zeros for other columns before or after it."""
+    pad = (0, others) if after else (others, 0)
+    return np.pad(matrix.astype(float), (pad, pad))
+
+
+def with_weights(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
+    """The fit with the most probable levels and trigger, and perhaps new strengths."""
+    priors, modes = list(fit.priors), list(fit.modes)
+    for kind in range(observed.types):
+        parts = parts_of(observed, fit, kind)
+        if not fit.priors:
+            priors.append(first_prior(observed, fit, kind))
+            modes.append(Mode(priors[kind].mean, -np.inf, -np.inf, np.zeros((0, 0))))
+        start = modes[kind].log_weights
+        if learn:
+            priors[kind], modes[kind] = learn_strengths(parts, priors[kind], start)
+        else:
+            modes[kind] = find_mode(parts, priors[kind], start)
+    return weighed(replace(fit, priors=tuple(priors), modes=tuple(modes)))
+
+
+def weighed(fit: Fit) -> Fit:
+    """The fit with the levels and the trigger of its modes."""
+    T, shape = len(fit.background.knots), fit.trigger.weights.shape
+    weights = np.exp([mode.log_weights for mode in fit.modes])
+    trigger = np.moveaxis(weights[:, T:].reshape(shape[1], shape[0], *shape[2:]), 0, 1)
+    return replace(
+        fit,
+        background=replace(fit.background, levels=weights[:, :T]),
+        trigger=fit.trigger.replace(weights=trigger),
+    )
+
+
+def with_longest_lag(observed: Observed, fit: Fit) -> Fit:
+    """The fit with the shortest lags that lose little evidence: long ones mimic the background."""
+    L = fit.trigger.weights.shape[2]
+    all_parts = [parts_of(observed, fit, kind) for kind in range(observed.types)]
+    best, most = fit, -np.inf
+    for few in sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS}):
+        tried, evidence = _with_lags(observed, fit, all_parts, few)
+        if evidence > most + MIN_LAG_GAIN:
+            best, most = tried, evidence
+    return best
+
+
+def _with_lags(observed: Observed, fit: Fit, all_parts: list[Parts], few: int) -> tuple[Fit, float]:
+    """The fit with the first few lags only, and its log evidence."""
+    T, (S, _, L, D) = len(fit.background.knots), fit.trigger.weights.shape
+    kept = np.concatenate([np.ones(T, bool), np.tile(np.repeat(np.arange(L) < few, D), S)])
+    short = fit.trigger.replace(
+        lags=fit.trigger.lags[: few + 1], weights=fit.trigger.weights[:, :, :few]
+    )
+    tried, priors, modes = replace(fit, trigger=short), [], []
+    for kind, parts in enumerate(all_parts):
+        prior = first_prior(observed, tried, kind)._replace(strengths=fit.priors[kind].strengths)
+        cut = Parts(np.ascontiguousarray(parts.rows[:, kept]), parts.integrals[kept])
+        prior, mode = learn_strengths(cut, prior, fit.modes[kind].log_weights[kept])
+        priors.append(prior)
+        modes.append(mode)
+    evidence = sum(log_evidence(p, m) for p, m in zip(priors, modes, strict=True))
+    return weighed(replace(tried, priors=tuple(priors), modes=tuple(modes))), evidence

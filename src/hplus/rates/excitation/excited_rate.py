@@ -1,0 +1,218 @@
+"""ExcitedRate: a background, and what earlier events add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Floats, Ints
+from hplus.rates.excitation.background import Background
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.drift import Drift, Levels, follow
+from hplus.rates.excitation.lag_rows import add_line_rows
+from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
+from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
+from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
+from hplus.windows import Window
+
+NO_WEIGHTS = np.zeros((0, 0))
+
+
+@dataclass(frozen=True)
+class ExcitedRate:
+    """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
+
+    `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
+    those of the trigger.
+    """
+
+    region: Window | None
+    trigger: Trigger
+    effects: MarkEffects
+    background: Background
+    mark_laws: tuple[MarkLaw, ...]
+    draws: Floats
+    drift: Drift
+
+    @property
+    def types(self) -> int:
+        """The number of types of events."""
+        return len(self.background.levels)
+
+    def conditional(self, targets: Catalogue, sources: Catalogue) -> Floats:
+        """λ of the target's type at each target, given the sources before it, (n,)."""
+        found = np.zeros(len(targets))
+        for kind in range(self.types):
+            own = np.flatnonzero(targets.types == kind)
+            part = targets.picked(own)
+            found[own] = self.background.at(part.times, part.places, kind)
+            found[own] += self.triggered(part, sources, kind)
+        return found * self.levels(sources, np.max(targets.times, initial=-np.inf)).at(
+            targets.times
+        )
+
+    def triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
+        """What sources add to the rate of a type at each target, (n,)."""
+        rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
+        return rows @ self.trigger.weights[:, kind].ravel()
+
+    def compensator(self, sources: Catalogue, start: float, end: float, kind: int) -> float:
+        """∫λ of a type over the region from start to end, given the sources as they come."""
+        return float(self.region_integrals(sources, [(self.region, start, end)], kind)[0])
+
+    def region_integrals(
+        self, sources: Catalogue, regions: Sequence[tuple[Window | None, float, float]], kind: int
+    ) -> Floats:
+        """∫λ of a type over parts of the region, each from a start to an end, (r,)."""
+        levels = self.levels(sources, max(end for _, _, end in regions))
+        found = np.zeros(len(regions))
+        for r, (part, start, end) in enumerate(regions):
+            for low, high, factor in levels.spans(start, end):
+                found[r] += factor * self._integral(sources, part, low, high, kind)
+        return found
+
+    def levels(self, sources: Catalogue, until: float) -> Levels:
+        """The level after each block of time since the rate was learned, up to a time."""
+        drift, many = self.drift, 0
+        if until > drift.start and drift.variance > 0.0:
+            many = int((until - drift.start) / drift.block)
+        edges = drift.start + drift.block * np.arange(many + 1)
+        counts = np.histogram(sources.times, edges)[0] if many else np.zeros(0)
+        means = np.zeros(many)
+        for k in range(many):
+            for kind in range(self.types):
+                means[k] += self._integral(sources, self.region, edges[k], edges[k + 1], kind)
+        return follow(drift, counts, means)
+
+    def _integral(
+        self, sources: Catalogue, part: Window | None, start: float, end: float, kind: int
+    ) -> float:
+        """∫λ of a type over a part of the region, if the level stays 1."""
+        seen = integrals_of(sources, self.trigger, self.effects, self.types, start, end, part)
+        share = 1.0 if part in (None, self.region) else self.background.shares([part], kind)[0]
+        return float(
+            share * self.background.integral(start, end, kind)
+            + seen @ self.trigger.weights[:, kind].ravel()
+        )
+
+    def branching(self, weights: Floats | None = None) -> float:
+        """The spectral radius of the matrix of direct offspring; below 1, bursts die out."""
+        trigger = self.trigger if weights is None else self.trigger.replace(weights=weights)
+        return float(np.abs(np.linalg.eigvals(trigger.integral())).max())
+
+    def drawn(self, k: int, factor: float = 1.0) -> ExcitedRate:
+        """The rate with the k-th draw of its weights, times a factor."""
+        T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])
+        shape = (self.types, self.types, *self.trigger.weights.shape[2:])
+        return ExcitedRate(
+            self.region,
+            self.trigger.replace(weights=np.moveaxis(weights[:, T:].reshape(shape), 0, 1)),
+            self.effects,
+            Background(self.background.places, self.background.knots, weights[:, :T],
+                       self.background.cycles),
+            self.mark_laws,
+            self.draws,
+            self.drift,
+        )  # fmt: skip
+
+
+def rows_of(
+    targets: Catalogue,
+    sources: Catalogue,
+    trigger: Trigger,
+    effects: MarkEffects,
+    types: int,
+    jobs: int = 1,
+) -> Floats:
+    """Each hat function of lag and distance, summed over earlier sources by type, (n, s·L·D)."""
+    L, D = len(trigger.lags) - 1, max(len(trigger.distances) - 1, 1)
+    rows = np.zeros((len(targets), types * L * D))
+    weights = effects.productivity(sources.marks)
+    if not targets.in_place:
+        for kind in range(types):
+            own = sources.types == kind
+            part = np.zeros((len(targets), L))
+            add_line_rows(targets.times, sources.times[own], weights[own], trigger.lags, part)
+            rows[:, kind * L : (kind + 1) * L] = part
+        return rows
+    reach = effects.reach(sources.marks)
+    placed = in_cells(sources.times, sources.places, weights, reach, sources.types * (L * D),
+                      float(trigger.distances[-1]))  # fmt: skip
+    parts = np.array_split(np.arange(len(targets)), 8 * jobs if jobs > 1 else 1)
+
+    def add(part: Ints) -> None:
+        some = slice(part[0], part[-1] + 1) if len(part) else slice(0, 0)
+        add_pair_rows(targets.times[some], targets.places[some], placed, trigger.lags,
+                      trigger.distances, NO_WEIGHTS, rows[some])  # fmt: skip
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(add, parts))
+    return rows
+
+
+def rows_by_mark(
+    targets: Catalogue,
+    sources: Catalogue,
+    rate: tuple[Trigger, MarkEffects],
+    hats: Floats,
+    kind: int,
+) -> Floats:
+    """What the trigger adds to the rate of a type, for each knot of the productivity, (n, M)."""
+    (trigger, effects), M = rate, hats.shape[1]
+    rows = np.zeros((len(targets), M))
+    for source in range(trigger.weights.shape[0]):
+        weights, own = trigger.weights[source, kind], sources.types == source
+        if not targets.in_place:
+            for m in range(M):
+                part = np.zeros((len(targets), len(trigger.lags) - 1))
+                add_line_rows(targets.times, sources.times[own], hats[own, m], trigger.lags, part)
+                rows[:, m] += part @ weights[:, 0]
+            continue
+        which, knot = np.nonzero(hats * own[:, None])
+        placed = in_cells(
+            sources.times[which], sources.places[which], hats[which, knot],
+            effects.reach(sources.marks[which]), knot, float(trigger.distances[-1]),
+        )  # fmt: skip
+        add_pair_rows(targets.times, targets.places, placed, trigger.lags, trigger.distances,
+                      np.ascontiguousarray(weights), rows)  # fmt: skip
+    return rows
+
+
+def offspring_of(
+    sources: Catalogue,
+    trigger: Trigger,
+    effects: MarkEffects,
+    start: float,
+    end: float,
+    region: Window | None,
+) -> tuple[Floats, Floats]:
+    """∫ of each hat function that lies in the region, from start to end, for each source.
+
+    Of lags (m, L) and of distances (m, D), whose products are those of both.
+    """
+    lags = visible_lags(trigger.lags, sources.times, start, end)
+    if region is None:
+        return lags, np.ones((len(sources), 1))
+    reach = effects.reach(sources.marks)
+    return lags, visible_rings(trigger.distances, sources.places, reach, mask_of(region))
+
+
+def integrals_of(
+    sources: Catalogue,
+    trigger: Trigger,
+    effects: MarkEffects,
+    types: int,
+    start: float,
+    end: float,
+    region: Window | None,
+) -> Floats:
+    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,)."""
+    near = sources.picked((sources.times > start - trigger.lags[-1]) & (sources.times < end))
+    lags, rings = offspring_of(near, trigger, effects, start, end, region)
+    weighted = effects.productivity(near.marks)[:, None] * lags
+    kinds: list[Ints] = [np.flatnonzero(near.types == kind) for kind in range(types)]
+    return np.concatenate([(weighted[own].T @ rings[own]).ravel() for own in kinds])

@@ -1,0 +1,69 @@
+"""How many events a self-exciting rate expects in the cells of a grid of places; compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from hplus._checks import Floats
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, visible_lags
+from hplus.windows import Box
+
+
+@njit(cache=True, nogil=True)
+def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights, out):
+    """Add what each source triggers in each cell: Σ_d masses_d ψ_d over rings, by direction."""
+    D, (nx, ny), (kx, ky) = len(knots) - 1, inside.shape, out.shape
+    for j in range(len(xy)):
+        for d in range(-1, D):
+            a = 0.0 if d < 0 else knots[d]
+            width = knots[d + 1] - a
+            for q in range(len(nodes)):
+                v = nodes[q]
+                u = a + width * v
+                value = masses[j, 0]
+                if d >= 0:
+                    value = masses[j, d] * (1.0 - v)
+                    if d + 1 < D:
+                        value += masses[j, d + 1] * v
+                each = value * 2.0 * np.pi * u * width * node_weights[q] / DIRECTIONS
+                if each <= 0.0:
+                    continue
+                for k in range(DIRECTIONS):
+                    angle = 2.0 * np.pi * (k + 0.5) / DIRECTIONS
+                    px = (xy[j, 0] + scales[j] * u * np.cos(angle) - low[0]) / (high[0] - low[0])
+                    py = (xy[j, 1] + scales[j] * u * np.sin(angle) - low[1]) / (high[1] - low[1])
+                    if 0.0 <= px < 1.0 and 0.0 <= py < 1.0 and inside[int(px * nx), int(py * ny)]:
+                        out[int(px * kx), int(py * ky)] += each
+
+
+def expected_cells(
+    rate: ExcitedRate, sources: Catalogue, start: float, end: float, shape: tuple[int, int]
+) -> Floats:
+    """∫λ of all types from start to end over cells of the region, given the sources."""
+    assert rate.region is not None
+    mask = mask_of(rate.region)
+    near = sources.picked(sources.times > start - rate.trigger.lags[-1]).until(end)
+    lags = visible_lags(rate.trigger.lags, near.times, start, end)
+    weights = rate.trigger.weights.sum(axis=1)[near.types]
+    masses = np.einsum("ml,mld->md", lags, weights)
+    masses *= rate.effects.productivity(near.marks)[:, None]
+    nodes, node_weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
+    found = np.zeros(shape)
+    _add_cells(rate.trigger.distances, near.places, rate.effects.reach(near.marks), masses, *mask,
+               0.5 * (nodes + 1.0), 0.5 * node_weights, found)  # fmt: skip
+    edges = [np.linspace(a, b, n + 1) for a, b, n in zip(mask.low, mask.high, shape, strict=True)]
+    cells = [
+        Box(
+            (float(edges[0][i]), float(edges[1][j])),
+            (float(edges[0][i + 1]), float(edges[1][j + 1])),
+        )
+        for i in range(shape[0])
+        for j in range(shape[1])
+    ]
+    for kind in range(rate.types):
+        total = rate.background.integral(start, end, kind)
+        found += total * rate.background.shares(cells, kind).reshape(shape)
+    return found

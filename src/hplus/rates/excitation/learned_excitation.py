@@ -1,0 +1,156 @@
+"""A self-exciting rate from events: knots, the alternation, the certificate, posterior draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from hplus._checks import Floats
+from hplus.rates.excitation.alternation import LearnPlace, learn_excitation
+from hplus.rates.excitation.background import NO_CYCLES, Background
+from hplus.rates.excitation.certified import largest_likelihood
+from hplus.rates.excitation.drift import BLOCKS, Drift
+from hplus.rates.excitation.excitation_fit import Fit, Observed, parts_of
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.log_weights import drawn, log_likelihood
+from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
+from hplus.rates.excitation.trigger import Trigger, log_spaced
+from hplus.solvers.result import SolverResult
+
+LAGS_PER_DECADE, LAGS_PER_DECADE_IN_PLACE, DISTANCES_PER_DECADE = 8.0, 4.0, 6.0
+"""Knots of the trigger."""
+
+LONGEST_LAG_SHARE, LONGEST_LAG_GAPS = 1.0 / 3.0, 1000.0
+"""The longest lag: this share of the time observed and, on a line, so many mean gaps, at most."""
+
+LONGEST_DISTANCE_SHARE = 0.25
+"""The longest distance, as a share of the longer side."""
+
+SMALL_QUANTILE = 0.01
+"""The first knots are this quantile of gaps, or of distances to the nearest event."""
+
+MOST_DECADES_OF_LAGS, MOST_DECADES_OF_DISTANCES = 7.0, 3.0
+
+EVENTS_PER_LEVEL, MOST_LEVELS = 100, 11
+"""Events for each level of the background in time, at least, and how many levels at most."""
+
+POSTERIOR_DRAWS = 50
+
+
+class Knots(NamedTuple):
+    """Knots of lags and of distances; no distances on a line."""
+
+    lags: Floats
+    distances: Floats
+
+
+class LearnedExcitation(NamedTuple):
+    """A rate, its certificate, what smoothing costs per event, and log posteriors by round."""
+
+    rate: ExcitedRate
+    result: SolverResult
+    smoothing_cost: float
+    trace: list[float]
+
+
+def wanted_knots(
+    observed: Observed, longest_lag: float | None, longest_distance: float | None
+) -> Knots:
+    """Knots from the smallest gaps and distances to the longest."""
+    times, span = observed.inside.times, observed.end - observed.start
+    in_place = observed.region is not None
+    longest = LONGEST_LAG_SHARE * span
+    if not in_place:
+        longest = min(longest, LONGEST_LAG_GAPS * span / len(times))
+    longest = longest if longest_lag is None else float(longest_lag)
+    gaps = np.diff(times)
+    first = _first(gaps, longest, MOST_DECADES_OF_LAGS)
+    lags = log_spaced(first, longest, LAGS_PER_DECADE_IN_PLACE if in_place else LAGS_PER_DECADE)
+    if observed.region is None:
+        return Knots(lags, np.zeros(0))
+    low, high = observed.region.bounds()
+    farthest = LONGEST_DISTANCE_SHARE * float(np.max(high - low))
+    farthest = farthest if longest_distance is None else float(longest_distance)
+    places = observed.inside.places
+    nearest = cKDTree(places).query(places, k=2)[0][:, 1] if len(places) > 1 else np.zeros(0)
+    first = _first(nearest, farthest, MOST_DECADES_OF_DISTANCES)
+    return Knots(lags, log_spaced(first, farthest, DISTANCES_PER_DECADE))
+
+
+def _first(sizes: Floats, longest: float, most_decades: float) -> float:
+    """The first knot: a small quantile of positive sizes, so many decades below the longest."""
+    some = sizes[(sizes > 0.0) & np.isfinite(sizes)]
+    first = float(np.quantile(some, SMALL_QUANTILE)) if len(some) else 0.0
+    return float(np.clip(first, longest * 10.0**-most_decades, 0.1 * longest))
+
+
+def learn_excited_rate(
+    observed: Observed, knots: Knots, learn_place: LearnPlace, seed: int
+) -> LearnedExcitation:
+    """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
+    in_place = observed.region is not None
+    per_type = len(observed.inside) // observed.types
+    levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
+    times = np.linspace(observed.start, observed.end, levels)
+    shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
+    marks = observed.events.marks
+    fit = Fit(
+        Trigger(knots.lags, knots.distances, np.zeros(shape)),
+        first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
+        Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
+        np.ones(len(observed.inside)),
+    )
+    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None)
+    result, cost = _certified(observed, fit)
+    rng = np.random.default_rng(seed)
+    draws = [
+        drawn(
+            parts_of(observed, fit, kind), fit.priors[kind], fit.modes[kind], POSTERIOR_DRAWS, rng
+        )
+        for kind in range(observed.types)
+    ]
+    laws = tuple(
+        learn_mark_law(observed.inside.marks[observed.inside.types == kind])
+        for kind in range(observed.types)
+    )
+    rate = ExcitedRate(
+        observed.region,
+        fit.trigger,
+        fit.effects,
+        fit.background,
+        laws,
+        np.stack(draws, axis=1),
+        Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
+    )
+    rate = replace(rate, drift=_learned_drift(observed, fit, rate))
+    return LearnedExcitation(rate, result, cost, trace)
+
+
+def _learned_drift(observed: Observed, fit: Fit, rate: ExcitedRate) -> Drift:
+    """A random walk with the steps that the trend of the background had."""
+    drift, knots = rate.drift, fit.background.knots
+    if len(knots) < 2:
+        return drift
+    # strengths[0] is the precision of a step from knot to knot
+    steps = np.mean([1.0 / prior.strengths[0] for prior in fit.priors])
+    edges = np.linspace(observed.start, observed.end, BLOCKS + 1)
+    counts = np.histogram(observed.inside.times, edges)[0]
+    parts = [(observed.region, a, b) for a, b in pairwise(edges)]
+    means = sum(rate.region_integrals(observed.events, parts, k) for k in range(observed.types))
+    dispersion = max(float(np.mean((counts - means) ** 2 / np.maximum(means, 1e-9))), 1.0)
+    return drift.replace(variance=float(steps / (knots[1] - knots[0])), dispersion=dispersion)
+
+
+def _certified(observed: Observed, fit: Fit) -> tuple[SolverResult, float]:
+    """The certificate of the unsmoothed problem, and how much smoothing costs per event."""
+    results, lost = [], 0.0
+    for kind in range(observed.types):
+        parts, weights = parts_of(observed, fit, kind), np.exp(fit.modes[kind].log_weights)
+        best, result = largest_likelihood(parts, weights)
+        results.append(result)
+        lost += log_likelihood(parts, best) - log_likelihood(parts, weights)
+    return SolverResult.total(results), lost / len(observed.inside)

@@ -1,0 +1,135 @@
+"""Integrals of hat functions over the lags and distances that lie in a window; compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from hplus._checks import Bools, Floats
+from hplus.windows import Window
+
+DIRECTIONS = 48
+"""Directions in which the part of a circle inside a window is measured."""
+
+RADII_PER_SEGMENT = 4
+"""Gauss nodes between two knots of the distance."""
+
+MASK_CELLS = 512
+"""Cells along the longer side in which windows that are not boxes are known."""
+
+
+class Mask(NamedTuple):
+    """A region in the plane: which cells of a grid over its bounding box belong to it."""
+
+    low: Floats
+    high: Floats
+    inside: Bools
+
+
+def mask_of(region: Window) -> Mask:
+    """The region as cells; one is enough for a box."""
+    low, high = region.bounds()
+    if region.box_bounds() is not None:
+        return Mask(low, high, np.ones((1, 1), dtype=np.bool_))
+    sides = high - low
+    shape = np.maximum(np.ceil(MASK_CELLS * sides / sides.max()).astype(int), 1)
+    axes = [
+        a + side * (np.arange(n) + 0.5) / n for a, side, n in zip(low, sides, shape, strict=True)
+    ]
+    centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
+    return Mask(low, high, region.contains(centers).reshape(shape))
+
+
+@njit(cache=True, nogil=True)
+def hat_integrals(knots, x):
+    """∫ φ_l from 0 to each x, (n, K): the hat functions of `knots`, constant before the first."""
+    K = len(knots) - 1
+    found = np.zeros((len(x), K))
+    for i in range(len(x)):
+        if x[i] <= 0.0:
+            continue
+        found[i, 0] = min(x[i], knots[0])
+        for lo in range(K):
+            if x[i] <= knots[lo]:
+                break
+            width = knots[lo + 1] - knots[lo]
+            u = min((x[i] - knots[lo]) / width, 1.0)
+            found[i, lo] += width * u * (1.0 - 0.5 * u)
+            if lo + 1 < K:
+                found[i, lo + 1] += 0.5 * width * u * u
+    return found
+
+
+@njit(cache=True, nogil=True)
+def visible_lags(knots, times, start, end):
+    """∫ φ_l over the lags from times (m,) that lie between `start` and `end`, (m, K)."""
+    return hat_integrals(knots, end - times) - hat_integrals(knots, np.maximum(start - times, 0.0))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _share_inside(x, y, radius, directions, low, high, inside):
+    """The share of a circle that lies in the region."""
+    nx, ny = inside.shape
+    per_x, per_y = nx / (high[0] - low[0]), ny / (high[1] - low[1])
+    count = 0
+    for k in range(len(directions)):
+        px, py = x + radius * directions[k, 0], y + radius * directions[k, 1]
+        if low[0] <= px <= high[0] and low[1] <= py <= high[1]:
+            cx = min(int((px - low[0]) * per_x), nx - 1)
+            cy = min(int((py - low[1]) * per_y), ny - 1)
+            count += inside[cx, cy]
+    return count / len(directions)
+
+
+@njit(cache=True, nogil=True)
+def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
+    """2π ∫ ψ_d(u) u · share of the circle of radius s u inside du, (m, D)."""
+    D = len(knots) - 1
+    found = np.zeros((len(xy), D))
+    solid = inside.size == 1
+    angles = 2.0 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
+    directions = np.column_stack((np.cos(angles), np.sin(angles)))
+    for j in range(len(xy)):
+        x, y, s = xy[j, 0], xy[j, 1], scales[j]
+        room = min(min(x - low[0], high[0] - x), min(y - low[1], high[1] - y))
+        for d in range(-1, D):
+            a = 0.0 if d < 0 else knots[d]
+            width = knots[d + 1] - a
+            for q in range(len(nodes)):
+                v = nodes[q]
+                u = a + width * v
+                share = 1.0
+                if not solid or s * u > room:
+                    share = _share_inside(x, y, s * u, directions, low, high, inside)
+                each = 2.0 * np.pi * u * width * node_weights[q] * share
+                if d < 0:
+                    found[j, 0] += each
+                else:
+                    found[j, d] += each * (1.0 - v)
+                    if d + 1 < D:
+                        found[j, d + 1] += each * v
+    return found
+
+
+def visible_rings(knots: Floats, xy: Floats, scales: Floats, mask: Mask) -> Floats:
+    """∫ ψ_d(|x - x_j| / s_j) s_j⁻² over the places x of a region, (m, D)."""
+    nodes, weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
+    return _ring_integrals(knots, xy, scales, *mask, 0.5 * (nodes + 1.0), 0.5 * weights)
+
+
+def ring_areas(knots: Floats) -> Floats:
+    """2π ∫ ψ_d(u) u du, (D,): the integrals in the whole plane."""
+    return 2.0 * np.pi * hat_moments(knots)
+
+
+def hat_moments(knots: Floats) -> Floats:
+    """∫ φ_l(u) u du, (K,)."""
+    a, b = knots[:-1], knots[1:]
+    falling = (b - a) * (2.0 * a + b) / 6.0
+    rising = (b - a) * (a + 2.0 * b) / 6.0
+    found: Floats = falling
+    found[1:] += rising[:-1]
+    found[0] += 0.5 * knots[0] ** 2
+    return found

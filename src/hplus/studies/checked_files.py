@@ -1,0 +1,65 @@
+"""A study of a self-exciting rate checked on a file: the one it was fitted to, or a later one."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hplus.evaluation.excitation_check import ExcitationCheck, check_excitation
+from hplus.files.feeds import TableError
+from hplus.files.times import MAX_SECONDS
+from hplus.studies.events import Reading
+from hplus.studies.excitation_holdouts import AheadScores, ahead_scores
+from hplus.studies.marked_events import MarkedEvents, read_marked
+from hplus.studies.spans import moment
+from hplus.studies.triggered_counts import clock_of, known_until
+
+if TYPE_CHECKING:
+    from hplus.studies.excitation_study import ExcitationStudy
+
+
+class Checked(NamedTuple):
+    """What a check found, on which rows, and whether they are later than those learned from.
+
+    Later events are predicted one by one: `gain` is the mean over a constant rate, in nats.
+    """
+
+    check: ExcitationCheck
+    reading: Reading
+    later: bool
+    gain: float | None = None
+    gain_error: float | None = None
+
+
+def checked(study: ExcitationStudy, path: str) -> Checked:
+    """Check a study on the events of a file."""
+    labels = study.mark, study.kind
+    everything = read_marked(path, study.frame, *labels, (-MAX_SECONDS, MAX_SECONDS))
+    known = float(study.model_.observed_until_)
+    after = everything.X[:, -1] >= known
+    if not after.any():
+        own = read_marked(path, study.frame, *labels)
+        if not study.fitted_to(own.reading):
+            raise TableError(
+                f"{path} must hold the events that the model was fitted to, or later ones than "
+                f"{moment(known_until(study))}, got other events of the time before."
+            )
+        return Checked(check_excitation(study.model_), own.reading, False)
+    return _later(study, everything.picked(after), known)
+
+
+def _later(study: ExcitationStudy, new: MarkedEvents, known: float) -> Checked:
+    """Later events, each predicted from those before it; observed until the last of them."""
+    new = new.picked(np.argsort(new.X[:, -1], kind="stable"))
+    times, model = new.X[:, -1], copy(study.model_)
+    if len(times) < 2:
+        model.update(new.X, until=float(times[-1]), marks=new.marks, types=new.types)
+        return Checked(check_excitation(model, known), new.reading, True)
+    ours = ahead_scores(model, new, float(times[-1]))
+    per_time = study.model_.total_ / clock_of(study).window.volume
+    constant = np.full(len(times), np.log(study.model_.total_ / study.frame.window.volume))
+    theirs = AheadScores(constant, times, per_time * np.diff(ours.edges), ours.edges)
+    gain, error = ours.gain_over(theirs)
+    return Checked(check_excitation(model, known), new.reading, True, gain, error)

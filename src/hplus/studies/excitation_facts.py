@@ -1,0 +1,188 @@
+"""What a study of events that trigger others found, as plain data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
+from hplus.rates.excitation.trigger import Trigger
+from hplus.storage.files import Json
+from hplus.studies.event_facts import period_words
+from hplus.studies.spans import moment
+from hplus.studies.triggered_counts import clock_of, next_counts
+from hplus.wording import (
+    duration_words,
+    lengths_words,
+    nice_step,
+    percent,
+    rounded,
+    times,
+    window_words,
+)
+
+if TYPE_CHECKING:
+    from hplus.studies.excitation_study import ExcitationStudy
+
+HALF = 0.5
+
+TABLE_POINTS = 4000
+"""Points at which triggers are summed up."""
+
+MARK_STEPS = 3.0
+"""The step of marks by which productivity is told is about such a part of their range."""
+
+
+def excitation_facts(study: ExcitationStudy) -> Json:
+    """What a fit found."""
+    model, frame, reading, held = study.model_, study.frame, study.reading_, study.holdout_
+    background = model.parents().background
+    return {
+        "file": reading.file,
+        "rows": reading.rows,
+        "events": reading.kept - study.history_events_,
+        "history": study.history_events_,
+        "dropped": reading.dropped,
+        "window": window_words(frame.window),
+        "time": period_words(frame),
+        "branching": branching_facts(model),
+        "background_share": float(background.mean()),
+        "delay": delay_facts(study),
+        "distance": distance_facts(study),
+        "productivity": productivity_facts(study),
+        "types": type_facts(study),
+        "holdout": None if held is None else held.get_params(),
+        "certificate": certificate_facts(model),
+        "outlook": outlook_of(study),
+        "seconds": study.made_with_.get("seconds"),
+    }
+
+
+def branching_facts(model: SelfExciting) -> Json:
+    """How many events an event triggers directly, with a 90 % band."""
+    low, high = model.branching_interval_
+    return {
+        "ratio": model.branching_ratio_,
+        "low": low,
+        "high": high,
+        "triggers": float(mean_trigger(model).integral()[0, 0]),
+        "near_one": bool(model.branching_ratio_ >= NEAR_ONE),
+    }
+
+
+def mean_trigger(model: SelfExciting, trigger: Trigger | None = None) -> Trigger:
+    """The trigger of an average event, of whatever type, of events of all types."""
+    trigger = model.trigger_ if trigger is None else trigger
+    kinds = np.bincount(model.history_.types, minlength=len(model.types_))
+    weights = np.einsum("s,stld->ld", kinds / kinds.sum(), trigger.weights)
+    return trigger.replace(weights=weights[None, None])
+
+
+def lag_shares(trigger: Trigger) -> tuple[Floats, Floats]:
+    """Lags, and the share of triggered events that follow within each."""
+    lags = np.append(0.0, np.geomspace(1e-3 * trigger.lags[0], trigger.lags[-1], TABLE_POINTS))
+    return lags, _cumulative(lags, trigger.by_lag(lags))
+
+
+def distance_shares(trigger: Trigger) -> tuple[Floats, Floats]:
+    """Distances, and the share of triggered events within each."""
+    far = trigger.distances[-1]
+    r = np.append(0.0, np.geomspace(1e-3 * trigger.distances[0], far, TABLE_POINTS))
+    return r, _cumulative(r, 2.0 * np.pi * r * trigger.by_distance(r))
+
+
+def _cumulative(x: Floats, density: Floats) -> Floats:
+    """∫ of a density up to each x, by the trapezoidal rule, as a share of all."""
+    total = np.append(0.0, np.cumsum(np.diff(x) * 0.5 * (density[1:] + density[:-1])))
+    return total / total[-1] if total[-1] > 0.0 else total
+
+
+def delay_facts(study: ExcitationStudy) -> Json:
+    """Within what time half of the triggered events follow, and the longest lag."""
+    trigger, unit = mean_trigger(study.model_), clock_of(study).unit
+    lags, shares = lag_shares(trigger)
+    half = float(np.interp(HALF, shares, lags))
+    return {
+        "half": half,
+        "longest": float(trigger.lags[-1]),
+        "unit": unit,
+        "words": f"half of the triggered events follow within {duration_words(half, unit)}",
+    }
+
+
+def distance_facts(study: ExcitationStudy) -> Json | None:
+    """Within what distance half of the triggered events happen; None without places."""
+    trigger, region = mean_trigger(study.model_), study.frame.region
+    if region is None:
+        return None
+    r, shares = distance_shares(trigger)
+    half, unit = float(np.interp(HALF, shares, r)), region.axis_units[0]
+    words = f"half of them within {lengths_words([float(f'{half:.2g}')], [unit])}"
+    if study.mark and study.model_.effects_.growth > 0.0:
+        words += f" of an event with {study.mark} {rounded(study.model_.effects_.center)}"
+    return {"half": half, "longest": float(trigger.distances[-1]), "unit": unit, "words": words}
+
+
+def productivity_facts(study: ExcitationStudy) -> Json | None:
+    """How many times as many events a larger mark triggers; None without marks."""
+    effects = study.model_.effects_
+    if not study.mark or len(effects.knots) < 2:
+        return None
+    low, high = float(effects.knots[0]), float(effects.knots[-1])
+    step = nice_step((high - low) / MARK_STEPS)
+    slope = float(np.diff(np.log(effects.productivity(np.array([low, high]))))[0]) / (high - low)
+    factor, farther = float(np.exp(step * slope)), float(np.exp(step * effects.growth))
+    words = f"{study.mark} {step:g} larger triggers {times(factor)} times as many"
+    if study.frame.region is not None:
+        words += f", {times(farther)} times as far"
+    return {"step": step, "factor": factor, "reach": farther, "words": words}
+
+
+def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:
+    """How many events of each type an event of each type triggers; None with one type."""
+    model = study.model_
+    if len(model.types_) < 2:
+        return None
+    names = [str(name) for name in model.types_]
+    return {
+        source: dict(zip(names, row.tolist(), strict=True))
+        for source, row in zip(names, model.branching_matrix_, strict=True)
+    }
+
+
+def certificate_facts(model: SelfExciting) -> Json:
+    """How far the weights can be from the best ones, in nats per event."""
+    solution = model.solution_
+    gap = max(float(solution.gap), 0.0) / max(model.total_, 1.0)
+    return {
+        "gap": gap,
+        "smoothing_cost": float(model.smoothing_cost_),
+        "words": (
+            f"within {rounded(gap, 1)} nats per event of the best weights without smoothing, which "
+            f"costs {rounded(float(model.smoothing_cost_), 2)}"
+        ),
+    }
+
+
+def outlook_of(study: ExcitationStudy) -> list[Json]:
+    """What follows the observation period."""
+    return [
+        {
+            "next": name,
+            "from": moment(period.start),
+            "to": moment(period.end),
+            **{key: getattr(part, key) for key in ("expected", "low", "high", "chance")},
+        }
+        for name, period, part in next_counts(study)
+    ]
+
+
+def triggered_words(found: Json) -> str:
+    """What the branching ratio means, in a sentence."""
+    triggers, share = found["branching"]["triggers"], 1.0 - found["background_share"]
+    return (
+        f"each event triggers {rounded(triggers, 2)} others directly, on average; "
+        f"{percent(share)} of the events were triggered"
+    )

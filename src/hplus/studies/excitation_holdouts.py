@@ -1,0 +1,165 @@
+"""How well a self-exciting rate predicts later events, each from those before it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple, final
+
+import numpy as np
+
+from hplus._checks import Floats, Seed
+from hplus._values import Value, value
+from hplus.estimators.intensity import Intensity
+from hplus.estimators.self_exciting import SelfExciting
+from hplus.studies.marked_events import MarkedEvents
+from hplus.studies.splits import ERROR_BLOCKS
+from hplus.windows import Interval, Product, Window
+from hplus.wording import count, quantity
+
+FEWEST_LEARNED, FEWEST_HELD = 30, 2
+"""Events to learn from, and held out, without which there is no hold-out."""
+
+MIN_TYPE_EVENTS = 30
+"""Events of a type from which it has a map of its own."""
+
+
+@final
+@value
+class ExcitationHoldout(Value):
+    """How well the last part of the observation period was predicted, one event ahead.
+
+    By a rate learned from the first part, without learning anew. `gain` is the mean difference of
+    log-likelihoods from those of a constant rate, in nats per event, and `over_poisson` that from
+    the Poisson rate, constant or by place, that predicts them best. All are learned from the same
+    events. Standard errors are those of blocks of time.
+    """
+
+    events: int
+    share: float
+    gain: float
+    gain_error: float
+    over_poisson: float
+    over_poisson_error: float
+    words: str
+
+
+def learned_window(window: Window, end: float) -> Window:
+    """A window of times, or of places and times, that ends earlier."""
+    if isinstance(window, Product):
+        return window.left * learned_window(window.right, end)
+    assert isinstance(window, Interval)
+    return Interval(window.low, end, unit=window.unit)
+
+
+def predicted_ahead(
+    model: SelfExciting, events: MarkedEvents, share: float
+) -> ExcitationHoldout | None:
+    """The hold-out of a model that is not fitted; None if there are too few events."""
+    period = _period(model.window)
+    cut = period.high - share * period.volume
+    early = events.X[:, -1] < cut
+    first, later = events.picked(early), events.picked(~early)
+    inside = first.picked(first.X[:, -1] >= period.low)
+    if len(inside.X) < FEWEST_LEARNED or len(later.X) < FEWEST_HELD:
+        return None
+    later = later.picked(np.argsort(later.X[:, -1], kind="stable"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # said of the fit to all events
+        model.set_params(window=learned_window(model.window, cut))
+        model.fit(first.X, marks=first.marks, types=first.types)
+    ours = ahead_scores(model, later, period.high)
+    rivals = poisson_scores(inside, later, model, ours.edges)
+    best = max(rivals, key=lambda theirs: theirs.total)
+    words = (
+        f"the last {quantity(period.high - cut, period.unit)}: {count(len(later.X))} events, each "
+        "predicted from those before it"
+    )
+    over = [ours.gain_over(theirs) for theirs in (rivals[0], best)]
+    return ExcitationHoldout(len(later.X), share, *over[0], *over[1], words)
+
+
+class AheadScores(NamedTuple):
+    """log λ at events (n,) at times (n,), and ∫λ from each edge of time to the next, (b,)."""
+
+    logs: Floats
+    times: Floats
+    spent: Floats
+    edges: Floats
+
+    @property
+    def total(self) -> float:
+        """The log-likelihood."""
+        return float(self.logs.sum() - self.spent.sum())
+
+    def gain_over(self, other: AheadScores) -> tuple[float, float]:
+        """The mean difference of log-likelihoods per event, and its error from blocks of time."""
+        logs, spent, n = self.logs - other.logs, self.spent - other.spent, len(self.logs)
+        mean = float(logs.sum() - spent.sum()) / n
+        single = float(np.std(logs, ddof=1) / np.sqrt(n))
+        block = np.clip(
+            np.searchsorted(self.edges, self.times, side="right") - 1, 0, len(spent) - 1
+        )
+        off = np.bincount(block, logs - mean, minlength=len(spent)) - spent
+        k = len(spent)
+        return mean, max(single, float(np.sqrt(k / (k - 1) * np.sum(off**2)) / n))
+
+
+def ahead_scores(model: SelfExciting, later: MarkedEvents, end: float) -> AheadScores:
+    """Scores of events after those that the model knows, in order of time, each before it happens.
+
+    The model gets to know them.
+    """
+    window, edges = model.window, np.linspace(model.observed_until_, end, ERROR_BLOCKS + 1)
+    model.update(later.X, until=end, marks=later.marks, types=later.types)
+    spans = [Interval(a, b) for a, b in pairwise(edges.tolist())]
+    regions = [window.left * span for span in spans] if isinstance(window, Product) else spans
+    logs = np.log(model.predict(later.X, types=later.types))
+    return AheadScores(logs, later.X[:, -1], np.asarray(model.expected_count(regions)), edges)
+
+
+def poisson_scores(
+    known: MarkedEvents, later: MarkedEvents, model: SelfExciting, edges: Floats
+) -> list[AheadScores]:
+    """Scores of Poisson rates learned from known events: constant, and by place."""
+    window, span = model.window, _period(model.window).volume
+    region = window.left if isinstance(window, Product) else None
+    spent, times = len(known.X) / span * np.diff(edges), later.X[:, -1]
+    levels = np.full(len(later.X), len(known.X) / span)
+    if known.types is not None and later.types is not None:
+        # a type that was never seen counts as half an event
+        seen = {word: max(np.sum(known.types == word), 0.5) for word in np.unique(later.types)}
+        levels = np.array([seen[word] for word in later.types]) / span
+    constant = np.log(levels / (1.0 if region is None else region.volume))
+    found = [AheadScores(constant, times, spent, edges)]
+    if region is not None:
+        density = _densities(region, known, later, model.random_state)
+        found.append(AheadScores(np.log(levels * density), times, spent, edges))
+    return found
+
+
+def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Seed) -> Floats:
+    """The density of places at later events, (n,), learned by type where there are enough."""
+    everything = _density(region, known.X[:, :-1], seed)
+    found = everything(later.X[:, :-1])
+    if known.types is None or later.types is None:
+        return found
+    for word in np.unique(later.types):
+        own = known.types == word
+        if MIN_TYPE_EVENTS <= own.sum() < len(own):
+            at = later.types == word
+            found[at] = _density(region, known.X[own, :-1], seed)(later.X[at, :-1])
+    return found
+
+
+def _density(region: Window, places: Floats, seed: Seed) -> Callable[[Floats], Floats]:
+    rate = Intensity(region, random_state=seed).fit(places)
+    total = float(rate.expected_count(region))
+    return lambda X: np.asarray(rate.predict(X)) / total
+
+
+def _period(window: Window) -> Interval:
+    found = window.right if isinstance(window, Product) else window
+    assert isinstance(found, Interval)
+    return found

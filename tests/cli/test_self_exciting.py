@@ -1,0 +1,247 @@
+"""hplus fit --self-exciting, and the commands that use its models."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from hplus.cli.commands import hplus
+
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
+PERIOD = "--time when --from 2026-01-11 --to 2026-07-20"
+PLACE = "--columns x,y --window 0,0,50,50 --unit km"
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture(scope="module")
+def models(aftershocks, tmp_path_factory, coarse_grids):
+    """A folder with the file, and models of it in time and in place and time."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "quakes.csv").write_text(aftershocks.read_text())
+    said = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, words in (
+            ("time", f"fit quakes.csv {PERIOD} --self-exciting --type kind --holdout 0"),
+            ("place", f"fit quakes.csv {PERIOD} {PLACE} --self-exciting --mark mag"),
+        ):
+            result = CliRunner().invoke(
+                hplus, [*words.split(), "--jobs", "1", "-o", f"{name}.hplus"]
+            )
+            assert result.exit_code == 0, result.output
+            said[name] = result
+    return folder, said
+
+
+@pytest.fixture
+def folder(models, monkeypatch):
+    monkeypatch.chdir(models[0])
+    return models[0]
+
+
+def plain(text):
+    return " ".join(text.replace("\u00a0", " ").split())
+
+
+def test_fit_tells_what_triggers_what(models):
+    text = plain(models[1]["place"].stdout)
+    for words in (
+        "others directly, on average;", "of the events were triggered",
+        "half of the triggered events follow within", "km of an event with mag",
+        "mag 0.5 larger triggers", "in the next day (", "in the next week (",
+        "each predicted from those before it", "vs constant", "vs Poisson",
+        "earlier ones are history", "nats per event of the best weights",
+    ):  # fmt: skip
+        assert words in text
+    assert "Next: hplus expect place.hplus --for 7d" in models[1]["place"].stderr
+    assert "east triggers" in plain(models[1]["time"].stdout)
+
+
+def test_info_reads_the_same_table(folder, models, run):
+    shown = plain(run("info", "place.hplus").stdout)
+    assert "place.hplus: ExcitationStudy" in shown
+    fitted = next(line for line in models[1]["place"].stdout.splitlines() if "branching" in line)
+    assert plain(fitted) in shown
+    assert json.loads(run("info", "place.hplus", "--json").stdout)["branching"]["ratio"] > 0
+
+
+def test_expect_counts_with_chances_from_the_end_of_history(folder, run):
+    result = run("expect", "place.hplus", "--for", "7d", "--mark-above", "6")
+    (row,) = table(result.stdout)
+    assert float(row["low"]) <= float(row["expected"]) <= float(row["high"])
+    assert 0.0 <= float(row["chance_above_6"]) < float(row["chance"]) <= 1.0
+    assert "2026-07-20 to 2026-07-27" in result.stderr
+    assert "from events known until 2026-07-20" in result.stderr
+    cells = table(run("expect", "place.hplus", "--for", "7d", "--grid", "2x2").stdout)
+    assert sum(float(c["expected"]) for c in cells) == pytest.approx(float(row["expected"]))
+    days = table(run("expect", "time.hplus", "--for", "2d", "--every", "1d").stdout)
+    assert [day["from"] for day in days] == ["2026-07-20", "2026-07-21"]
+
+
+def test_newer_events_move_the_forecast(folder, run):
+    (folder / "newer.csv").write_text("when,x,y,mag\n2026-07-21T22:00:00,25,25,7.5\n")
+    asked = ("expect", "place.hplus", "--from", "2026-07-22", "--for", "1d")
+    (before,), (after,) = (
+        table(run(*asked, *more).stdout) for more in ((), ("--events", "newer.csv"))
+    )
+    assert float(after["expected"]) > float(before["expected"]) + 0.5
+    assert "until 2026-07-20" in run(*asked).stderr
+    assert "until 2026-07-22" in run(*asked, "--events", "newer.csv").stderr
+    past = run("expect", "place.hplus", "--from", "2026-05-01", "--for", "1d")
+    assert "as of 2026-05-01" in past.stderr
+
+
+def test_sample_and_predict_use_the_users_columns(folder, run):
+    rows = table(run("sample", "place.hplus", "--for", "14d", "--paths", 2, "--seed", 1).stdout)
+    assert list(rows[0]) == ["path", "x", "y", "when", "mag"]
+    assert {row["path"] for row in rows} == {"1", "2"}
+    rows = table(run("sample", "time.hplus", "--for", "14d").stdout)
+    assert {row["kind"] for row in rows} <= {"east", "west"}
+    rates = table(run("predict", "place.hplus", "quakes.csv").stdout)
+    known = [row for row in rates if row["rate"]]
+    assert all(float(row["rate"]) >= float(row["background"]) > 0.0 for row in known)
+
+
+def test_check_on_fitted_and_on_later_events(folder, run):
+    result = run("check", "place.hplus", "quakes.csv")
+    assert "The rate fits" in result.stdout
+    assert "say little about the fit" in result.stderr
+    found = json.loads(run("check", "place.hplus", "quakes.csv", "--json").stdout)
+    assert set(found["p_values"]) == {"gaps", "neighbours", "places"}
+    lines = [f"2026-07-{20 + i // 2},{3 * i + 2},{i},4.{i}" for i in range(16)]
+    (folder / "later.csv").write_text("when,x,y,mag\n" + "\n".join(lines) + "\n")
+    later = run("check", "place.hplus", "later.csv")
+    assert "one event ahead, vs constant:" in later.stdout
+    assert "fitted to these" not in later.stderr
+
+
+def test_report_writes_a_page(folder, run):
+    result = run("report", "time.hplus", "quakes.csv", "-o", "r.html", "--title", "Shocks")
+    assert "Wrote r.html" in result.stderr
+    page = (folder / "r.html").read_text("utf-8")
+    assert "<h1>Shocks</h1>" in page
+    assert 'id="types"' in page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--mark mag", "--mark needs --self-exciting: add it"),
+        ("--type kind", "--type needs --self-exciting: add it"),
+        ("--self-exciting --cycle week", "--cycle does not go with --self-exciting"),
+        ("--self-exciting --exposure 3d", "--exposure does not go with --self-exciting"),
+        ("--self-exciting --holdout-blocks 3", "--holdout-blocks does not go with"),
+        ("--self-exciting --model sos", "--model sos does not go with --self-exciting"),
+        ("--self-exciting --mark depth", "depth"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(folder, run, words, said):
+    code = 3 if "depth" in words else 2
+    result = run("fit", "quakes.csv", *PERIOD.split(), *words.split(), code=code)
+    assert said in plain(result.stderr)
+
+
+def test_self_exciting_needs_times(folder, run):
+    result = run("fit", "quakes.csv", *PLACE.split(), "--self-exciting", code=2)
+    assert "--self-exciting needs a column of times: give --time." in plain(result.stderr)
+
+
+BAD = {
+    "marks that are no numbers": ("2026-02-01,1,1,high,a\n" * 9, "mag is not a number: 9"),
+    "missing marks": ("2026-02-01,1,1,,a\n" * 9, "no mag: 9"),
+    "no events in the period": ("2025-02-01,1,1,5,a\n" * 9, "correct --from and --to"),
+    "all events later": ("2027-02-01,1,1,5,a\n" * 9, "outside the observation period: 9"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_files_get_one_sentence(folder, run, name):
+    rows, said = BAD[name]
+    (folder / "bad.csv").write_text(f"when,x,y,mag,kind\n{rows}")
+    result = run("fit", "bad.csv", *PERIOD.split(), "--self-exciting", "--mark", "mag", code=3)
+    assert said in plain(result.stderr)
+    assert result.stderr.count("Error:") == 1
+
+
+def test_unknown_types_and_missing_columns_in_newer_events(folder, run):
+    asked = ("expect", "time.hplus", "--from", "2026-07-22", "--for", "1d", "--events", "other.csv")
+    (folder / "other.csv").write_text("when,kind\n2026-07-21,north\n")
+    assert "got 'north'" in plain(run(*asked, code=2).stderr)
+    (folder / "other.csv").write_text("when\n2026-07-21\n")
+    assert "kind" in run(*asked, code=3).stderr
+    few = ("expect", "time.hplus", "--for", "1d")
+    assert "needs --from" in run(*few, "--events", "other.csv", code=2).stderr
+    assert "fitted with --mark" in plain(run(*few, "--mark-above", "5", code=2).stderr)
+
+
+def test_options_of_self_exciting_rates_are_refused_by_others(folder, run):
+    stored = Path(__file__).parents[1] / "stored" / "study_line.hplus"
+    result = run("expect", stored, "--mark-above", "5", code=2)
+    assert "--mark-above needs a model made with hplus fit --self-exciting" in result.stderr
+
+
+def test_a_branching_ratio_near_one_is_a_note(folder, run, monkeypatch):
+    monkeypatch.setattr("hplus.estimators.self_exciting.NEAR_ONE", 0.1)
+    result = run("fit", "quakes.csv", *PERIOD.split(), "--self-exciting", "--holdout", 0)
+    assert "Note: The branching ratio is" in result.stderr
+    assert result.stderr.count("The branching ratio") == 1
+
+
+def test_times_in_any_order_give_the_same_model(folder, run):
+    lines = (folder / "quakes.csv").read_text().splitlines()
+    ordered = sorted(lines[1:])
+    assert ordered != lines[1:]
+    (folder / "sorted.csv").write_text("\n".join([lines[0], *ordered]) + "\n")
+    words = [*PERIOD.split(), "--self-exciting", "--holdout", 0, "--json"]
+    first, second = (
+        json.loads(run("fit", name, *words).stdout) for name in ("quakes.csv", "sorted.csv")
+    )
+    # times are spread over their second by the number of their row
+    assert np.isclose(first["branching"]["ratio"], second["branching"]["ratio"], rtol=1e-3)
+
+
+def bursty(path):
+    """800 days of events, of which each triggers 0.7 others within hours."""
+    rng = np.random.default_rng(1)
+    t = rng.uniform(0, 800, 200)
+    parts = [t]
+    while len(t):
+        t = np.repeat(t, rng.poisson(0.7, len(t)))
+        t = t + rng.exponential(0.1, len(t))
+        parts.append(t)
+    times = np.concatenate(parts)
+    stamps = np.datetime64("2024-01-01T00:00:00") + (times * 86_400).astype("timedelta64[s]")
+    x = rng.uniform(0, 1, (len(times), 2))
+    path.write_text(
+        "when,x,y\n"
+        + "\n".join(f"{when},{a:.4f},{b:.4f}" for when, (a, b) in zip(stamps, x, strict=True))
+    )
+
+
+@pytest.mark.parametrize("places", [(), ("--columns", "x,y", "--window", "0,0,1,1")])
+def test_a_fit_that_finds_bursts_says_what_self_exciting_would_gain(folder, run, places):
+    bursty(folder / "bursts.csv")
+    period = ("--time", "when", "--from", "2024-01-01", "--to", "2026-03-11")
+    result = run("fit", "bursts.csv", *period, *places, "--model", "tree", "--most-dropped", 1)
+    said = plain(result.stderr)
+    assert "Events come in bursts: --self-exciting learns how events trigger others" in said
+    assert "nats per event over a constant rate." in said
+
+
+def test_independent_events_get_no_advice(folder, run):
+    rng = np.random.default_rng(2)
+    stamps = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 800 * 86_400, 500)
+    (folder / "calm.csv").write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    period = ("--time", "when", "--from", "2024-01-01", "--to", "2026-03-11")
+    result = run("fit", "calm.csv", *period, "--model", "tree")
+    assert "--self-exciting" not in result.stderr

@@ -1,0 +1,291 @@
+"""SelfExciting: what a user sees."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from hplus import Box, Interval, Polygon, SelfExciting
+from hplus.evaluation.gaps import gap_test, grouped_gaps
+
+UNTIL = 1500.0
+
+
+def bursts(rng, branching=0.6, until=UNTIL, level=0.4):
+    """Times of events with exponential lags of mean 1; those before 0 are history."""
+    t = rng.uniform(-30.0, until, rng.poisson(level * (until + 30.0)))
+    found = [t]
+    while len(t):
+        t = np.repeat(t, rng.poisson(branching, len(t)))
+        t = t + rng.exponential(1.0, len(t))
+        t = t[t < until]
+        found.append(t)
+    return np.concatenate(found)[:, None]  # unsorted
+
+
+def in_place(rng, n=400, until=400.0):
+    """Events (m, 3) in the unit square, half of them triggered nearby, and their marks."""
+    t = rng.uniform(0.0, until, n)
+    X = np.column_stack([rng.beta(2, 3, n), rng.random(n), t])
+    found, marks = [X], [rng.exponential(0.5, n)]
+    while len(X):
+        counts = rng.poisson(0.25 * np.exp(marks[-1]))
+        X = np.repeat(X, counts, axis=0)
+        X = X + np.column_stack([rng.normal(0.0, 0.01, (len(X), 2)), rng.exponential(0.5, len(X))])
+        inside = np.all((X >= 0.0) & (X <= [1.0, 1.0, until]), axis=1)
+        X = X[inside]
+        found.append(X)
+        marks.append(rng.exponential(0.5, len(X)))
+    return np.concatenate(found), np.concatenate(marks)
+
+
+@pytest.fixture(scope="module")
+def times():
+    return bursts(np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def line(times):
+    return SelfExciting(Interval(0.0, UNTIL, unit="day")).fit(times)
+
+
+@pytest.fixture(scope="module")
+def planar_events():
+    return in_place(np.random.default_rng(1))
+
+
+SQUARE = Box([0.0, 0.0], [1.0, 1.0], unit="km") * Interval(0.0, 400.0, unit="day")
+
+
+@pytest.fixture(scope="module")
+def planar(planar_events):
+    X, marks = planar_events
+    return SelfExciting(SQUARE).fit(X, marks=marks)
+
+
+def test_branching_ratio_and_trigger_are_recovered(line):
+    low, high = line.branching_interval_
+    assert low < line.branching_ratio_ < high
+    assert line.branching_ratio_ == pytest.approx(0.6, abs=0.1)
+    lags = np.array([0.2, 1.0, 2.0])
+    np.testing.assert_allclose(line.trigger_(lags), 0.6 * np.exp(-lags), rtol=0.4)
+    assert line.unit_ == "1/day"
+    assert line.solution_.gap <= 1e-4 * line.total_
+    assert 0.0 <= line.smoothing_cost_ < 0.05
+
+
+def test_the_rate_rises_after_an_event_and_is_positive_everywhere(line, planar):
+    before, after, later = line.predict([[700.0], [700.2], [1400.0]], history=[[700.1]])
+    assert after > before > 0.0
+    assert later == pytest.approx(line.background_.at(np.array([1400.0]), np.zeros((1, 0)), 0)[0])
+    near, far = planar.predict(
+        [[0.5, 0.5, 100.1], [0.9, 0.9, 100.1]], history=([[0.5, 0.5, 100.0]], [0.5])
+    )
+    assert near > 10.0 * far > 0.0
+    weak, strong = (
+        planar.predict([[0.5, 0.5, 100.1]], history=([[0.5, 0.5, 100.0]], [mark]))[0]
+        for mark in (0.1, 2.0)
+    )
+    assert strong > weak
+
+
+def test_the_expected_count_of_the_window_is_the_number_of_events(
+    line, planar, times, planar_events
+):
+    assert line.expected_count(Interval(0.0, UNTIL)) == pytest.approx(
+        np.sum(times >= 0.0), rel=0.02
+    )
+    assert planar.expected_count(SQUARE) == pytest.approx(len(planar_events[0]), rel=0.05)
+    left, right = Box([0, 0], [0.4, 1]) * SQUARE.right, Box([0.4, 0], [1, 1]) * SQUARE.right
+    parts = planar.expected_count([left, right])
+    assert parts.sum() == pytest.approx(planar.expected_count(SQUARE), rel=1e-3)
+
+
+def test_a_certificate_holds_in_place_and_rounds_never_fall(planar):
+    assert planar.solution_.gap <= 1e-4 * planar.total_
+    assert np.all(np.diff(planar.log_posteriors_) >= 0.0)
+    assert planar.effects_.productivity(np.array([2.0])) > planar.effects_.productivity(
+        np.array([0.0])
+    )
+
+
+def test_log_likelihood_is_the_sum_over_events_less_the_integral(line, times):
+    inside = times[times[:, 0] >= 0.0]
+    rates = line.predict(inside)
+    expected = np.log(rates).sum() - line.expected_count(Interval(0.0, UNTIL))
+    assert line.log_likelihood(times) == pytest.approx(expected, rel=1e-9)
+    assert line.score(times) == pytest.approx(expected / len(inside), rel=1e-9)
+
+
+def test_a_self_exciting_rate_predicts_fresh_bursts_better_than_a_constant(line):
+    fresh = bursts(np.random.default_rng(5))
+    n = np.sum(fresh >= 0.0)
+    assert line.score(fresh) > np.log(n / UNTIL) - 1.0 + 0.1
+
+
+def test_rescaled_gaps_are_exponential(line):
+    found = gap_test(grouped_gaps(line.rescaled_times()))
+    assert found.p_value > 0.001
+    assert found.variation == pytest.approx(1.0, abs=0.1)
+
+
+def test_forecasts_come_from_the_history(line):
+    quiet = line.forecast(5.0, random_state=0, history=np.zeros((0, 1)), start=UNTIL)
+    burst = np.linspace(UNTIL - 0.5, UNTIL, 30)[:, None]
+    busy = line.forecast(5.0, random_state=0, history=burst, start=UNTIL)
+    assert busy.expected_count[0] > quiet.expected_count[0] + 8.0
+    low, high = busy.count_interval()
+    assert low[0] < busy.expected_count[0] < high[0]
+    again = line.forecast(5.0, random_state=0, history=burst, start=UNTIL)
+    np.testing.assert_array_equal(again.counts, busy.counts)
+    assert busy.period == Interval(UNTIL, UNTIL + 5.0)
+
+
+def test_forecasts_by_place_add_up_and_know_marks(planar):
+    parts = [Box([0, 0], [0.5, 1]), Box([0.5, 0], [1, 1])]
+    both = planar.forecast(10.0, parts, 200, random_state=1)
+    whole = planar.forecast(10.0, None, 200, random_state=1)
+    np.testing.assert_array_equal(both.counts.sum(axis=0), whole.counts[0])
+    assert np.all(both.chance <= 1.0)
+    assert whole.chance_above(0.5)[0] > whole.chance_above(2.0)[0]
+
+
+def test_an_update_adds_history_without_learning(line, times):
+    model = SelfExciting(Interval(0.0, UNTIL)).fit(times)
+    ratio = model.branching_ratio_
+    model.update([[UNTIL + 1.0], [UNTIL + 1.5]], until=UNTIL + 2.0)
+    assert model.branching_ratio_ == ratio
+    assert model.predict([[UNTIL + 1.6]]) > line.predict([[UNTIL + 1.6]])
+    assert model.forecast(1.0, n_paths=10, random_state=0).period.low == UNTIL + 2.0
+    with pytest.raises(ValueError, match="until"):
+        model.update([[UNTIL + 1.0]], until=UNTIL + 3.0)
+
+
+def test_samples_have_as_many_events_as_were_fitted(line, times):
+    counts = [len(pattern) for pattern in line.sample(20, random_state=0)]
+    assert np.mean(counts) == pytest.approx(np.sum(times >= 0.0), rel=0.25)
+    assert np.all(np.diff(line.sample(1, random_state=1)[0][:, 0]) >= 0.0)
+
+
+def test_parents_are_earlier_events(line, planar):
+    for model in (line, planar):
+        found = model.parents()
+        assert found.background.mean() == pytest.approx(1.0 - model.branching_ratio_, abs=0.2)
+        assert np.all(model.history_.times[found.parents] < model.history_.times[found.children])
+
+
+def test_types_tell_who_triggers_whom():
+    rng = np.random.default_rng(3)
+    cause = rng.uniform(0.0, 1000.0, 600)
+    effect = (cause + rng.exponential(0.5, 600))[rng.random(600) < 0.7]
+    other = rng.uniform(0.0, 1000.0, 300)
+    X = np.concatenate([cause, effect, other])[:, None]
+    types = np.repeat(["cause", "effect", "other"], [len(cause), len(effect), len(other)])
+    model = SelfExciting(Interval(0.0, 1001.0)).fit(X, types=types)
+    assert list(model.types_) == ["cause", "effect", "other"]
+    matrix = model.branching_matrix_
+    assert matrix[0, 1] == pytest.approx(0.7, abs=0.15)
+    matrix = matrix.copy()
+    matrix[0, 1] = 0.0
+    assert matrix.max() < 0.3
+    history = (X, None, types)
+    each = [model.predict([[500.0]], types=[kind], history=history)[0] for kind in model.types_]
+    assert model.predict([[500.0]], history=history)[0] == pytest.approx(sum(each))
+
+
+def test_a_polygon_gives_the_answers_of_the_same_box(planar_events):
+    X, marks = planar_events
+    early = X[:, 2] < 60.0
+    ring = Polygon([(0, 0), (1, 0), (1, 1), (0, 1)], unit="km")
+    box, polygon = (
+        SelfExciting(region * Interval(0.0, 60.0), n_jobs=2).fit(X[early], marks=marks[early])
+        for region in (SQUARE.left, ring)
+    )
+    assert polygon.branching_ratio_ == pytest.approx(box.branching_ratio_, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    "X", [[[5.0]], [[5.0], [5.0], [5.0]], [[1.0], [2.0]], np.repeat([[3.0], [7.0]], 20, axis=0)]
+)
+def test_few_events_and_ties_have_a_sensible_rate(X):
+    model = SelfExciting(Interval(0.0, 10.0)).fit(X)
+    rates = model.predict(np.linspace(0.0, 12.0, 50)[:, None])
+    assert np.all(np.isfinite(rates))
+    assert np.all(rates > 0.0)
+    assert model.expected_count(Interval(0.0, 10.0)) == pytest.approx(len(X), rel=0.6)
+    assert np.isfinite(model.forecast(1.0, n_paths=20, random_state=0).expected_count[0])
+
+
+def test_equal_positions_and_few_events_in_place():
+    X = np.array([[0.5, 0.5, 1.0], [0.5, 0.5, 1.0], [0.5, 0.5, 2.0], [0.2, 0.2, 9.0]])
+    model = SelfExciting(Box([0, 0], [1, 1]) * Interval(0.0, 10.0)).fit(X)
+    rates = model.predict(np.array([[0.5, 0.5, 2.1], [0.9, 0.9, 5.0]]))
+    assert np.all(np.isfinite(rates))
+    assert np.all(rates > 0.0)
+
+
+def test_a_ratio_near_one_is_warned_of(rng):
+    burst = np.cumsum(rng.exponential(1.0, 400) * np.exp(-np.arange(400) / 60.0))
+    times = np.append(burst, [burst[-1] + 1.0])
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model = SelfExciting(Interval(0.0, float(times[-1]))).fit(times[:, None])
+    near = [w for w in found if "branching ratio" in str(w.message)]
+    assert bool(near) == (model.branching_ratio_ >= 0.95)
+
+
+LINE = Interval(0.0, 1.0)
+
+BAD = {
+    "window": (lambda X: SelfExciting(Box([0, 0], [1, 1])).fit(X), TypeError, "window must be"),
+    "background": (lambda X: SelfExciting(LINE, background="sos").fit(X), ValueError, "one of"),
+    "lag": (lambda X: SelfExciting(LINE, longest_lag=-1).fit(X), ValueError, "longest_lag"),
+    "distance": (
+        lambda X: SelfExciting(LINE, longest_distance=1.0).fit(X),
+        ValueError,
+        "without places",
+    ),
+    "late": (lambda X: SelfExciting(Interval(0, 0.5)).fit(X), ValueError, "after the window"),
+    "none": (lambda X: SelfExciting(Interval(2, 3)).fit(X), ValueError, "at least one event"),
+    "marks": (lambda X: SelfExciting(LINE).fit(X, marks=[1.0]), ValueError, "marks must have"),
+    "missing": (
+        lambda X: SelfExciting(LINE).fit(X, marks=[1.0, np.nan]),
+        ValueError,
+        "finite numbers",
+    ),
+    "types": (lambda X: SelfExciting(LINE).fit(X, types=["a"]), ValueError, "types must have"),
+    "shape": (lambda X: SelfExciting(LINE).fit([[1.0, 2.0]]), ValueError, "time last"),
+    "nan": (lambda X: SelfExciting(LINE).fit([[np.nan]]), ValueError, "finite"),
+    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "n_jobs"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_gets_one_sentence(name):
+    call, kind, words = BAD[name]
+    with pytest.raises(kind, match=words) as error:
+        call([[0.2], [0.9]])
+    assert str(error.value).count("\n") == 0
+
+
+def test_questions_after_the_fit_are_checked(line, planar):
+    for call, kind, words in (
+        (lambda: line.predict([[1.0]], types=["x"]), ValueError, "among those of the fit"),
+        (lambda: line.predict([[1.0]], history=([[0.5]], [1.0])), ValueError, "marks must be None"),
+        (
+            lambda: planar.predict([[0.1, 0.1, 1.0]], history=[[0.1, 0.1, 0.5]]),
+            ValueError,
+            "marks must be given",
+        ),
+        (lambda: planar.predict([[2.0, 0.1, 1.0]]), ValueError, "in the window"),
+        (lambda: line.forecast(-1.0), ValueError, "horizon"),
+        (lambda: line.forecast(1.0, Box([0, 0], [1, 1])), ValueError, "without places"),
+        (lambda: planar.forecast(1.0, [Interval(0, 1)]), TypeError, "places such as"),
+        (lambda: line.expected_count(Box([0, 0], [1, 1])), TypeError, "intervals of time"),
+        (lambda: line.score([[5000.0]]), ValueError, "must hold events between"),
+        (lambda: SelfExciting(Interval(0, 1)).predict([[0.5]]), Exception, "must be fitted"),
+    ):
+        with pytest.raises(kind, match=words):
+            call()

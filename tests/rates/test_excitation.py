@@ -1,0 +1,372 @@
+"""Laws of self-exciting rates: rows, integrals, modes, certificates, simulations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import minimize
+
+from hplus import Box, Interval, Polygon
+from hplus.rates.excitation.background import NO_CYCLES, Background
+from hplus.rates.excitation.catalogue import Catalogue, in_order
+from hplus.rates.excitation.certified import certified_gap, largest_likelihood
+from hplus.rates.excitation.descendants import TriggerTable, simulate
+from hplus.rates.excitation.drift import Drift, follow
+from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
+from hplus.rates.excitation.lag_rows import add_line_rows
+from hplus.rates.excitation.log_weights import (
+    LogPrior,
+    Parts,
+    find_mode,
+    first_differences,
+    learn_strengths,
+    log_likelihood,
+    second_differences,
+)
+from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
+from hplus.rates.excitation.parents import find_parents
+from hplus.rates.excitation.rescaled import rescaled_times
+from hplus.rates.excitation.trigger import Trigger, log_spaced
+from hplus.rates.excitation.visible import (
+    hat_integrals,
+    mask_of,
+    ring_areas,
+    visible_lags,
+    visible_rings,
+)
+
+LAGS = log_spaced(0.05, 20.0, 3)
+FAR = log_spaced(0.02, 0.5, 4)
+EFFECTS = MarkEffects(np.array([0.0, 1.0, 2.0]), np.array([-1.0, 0.1, 0.8]), 0.4, 1.0)
+
+
+def hat(knots, k, x):
+    """Hat function k, constant before the first knot, by definition."""
+    values = np.eye(len(knots))[k]
+    return np.where(x < 0.0, 0.0, np.interp(x, knots, values, right=0.0))
+
+
+def catalogue(rng, n, places=True):
+    times = np.round(rng.uniform(0.0, 60.0, n), 1)  # with ties
+    at = rng.random((n, 2)) if places else np.zeros((n, 0))
+    return in_order(times, at, rng.uniform(0.0, 2.5, n), rng.integers(0, 2, n))
+
+
+def pair_sums(targets, sources, effects, columns):
+    """Σ_j κ_j s_j⁻² φ_l ψ_d by pairs, for each type of source."""
+    found = np.zeros((len(targets), columns))
+    k, s = effects.productivity(sources.marks), effects.reach(sources.marks)
+    D = len(FAR) - 1
+    for i in range(len(targets)):
+        for j in np.flatnonzero(sources.times < targets.times[i]):
+            lag = targets.times[i] - sources.times[j]
+            phi = np.array([hat(LAGS, a, lag) for a in range(len(LAGS) - 1)])
+            if targets.in_place:
+                r = np.hypot(*(targets.places[i] - sources.places[j])) / s[j]
+                psi = np.array([hat(FAR, a, r) for a in range(D)]) / s[j] ** 2
+            else:
+                psi = np.ones(1)
+            block = (phi[:, None] * psi).ravel() * k[j]
+            first = sources.types[j] * len(block)
+            found[i, first : first + len(block)] += block
+    return found
+
+
+@pytest.mark.parametrize("places", [False, True])
+def test_rows_are_sums_over_earlier_events(places, rng):
+    sources, targets = catalogue(rng, 40, places), catalogue(rng, 15, places)
+    trigger = Trigger(LAGS, FAR if places else np.zeros(0), np.zeros((2, 2, len(LAGS) - 1, 1)))
+    rows = rows_of(targets, sources, trigger, EFFECTS, 2)
+    expected = pair_sums(targets, sources, EFFECTS, rows.shape[1])
+    np.testing.assert_allclose(rows, expected, rtol=1e-10, atol=1e-12)
+    both = rows_of(targets, sources, trigger, EFFECTS, 2, jobs=2)
+    np.testing.assert_array_equal(rows, both)
+
+
+@pytest.mark.parametrize("places", [False, True])
+def test_rows_by_mark_add_up_to_what_the_trigger_adds(places, rng):
+    sources, targets = catalogue(rng, 40, places), catalogue(rng, 15, places)
+    D = len(FAR) - 1 if places else 1
+    weights = rng.random((2, 2, len(LAGS) - 1, D))
+    trigger = Trigger(LAGS, FAR if places else np.zeros(0), weights)
+    rows = rows_of(targets, sources, trigger, EFFECTS, 2) @ weights[:, 1].ravel()
+    by_mark = rows_by_mark(targets, sources, (trigger, EFFECTS), EFFECTS.hats(sources.marks), 1)
+    np.testing.assert_allclose(by_mark @ np.exp(EFFECTS.logs), rows, rtol=1e-10)
+
+
+def test_prefix_sums_keep_their_digits_on_a_long_line(rng):
+    times = np.sort(rng.uniform(0.0, 1e9, 5_000))
+    times[1::2] = times[::2] + 1e-3
+    times.sort()
+    knots = log_spaced(1e-4, 1e2, 3)
+    weights = rng.uniform(1e-3, 1e3, len(times))
+    rows = np.zeros((len(times), len(knots) - 1))
+    add_line_rows(times, times, weights, knots, rows)
+    i = 4_000
+    lags = times[i] - times[:i]
+    for k in range(len(knots) - 1):
+        near = lags < 1e3
+        expected = weights[:i][near] @ hat(knots, k, lags[near])
+        assert rows[i, k] == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    assert rows.min() >= 0.0
+
+
+def test_integrals_of_lags_are_those_of_the_hat_functions():
+    times = np.array([-3.0, 0.0, 4.9, 9.99])
+    found = visible_lags(LAGS, times, 1.0, 10.0)
+    for j, t in enumerate(times):
+        for k in range(len(LAGS) - 1):
+            inside = [x for x in LAGS if max(1.0 - t, 0.0) < x < 10.0 - t]
+            expected = quad(
+                lambda x, k=k: float(hat(LAGS, k, x)), max(1.0 - t, 0.0), 10.0 - t, points=inside
+            )[0]
+            assert found[j, k] == pytest.approx(expected, rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        Box([0.0, 0.0], [1.0, 1.0]),
+        Polygon([(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]),
+        Polygon([(0.0, 0.0), (1.0, 0.0), (0.5, 1.0)]),
+    ],
+    ids=["box", "square", "triangle"],
+)
+def test_integrals_of_rings_are_those_inside_the_region(region, rng):
+    xy, reach = np.array([[0.5, 0.4], [0.1, 0.05], [0.9, 0.1]]), np.array([0.3, 1.0, 0.5])
+    found = visible_rings(FAR, xy, reach, mask_of(region))
+    points = region.sample(200_000, 0)
+    for j in range(len(xy)):
+        r = np.hypot(*(points - xy[j]).T) / reach[j]
+        for d in range(len(FAR) - 1):
+            values = hat(FAR, d, r) / reach[j] ** 2
+            error = (
+                4.0 * region.volume * values.std() / np.sqrt(len(points))
+                + 0.01 * ring_areas(FAR)[d]
+            )
+            assert found[j, d] == pytest.approx(region.volume * values.mean(), abs=error)
+    whole = visible_rings(FAR, xy[:1], np.array([0.3]), mask_of(Box([0, 0], [1, 1])))[0]
+    np.testing.assert_allclose(whole, ring_areas(FAR), rtol=1e-10)
+
+
+def problem(rng, n=300, B=8):
+    rows = rng.random((n, B)) * (rng.random((n, B)) < 0.5) + 1e-3
+    return Parts(rows, rng.uniform(10.0, 60.0, B))
+
+
+def test_the_mode_is_a_stationary_point_of_the_posterior(rng):
+    parts = problem(rng)
+    prior = LogPrior(np.zeros(8), (second_differences(8),), np.array([3.0]))
+    mode = find_mode(parts, prior, np.zeros(8))
+
+    def lost(z):
+        return 0.5 * z @ prior.precision @ z - log_likelihood(parts, np.exp(z))
+
+    best = minimize(lost, np.zeros(8), method="BFGS", options={"gtol": 1e-6})
+    assert lost(mode.log_weights) == pytest.approx(best.fun, abs=1e-3)
+    assert mode.log_posterior == pytest.approx(-lost(mode.log_weights))
+
+
+def test_strengths_follow_how_rough_weights_are(rng):
+    smooth, rough = np.zeros(30), np.cumsum(rng.normal(0.0, 0.7, 30))
+    found = []
+    for z in (smooth, rough):
+        counts = rng.poisson(40.0 * np.exp(z))
+        rows = np.repeat(np.eye(30), counts, axis=0)
+        prior = LogPrior(np.zeros(30), (first_differences(30),), np.array([1.0]))
+        learned, _ = learn_strengths(Parts(rows, np.full(30, 40.0)), prior, np.zeros(30))
+        found.append(float(learned.strengths[0]))
+    assert found[0] > 20.0 * found[1]
+    assert found[1] == pytest.approx(1.0 / 0.7**2, rel=0.5)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**31))
+def test_the_certificate_bounds_what_is_missing(seed):
+    rng = np.random.default_rng(seed)
+    parts = problem(rng, n=60, B=5)
+    best, result = largest_likelihood(parts, np.ones(5))
+    anywhere = rng.uniform(0.01, 2.0, 5)
+    missing = log_likelihood(parts, best) - log_likelihood(parts, anywhere)
+    assert -1e-9 <= missing <= certified_gap(parts, anywhere) + result.gap + 1e-9
+    assert 0.0 <= result.gap + 1e-9
+    assert result.gap <= 1e-4 * 60
+    assert best.min() >= 0.0
+
+
+def test_the_largest_likelihood_is_that_of_a_general_solver(rng):
+    parts = problem(rng, n=80, B=6)
+    best, _ = largest_likelihood(parts, np.ones(6))
+    found = minimize(
+        lambda a: -log_likelihood(parts, a),
+        np.ones(6),
+        jac=lambda a: parts.integrals - parts.rows.T @ (1.0 / (parts.rows @ a)),
+        bounds=[(0.0, None)] * 6,
+        method="L-BFGS-B",
+        options={"ftol": 1e-15, "gtol": 1e-9, "maxiter": 5000},
+    )
+    assert log_likelihood(parts, best) == pytest.approx(-found.fun, abs=1e-4)
+
+
+def test_a_trigger_integrates_to_its_integral(rng):
+    trigger = Trigger(LAGS, FAR, rng.random((1, 1, len(LAGS) - 1, len(FAR) - 1)))
+    by_lag = quad(lambda t: float(trigger.by_lag(t)), 0.0, LAGS[-1], points=LAGS[:-1], limit=200)[0]
+    far = quad(
+        lambda r: float(2 * np.pi * r * trigger.by_distance(r)),
+        0.0,
+        FAR[-1],
+        points=FAR[:-1],
+        limit=200,
+    )[0]
+    assert by_lag == pytest.approx(trigger.integral()[0, 0], rel=1e-8)
+    assert far == pytest.approx(trigger.integral()[0, 0], rel=1e-8)
+    assert trigger(LAGS[-1] * 1.01, 0.1) == 0.0
+    assert trigger(1.0, FAR[-1] * 1.01) == 0.0
+    at = trigger(np.array([0.3, 2.0]), np.array([0.1, 0.04]))
+    assert at.shape == (2,)
+
+
+def test_productivity_goes_on_beyond_the_largest_mark():
+    assert EFFECTS.productivity(np.array([3.0]))[0] == pytest.approx(np.exp(0.8 + 0.7))
+    hats = EFFECTS.hats(np.array([0.5, 2.0, 3.0]))
+    np.testing.assert_allclose(
+        hats @ np.exp(EFFECTS.logs), EFFECTS.productivity(np.array([0.5, 2.0, 3.0]))
+    )
+    scaled, shift = EFFECTS.scaled(np.array([0.0, 1.0, 2.0]))
+    assert scaled.productivity(np.array([0.0, 1.0, 2.0])).mean() == pytest.approx(1.0)
+    assert shift == pytest.approx(np.log(EFFECTS.productivity(np.array([0.0, 1.0, 2.0])).mean()))
+
+
+def test_marks_are_drawn_as_observed_with_an_exponential_tail(rng):
+    observed = rng.exponential(2.0, 5_000)
+    law = learn_mark_law(observed)
+    drawn = law.sample(20_000, rng)
+    assert drawn.mean() == pytest.approx(observed.mean(), rel=0.05)
+    assert np.quantile(drawn, 0.99) == pytest.approx(2.0 * np.log(100.0), rel=0.1)
+    assert observed.max() < law.largest
+    assert drawn.max() <= law.largest
+
+
+def line_rate(weights, level=1.0, kinds=1):
+    trigger = Trigger(LAGS, np.zeros(0), weights)
+    background = Background((), np.array([0.0, 50.0]), np.full((kinds, 2), level), NO_CYCLES)
+    laws = tuple(learn_mark_law(np.zeros(3)) for _ in range(kinds))
+    columns = np.concatenate([np.full(2, level), weights[:, 0].ravel()])
+    return ExcitedRate(
+        None,
+        trigger,
+        NO_MARKS,
+        background,
+        laws,
+        np.log(columns)[None, None],
+        Drift(50.0, 5.0, 0.0, 1.0),
+    )
+
+
+def test_rescaled_times_end_at_the_compensator(rng):
+    rate = line_rate(rng.random((1, 1, len(LAGS) - 1, 1)) * 0.05)
+    history = in_order(rng.uniform(-10.0, 50.0, 200), np.zeros((200, 0)), np.zeros(200),
+                       np.zeros(200, dtype=int))  # fmt: skip
+    last = history.times[-1]
+    found = rescaled_times(rate, history, 0.0)
+    assert np.all(np.diff(found) > 0.0)
+    assert found[-1] == pytest.approx(rate.compensator(history.until(last), 0.0, last, 0), rel=1e-9)
+    first = history.since(0.0).times[0]
+    before = history.picked(history.times < first)
+    assert found[0] == pytest.approx(rate.compensator(before, 0.0, first, 0), rel=1e-9)
+
+
+def test_simulated_counts_have_the_mean_of_a_branching_process(rng):
+    weights = np.exp(-LAGS[:-1])[None, None, :, None]
+    weights = weights * 0.6 / Trigger(LAGS, np.zeros(0), weights).integral()[0, 0]
+    rate = line_rate(weights)
+    nothing = Catalogue(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=int))
+    found = simulate(rate, nothing, 0.0, 4000.0, 30, rng)
+    counts = np.bincount(found.paths, minlength=30)
+    assert counts.mean() == pytest.approx(4000.0 / 0.4, rel=0.02)
+    assert counts.var() / counts.mean() == pytest.approx(1.0 / 0.4**2, rel=0.8)
+
+
+def test_what_the_history_still_triggers_follows_the_rest_of_the_trigger(rng):
+    weights = np.full((1, 1, len(LAGS) - 1, 1), 0.02)
+    rate = line_rate(weights, level=1e-9)
+    history = Catalogue(np.array([-1.0]), np.zeros((1, 0)), np.zeros(1), np.zeros(1, dtype=int))
+    found = simulate(rate, history, 0.0, 0.5, 20_000, rng)
+    rest = (hat_integrals(LAGS, np.array([1.5])) - hat_integrals(LAGS, np.array([1.0])))[0]
+    direct = float(rest @ weights[0, 0, :, 0])
+    assert len(found.paths) / 20_000 == pytest.approx(direct, rel=0.1)
+    assert found.events.times.min() >= 0.0
+    assert found.events.times.max() <= 0.5
+
+
+def test_drawn_distances_follow_the_trigger(rng):
+    weights = rng.random((1, 1, len(LAGS) - 1, len(FAR) - 1))
+    trigger = Trigger(LAGS, FAR, weights)
+    table = TriggerTable.of(trigger, 0, 0)
+    lags = table.draw_lags(np.zeros(40_000), np.full(40_000, np.inf), rng)
+    far = table.draw_distances(lags, rng)
+    total = trigger.integral()[0, 0]
+    short = lags < LAGS[6]
+    expected = float(hat_integrals(LAGS, LAGS[6:7])[0] @ weights[0, 0] @ ring_areas(FAR)) / total
+    assert short.mean() == pytest.approx(expected, abs=0.01)
+    near = quad(lambda r: float(2 * np.pi * r * trigger.by_distance(r)), 0.0, 0.2)[0] / total
+    assert np.mean(far < 0.2) == pytest.approx(near, abs=0.01)
+
+
+def test_probabilities_of_parents_and_background_add_up_to_one(rng):
+    rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.05), level=0.1)
+    history = in_order(rng.uniform(-5.0, 50.0, 40), np.zeros((40, 0)), np.zeros(40),
+                       np.zeros(40, dtype=int))  # fmt: skip
+    found = find_parents(rate, history, 0.0)
+    total = found.background.copy()
+    np.add.at(total, found.children - found.events[0], found.probabilities)
+    np.testing.assert_allclose(total, 1.0, atol=0.01 * 40)
+    assert np.all(total <= 1.0 + 1e-9)
+    assert np.all(found.parents < found.children)
+    assert np.all(history.times[found.parents] < history.times[found.children])
+    assert np.all((found.likeliest == -1) | (found.likeliest < found.events))
+
+
+def test_the_background_integrates_to_its_count_and_is_sampled_from(rng):
+    background = Background((), np.array([0.0, 10.0]), np.array([[0.0, 2.0]]), NO_CYCLES)
+    assert background.integral(0.0, 10.0, 0) == pytest.approx(10.0)
+    assert background.integral(10.0, 15.0, 0) == pytest.approx(10.0)
+    times, _ = background.sample(0.0, 10.0, 20_000, 0, rng)
+    assert times.mean() == pytest.approx(20.0 / 3.0, rel=0.02)
+    window = Interval(0.0, 10.0)
+    assert window.contains(times[:, None]).all()
+
+
+def test_the_level_follows_counts_and_keeps_what_it_expects():
+    drift = Drift(10.0, 2.0, 0.05, 1.0)
+    twice = follow(drift, np.full(40, 200.0), np.full(40, 100.0))
+    assert twice.factors[0] == 1.0
+    assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
+    slower = follow(drift.replace(dispersion=50.0), np.full(40, 200.0), np.full(40, 100.0))
+    assert 1.0 < slower.factors[5] < twice.factors[5]
+    same = follow(drift, np.full(40, 100.0), np.full(40, 100.0))
+    np.testing.assert_allclose(same.factors, 1.0)
+    assert twice.at(np.array([0.0, 10.0, 11.9, 12.1]))[:3].tolist() == [1.0, 1.0, 1.0]
+    assert sum(high - low for low, high, _ in twice.spans(0.0, 95.0)) == pytest.approx(95.0)
+
+
+def test_a_rate_whose_level_drifts_integrates_to_its_own_compensator(rng):
+    rate = replace(
+        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.01)), drift=Drift(0.0, 5.0, 0.1, 1.0)
+    )
+    history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
+                       np.zeros(300, dtype=int))  # fmt: skip
+    whole = rate.compensator(history, 0.0, 50.0, 0)
+    parts = [rate.compensator(history, a, a + 12.5, 0) for a in (0.0, 12.5, 25.0, 37.5)]
+    assert whole == pytest.approx(sum(parts), rel=1e-9)
+    grid = np.linspace(0.0, 50.0, 100_001)
+    middle = 0.5 * (grid[1:] + grid[:-1])
+    n = len(middle)
+    targets = Catalogue(middle, np.zeros((n, 0)), np.zeros(n), np.zeros(n, dtype=int))
+    assert whole == pytest.approx(rate.conditional(targets, history).sum() * 50.0 / n, rel=1e-3)
+    assert rate.levels(history, 50.0).factors[-1] > 2.0

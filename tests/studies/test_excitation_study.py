@@ -1,0 +1,250 @@
+"""Studies of events that trigger others: what is read, what is held out, what is told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus import load, save
+from hplus.evaluation.excitation_check import check_excitation
+from hplus.files.feeds import TableError
+from hplus.studies.checked_files import checked
+from hplus.studies.excitation_study import ExcitationStudy
+from hplus.studies.expect import grid_regions, whole
+from hplus.studies.marked_events import read_marked
+from hplus.studies.periods import Period
+from hplus.studies.plans import plan
+from hplus.studies.spans import Amount
+from hplus.studies.triggered_counts import (
+    brought_up_to,
+    draw_futures,
+    period_asked,
+    triggered_counts,
+)
+
+pytestmark = pytest.mark.usefixtures("coarse_grids")
+
+PERIOD = {"time": "when", "start": "2026-01-11", "end": "2026-07-20"}
+
+
+@pytest.fixture(scope="module")
+def frame(aftershocks):
+    return plan(str(aftershocks), ["x", "y"], window=(0, 0, 50, 50), unit="km", **PERIOD)
+
+
+@pytest.fixture(scope="module")
+def in_time(aftershocks):
+    return ExcitationStudy(plan(str(aftershocks), **PERIOD)).fit(str(aftershocks))
+
+
+@pytest.fixture(scope="module")
+def in_place(aftershocks, frame):
+    return ExcitationStudy(frame, mark="mag").fit(str(aftershocks))
+
+
+def test_events_before_the_period_are_history(aftershocks, frame, in_place):
+    events = read_marked(str(aftershocks), frame, "mag", "kind")
+    assert in_place.history_events_ == np.sum(events.X[:, -1] < 0.0) > 0
+    assert len(in_place.model_.history_) == len(events.X) == in_place.reading_.kept
+    found = in_place.facts()
+    assert found["events"] + found["history"] == len(events.X)
+    assert set(events.types) == {"east", "west"}
+
+
+def test_what_is_told_is_near_the_truth(in_time, in_place):
+    for study in (in_time, in_place):
+        found = study.facts()
+        ratio = found["branching"]
+        assert 0.2 < ratio["ratio"] < 0.8
+        assert ratio["low"] <= ratio["ratio"] <= ratio["high"]
+        assert 0.1 < found["delay"]["half"] < 0.5  # 0.21 days
+        assert found["certificate"]["gap"] < 1e-4
+    assert found["distance"]["half"] == pytest.approx(1.18, rel=0.5)
+    assert found["productivity"]["factor"] > 1.0
+
+
+def test_later_events_are_predicted_better_than_by_poisson_rates(in_place):
+    held = in_place.holdout_
+    assert held.gain > 2.0 * held.gain_error
+    assert held.gain >= held.over_poisson > held.over_poisson_error
+    assert "the last 38 days" in held.words.replace("\u00a0", " ")
+
+
+def test_the_hold_out_is_the_difference_of_log_likelihoods(aftershocks, in_time):
+    from hplus.studies.excitation_holdouts import learned_window
+    from hplus.windows import Interval
+
+    window, events = in_time.frame.window, read_marked(str(aftershocks), in_time.frame)
+    cut = 0.8 * window.high
+    early = events.X[:, -1] < cut
+    model = in_time.model_.__class__(learned_window(window, cut), random_state=0)
+    model.fit(events.X[early])
+    later, span = np.sum(~early), Interval(cut, window.high)
+    ours = model.log_likelihood(events.X, period=span)
+    level = np.sum(early & (events.X[:, -1] >= 0.0)) / cut
+    constant = later * np.log(level) - level * span.volume
+    assert in_time.holdout_.events == later
+    assert in_time.holdout_.gain == pytest.approx((ours - constant) / later, abs=1e-6)
+    assert in_time.holdout_.over_poisson == in_time.holdout_.gain  # there are no places
+
+
+def test_counts_of_parts_add_up_and_chances_grow_with_time(in_place):
+    end = in_place.frame.clock.end
+    day, week = (Period("", 1.0, end, end + n * 86_400.0) for n in (1, 7))
+    cells = grid_regions(in_place.frame, (2, 2))
+    found = triggered_counts(in_place, [whole(in_place.frame), *cells], [day, week], mark_above=5.5)
+    for row in found:
+        assert sum(part.expected for part in row[1:]) == pytest.approx(row[0].expected)
+        assert all(part.low <= part.expected <= part.high for part in row)
+        assert all(part.chance_above <= part.chance for part in row)
+    assert found[0][0].chance < found[1][0].chance
+
+
+def test_a_large_event_since_raises_the_forecast(tmp_path, in_place):
+    newer = tmp_path / "newer.csv"
+    newer.write_text("when,x,y,mag\n2026-07-20T20:00:00,25,25,7.0\n2026-07-21T23:30:00,2,2,4\n")
+    asked = period_asked(in_place, Amount.parse("1d"), "2026-07-21")
+    known, reading = brought_up_to(in_place, str(newer), asked.start)
+    assert reading.dropped == {"outside the observation period": 1}
+    everywhere = [whole(in_place.frame)]
+    ((before,),) = triggered_counts(in_place, everywhere, [asked])
+    ((after,),) = triggered_counts(in_place, everywhere, [asked], model=known)
+    assert after.expected > before.expected + 0.5
+    assert len(in_place.model_.history_) == len(known.history_) - 1  # the study stays as it was
+
+
+def test_simulated_futures_have_marks_and_lie_in_the_period(in_place):
+    futures = draw_futures(in_place, 3, Amount.parse("7d"), random_state=0)
+    assert len(futures) == 3
+    clock = in_place.frame.clock
+    for future in futures:
+        seconds = future.events.seconds
+        assert np.all((clock.end <= seconds) & (seconds < clock.end + 604_800))
+        assert future.marks.min() >= 4.0
+        assert future.types is None
+    (whole_period,) = draw_futures(in_place, random_state=0)
+    assert 60 < len(whole_period.marks) < 600
+
+
+def test_a_saved_study_answers_the_same(tmp_path, in_place):
+    save(in_place, tmp_path / "m.hplus", summary=in_place.facts())
+    again = load(tmp_path / "m.hplus")
+    assert again.facts() == in_place.facts()
+    assert again.holdout_ == in_place.holdout_
+    X = [[10.0, 10.0, 50.0], [30.0, 20.0, 100.0]]
+    np.testing.assert_array_equal(again.model_.predict(X), in_place.model_.predict(X))
+
+
+def test_expected_counts_by_cell_are_integrals_of_the_conditional_rate(in_place):
+    from hplus.rates.excitation.expected_cells import expected_cells
+    from hplus.windows import Box, Interval
+
+    model = in_place.model_
+    cells = expected_cells(model.rate_, model.history_, 0.0, 190.0, (4, 4))
+    half = Box((0.0, 0.0), (25.0, 50.0)) * Interval(0.0, 190.0)
+    assert cells[:2].sum() == pytest.approx(model.expected_count(half), rel=0.02)
+    assert cells.sum() == pytest.approx(
+        model.expected_count(in_place.frame.region * Interval(0.0, 190.0)), rel=1e-3
+    )
+
+
+def test_the_rate_fits_its_own_events_and_not_those_of_another_kind(in_place, tmp_path):
+    found = check_excitation(in_place.model_)
+    assert not found.faults
+    assert found.count == pytest.approx(found.expected, rel=0.05)
+    assert found.places.observed.sum() == found.count
+    rng = np.random.default_rng(0)
+    times = np.sort(rng.uniform(0, 2, 40))  # far more than expected, and all in one corner
+    stamps = np.datetime64("2026-07-20T00:00:00") + (times * 86_400).astype("timedelta64[s]")
+    places = rng.uniform(0, 9, (40, 2))
+    lines = [f"{when},{x:.3f},{y:.3f},4.5" for when, (x, y) in zip(stamps, places, strict=True)]
+    path = tmp_path / "other.csv"
+    path.write_text("when,x,y,mag\n" + "\n".join(lines) + "\n")
+    new = checked(in_place, str(path))
+    assert new.later
+    assert new.check.count == 40
+    assert "places" in new.check.faults
+    assert "does not fit" in str(new.check)
+
+
+def test_types_trigger_their_own_kind_most(aftershocks, frame):
+    study = ExcitationStudy(plan(str(aftershocks), **PERIOD), kind="kind")
+    found = study.fit(str(aftershocks)).facts()
+    assert set(found["types"]) == {"east", "west"}
+    assert found["holdout"]["gain"] > 0.0
+    assert found["types"]["east"]["east"] > found["types"]["east"]["west"]
+
+
+def written(tmp_path, *lines, header="when,x,y,mag"):
+    path = tmp_path / "few.csv"
+    path.write_text("\n".join([header, *lines]) + "\n")
+    return str(path)
+
+
+def test_one_event_has_a_rate(tmp_path):
+    path = written(tmp_path, "2026-02-01T10:00:00,1,1,5")
+    study = ExcitationStudy(plan(path, **PERIOD)).fit(path)
+    assert study.holdout_ is None
+    assert study.facts()["events"] == 1
+
+
+def test_rows_without_marks_are_counted(tmp_path):
+    rows = [f"2026-02-{d:02d}T10:00:00,1,1,5.{d}" for d in range(1, 20)]
+    path = written(tmp_path, *rows, "2026-02-20,1,1,", "2026-02-21,1,1,large")
+    events = read_marked(path, plan(path, **PERIOD), "mag")
+    assert events.reading.dropped == {"no mag": 1, "mag is not a number": 1}
+    assert len(events.X) == 19
+
+
+def test_a_period_without_events_is_refused(tmp_path):
+    path = written(tmp_path, "2025-02-01T10:00:00,1,1,5")
+    with pytest.raises(TableError, match="no events from 2026-01-11 to 2026-07-20, only earlier"):
+        ExcitationStudy(plan(path, **PERIOD)).fit(path)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"time": "when", "start": "2026-01-01", "end": "2026-03-01", "cycle": "week"}, "cycle"),
+        ({"columns": ["x"], "window": (0, 9), **PERIOD}, "columns must be two coordinates"),
+        ({"columns": ["x", "y"], "window": (0, 0, 9, 9)}, "needs a column of times"),
+    ],
+)
+def test_frames_that_do_not_suit_are_refused(tmp_path, words, said):
+    path = written(tmp_path, "2026-02-01T10:00:00,1,1,5")
+    with pytest.raises(ValueError, match=said):
+        ExcitationStudy(plan(path, **words)).fit(path)
+
+
+def test_dates_are_spread_over_their_day_also_later_ones(tmp_path):
+    days = np.datetime64("2026-01-11") + np.repeat(np.arange(60), 2)
+    path = written(tmp_path, *(f"{day},1,1,5" for day in days))
+    frame = plan(path, time="when", start="2026-01-11", end="2026-02-20")
+    assert frame.clock.spread == 86_400.0
+    end = frame.clock.end
+    early, late = read_marked(path, frame), read_marked(path, frame, span=(end, end + 1e9))
+    for events in (early, late):
+        times = np.sort(events.X[:, -1])
+        assert np.all(np.diff(times) > 0.0)
+        assert np.all(np.floor(times) == np.sort(np.floor(events.X[:, -1])))
+    assert early.X[:, -1].max() < 40.0 <= late.X[:, -1].min()
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_equal_dates_keep_the_order_of_the_file(tmp_path, backwards):
+    days = np.datetime64("2026-01-11") + np.repeat(np.arange(30), 4)
+    marks = np.arange(len(days))[:: -1 if backwards else 1]  # the order in which they happened
+    rows = zip(days[:: -1 if backwards else 1], marks, strict=True)
+    path = written(tmp_path, *(f"{day},1,1,{mark}" for day, mark in rows))
+    frame = plan(path, time="when", start="2026-01-11", end="2026-02-20")
+    events = read_marked(path, frame, "mag")
+    assert np.all(np.diff(events.marks[np.argsort(events.X[:, -1])]) > 0)
+    assert 0.3 < np.mean(events.X[:, -1] % 1.0) < 0.7
+
+
+def test_a_wide_range_of_latitudes_is_warned_of(tmp_path):
+    rows = [f"2026-02-{d:02d}T10:00:00,{d},{d},5" for d in range(1, 9)]
+    path = written(tmp_path, *rows, header="when,lon,lat,mag")
+    frame = plan(path, ["lon", "lat"], window=(0, 0, 20, 80), **PERIOD)
+    with pytest.warns(UserWarning, match="Distances are up to 4.4 times too long"):
+        ExcitationStudy(frame, holdout=0.0).fit(path)
