@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 from hplus._checks import Floats
 from hplus._progress import step
 from hplus.rates.excitation.excitation_fit import (
+    MIN_LAGS,
     Fit,
     Observed,
     padded,
@@ -40,6 +41,9 @@ LearnPlace = Callable[[Floats, Floats], FittedRate]
 ROUNDS, LEARNED_ROUNDS = 8, 2
 """Rounds of the alternation, and how many of them learn the strengths of the priors."""
 
+FIRST_ROUNDS, FIRST_LAG_SHARE = 2, 0.6
+"""Rounds of background and trigger before the lags are chosen, and the share of lags in them."""
+
 SETTLED = 1e-4
 """Gain in nats per event at which the alternation ends."""
 
@@ -60,8 +64,9 @@ def learn_excitation(
     observed: Observed, fit: Fit, learn_place: LearnPlace | None
 ) -> tuple[Fit, list[float]]:
     """The fit after the alternation, and the log posterior after each round with fixed priors."""
-    fit = with_places(observed, fit, learn_place, np.ones(len(observed.inside)))
-    fit = with_longest_lag(observed, with_weights(observed, fit, learn=True))
+    lags = fit.trigger.lags
+    fit = begun(observed, fit, learn_place)
+    fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
     for done in range(ROUNDS):
         step("alternating background and trigger", done, ROUNDS)
@@ -82,6 +87,25 @@ def learn_excitation(
         fit = new
     step("alternating background and trigger", ROUNDS, ROUNDS)
     return fit, trace
+
+
+def begun(observed: Observed, fit: Fit, learn_place: LearnPlace | None) -> Fit:
+    """The fit with short lags, and a background of events that those do not explain.
+
+    Long lags would first make up for a background in which bursts are left.
+    """
+    few = max(int(FIRST_LAG_SHARE * (len(fit.trigger.lags) - 1)), MIN_LAGS)
+    trigger = fit.trigger
+    short = trigger.replace(lags=trigger.lags[: few + 1], weights=trigger.weights[:, :, :few])
+    shares = np.ones(len(observed.inside))
+    fit = with_places(observed, replace(fit, trigger=short), learn_place, shares)
+    fit = with_weights(observed, fit, learn=True)
+    if learn_place is None:
+        return fit
+    for _ in range(FIRST_ROUNDS):
+        fit = with_places(observed, fit, learn_place, background_shares(observed, fit))
+        fit = with_weights(observed, fit, learn=False)
+    return fit
 
 
 def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:

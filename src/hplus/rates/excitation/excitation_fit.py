@@ -36,7 +36,7 @@ FIRST_MARK_STRENGTH = 30.0
 LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 """Shares of the lags that are tried; on the log scale."""
 
-MIN_LAGS, MIN_LAG_GAIN = 4, 1.0
+MIN_LAGS, MIN_LAG_GAIN = 4, 3.0
 """The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
 
 
@@ -159,16 +159,31 @@ def weighed(fit: Fit) -> Fit:
     )
 
 
-def with_longest_lag(observed: Observed, fit: Fit) -> Fit:
-    """The fit with the shortest lags that lose little evidence: long ones mimic the background."""
-    L = fit.trigger.weights.shape[2]
-    all_parts = [parts_of(observed, fit, kind) for kind in range(observed.types)]
+def with_longest_lag(observed: Observed, fit: Fit, lags: Floats) -> Fit:
+    """The fit with as many of these lags as the evidence asks for: long ones mimic a background."""
+    L = len(lags) - 1
+    longest = _extended(observed, fit, lags)
+    all_parts = [parts_of(observed, longest, kind) for kind in range(observed.types)]
     best, most = fit, -np.inf
     for few in sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS}):
-        tried, evidence = _with_lags(observed, fit, all_parts, few)
+        tried, evidence = _with_lags(observed, longest, all_parts, few)
         if evidence > most + MIN_LAG_GAIN:
             best, most = tried, evidence
     return best
+
+
+def _extended(observed: Observed, fit: Fit, lags: Floats) -> Fit:
+    """The fit with more lags, whose weights are those of the first prior."""
+    T, (S, C, L, D) = len(fit.background.knots), fit.trigger.weights.shape
+    weights = np.zeros((S, C, len(lags) - 1, D))
+    longest = replace(fit, trigger=fit.trigger.replace(lags=lags, weights=weights))
+    modes = []
+    for kind, mode in enumerate(fit.modes):
+        z = first_prior(observed, longest, kind).mean
+        z[:T] = mode.log_weights[:T]
+        z[T:].reshape(S, -1, D)[:, :L] = mode.log_weights[T:].reshape(S, L, D)
+        modes.append(mode._replace(log_weights=z))
+    return replace(longest, modes=tuple(modes))
 
 
 def _with_lags(observed: Observed, fit: Fit, all_parts: list[Parts], few: int) -> tuple[Fit, float]:
@@ -182,8 +197,7 @@ def _with_lags(observed: Observed, fit: Fit, all_parts: list[Parts], few: int) -
     for kind, parts in enumerate(all_parts):
         prior = first_prior(observed, tried, kind)._replace(strengths=fit.priors[kind].strengths)
         cut = Parts(np.ascontiguousarray(parts.rows[:, kept]), parts.integrals[kept])
-        prior, mode = learn_strengths(cut, prior, fit.modes[kind].log_weights[kept])
         priors.append(prior)
-        modes.append(mode)
+        modes.append(find_mode(cut, prior, fit.modes[kind].log_weights[kept]))
     evidence = sum(log_evidence(p, m) for p, m in zip(priors, modes, strict=True))
     return weighed(replace(tried, priors=tuple(priors), modes=tuple(modes))), evidence

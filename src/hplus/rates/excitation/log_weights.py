@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.blas import ssyrk
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
@@ -19,6 +20,9 @@ from hplus._threads import one_thread_if_small
 MAX_NEWTON_STEPS = 100
 STEP_TOLERANCE = 1e-7
 """Gain of the log posterior, per event, at which Newton's method ends."""
+
+ROWS_AT_ONCE = 2**15
+"""Rows of a product that are computed at once."""
 
 LONGEST_STEP = 3.0
 """How far a log weight may move in one step."""
@@ -109,7 +113,6 @@ def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> Mode:
             z, value = z + step, value + gain
             if gain < least:
                 break
-        info = _derivatives(parts, z)[1]
     return Mode(z, value, log_likelihood(parts, np.exp(z)), info)
 
 
@@ -118,8 +121,21 @@ def _derivatives(parts: Parts, z: Floats) -> tuple[Floats, Floats]:
     A, c = parts
     a = np.exp(z)
     p = 1.0 / (A @ a)
-    J = (p[:, None] * A) * a
-    return a * (A.T @ p - c), J.T @ J
+    return a * (A.T @ p - c), weighted_squares(A, p, a)
+
+
+def weighted_squares(A: Floats, p: Floats, a: Floats) -> Floats:
+    """JᵀJ of J = diag(p) A diag(a), (B, B), in blocks of rows.
+
+    In single precision: curvatures need no more digits, and it takes half the time.
+    """
+    found = np.zeros((len(a), len(a)))
+    for start in range(0, len(A), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        J = (p[rows, None] * A[rows] * a).astype(np.float32)
+        upper = np.triu(ssyrk(1.0, J.T))
+        found += upper + np.triu(upper, 1).T
+    return found
 
 
 def learn_strengths(parts: Parts, prior: LogPrior, start: Floats) -> tuple[LogPrior, Mode]:
