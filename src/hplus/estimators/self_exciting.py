@@ -25,7 +25,7 @@ from hplus.estimators.base import check_fitted
 from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
-from hplus.rates.excitation.excitation_fit import Observed
+from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
 from hplus.rates.excitation.trigger import Trigger
@@ -151,7 +151,7 @@ class SelfExciting(ExcitedEstimator):
                 )
             self.history_, self.observed_until_ = events, end
             kinds, region = len(self.types_), self._rows.region
-            self._learn(Observed(events, inside, start, end, region, kinds, self._jobs()))
+            self._learn(ObservedEvents(events, inside, start, end, region, kinds, self._jobs()))
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
         return self
@@ -176,7 +176,7 @@ class SelfExciting(ExcitedEstimator):
         self.history_, self.observed_until_ = self.history_.with_others(new), float(until)
         return self
 
-    def _learn(self, observed: Observed) -> None:
+    def _learn(self, observed: ObservedEvents) -> None:
         knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
         columns = observed.types * (len(knots.lags) - 1) * max(len(knots.distances) - 1, 1)
         check_memory(

@@ -17,8 +17,8 @@ from hplus._checks import Floats
 from hplus._progress import step
 from hplus.rates.excitation.excitation_fit import (
     MIN_LAGS,
-    Fit,
-    Observed,
+    ExcitationFit,
+    ObservedEvents,
     padded,
     parts_of,
     weighed,
@@ -61,8 +61,8 @@ REACH_STEPS, REACH_TOLERANCE = 7, 0.03
 
 
 def learn_excitation(
-    observed: Observed, fit: Fit, learn_place: LearnPlace | None
-) -> tuple[Fit, list[float]]:
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None
+) -> tuple[ExcitationFit, list[float]]:
     """The fit after the alternation, and the log posterior after each round with fixed priors."""
     lags = fit.trigger.lags
     fit = begun(observed, fit, learn_place)
@@ -89,7 +89,9 @@ def learn_excitation(
     return fit, trace
 
 
-def begun(observed: Observed, fit: Fit, learn_place: LearnPlace | None) -> Fit:
+def begun(
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None
+) -> ExcitationFit:
     """The fit with short lags, and a background of events that those do not explain.
 
     Long lags would first make up for a background in which bursts are left.
@@ -108,7 +110,9 @@ def begun(observed: Observed, fit: Fit, learn_place: LearnPlace | None) -> Fit:
     return fit
 
 
-def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
+def with_productivity(
+    observed: ObservedEvents, fit: ExcitationFit, *, learn: bool
+) -> ExcitationFit:
     """The fit with the most probable productivity, whose mean over the events stays 1."""
     if len(fit.effects.knots) < 2:
         return fit
@@ -136,7 +140,7 @@ def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
     return weighed(replace(fit, effects=effects, modes=moved, mark_strength=strength))
 
 
-def _by_mark(observed: Observed, fit: Fit, kind: int, hats: Floats) -> Parts:
+def _by_mark(observed: ObservedEvents, fit: ExcitationFit, kind: int, hats: Floats) -> Parts:
     """The background of a type, and what the trigger adds for each knot of the productivity."""
     targets, own = observed.of_type(kind), observed.inside.types == kind
     hats_in_time = fit.background.hats(targets.times) @ fit.background.levels[kind]
@@ -152,14 +156,14 @@ def _by_mark(observed: Observed, fit: Fit, kind: int, hats: Floats) -> Parts:
     )
 
 
-def with_reach(observed: Observed, fit: Fit) -> Fit:
+def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
     """The fit with the growth of the reach with marks of largest posterior; not convex."""
     if observed.region is None or len(fit.effects.knots) < 2:
         return fit
     marks = observed.events.marks
     most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / np.ptp(marks)
 
-    def at(growth: float) -> Fit:
+    def at(growth: float) -> ExcitationFit:
         tried = replace(fit, effects=fit.effects.replace(growth=float(growth)))
         return with_weights(observed, tried, learn=False)
 
@@ -172,7 +176,7 @@ def with_reach(observed: Observed, fit: Fit) -> Fit:
     return at(found.x)
 
 
-def background_shares(observed: Observed, fit: Fit) -> Floats:
+def background_shares(observed: ObservedEvents, fit: ExcitationFit) -> Floats:
     """The probability that each event inside was not triggered, (n,)."""
     found = np.zeros(len(observed.inside))
     for kind in range(observed.types):
@@ -183,8 +187,8 @@ def background_shares(observed: Observed, fit: Fit) -> Floats:
 
 
 def with_places(
-    observed: Observed, fit: Fit, learn_place: LearnPlace | None, shares: Floats
-) -> Fit:
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None, shares: Floats
+) -> ExcitationFit:
     """The fit with the background learned from events by how likely they belong to it.
 
     What it says of an event is learned from other blocks of time: a burst must not be its own

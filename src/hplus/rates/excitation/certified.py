@@ -31,7 +31,7 @@ LEAST_START = 1e-9
 
 
 def certified_gap(parts: Parts, weights: Floats) -> float:
-    """How much larger the log likelihood can be at most [math, Eq. 8.4].
+    """How much larger the log likelihood can be at most [math, Eq. 6.3].
 
     With p = 1/λ and ρ = max_b (Aᵀp)_b / c_b, the optimum is at most Σ log λ - n + n log ρ.
     """
