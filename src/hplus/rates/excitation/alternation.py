@@ -34,9 +34,13 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.fitted import FittedRate
+from hplus.rates.forecasts.cycle_factor import Cycles
 
 LearnPlace = Callable[[Floats, Floats], FittedRate]
 """A rate in the plane from places (n, 2) and their weights (n,)."""
+
+LearnCycles = Callable[[Floats, Floats], Cycles]
+"""Cycles that predict later ones, from times (n,) and their weights (n,)."""
 
 ROUNDS, LEARNED_ROUNDS = 8, 2
 """Rounds of the alternation, and how many of them learn the strengths of the priors."""
@@ -61,11 +65,16 @@ REACH_STEPS, REACH_TOLERANCE = 7, 0.03
 
 
 def learn_excitation(
-    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None
+    observed: ObservedEvents,
+    fit: ExcitationFit,
+    learn_place: LearnPlace | None,
+    learn_cycles: LearnCycles,
 ) -> tuple[ExcitationFit, list[float]]:
     """The fit after the alternation, and the log posterior after each round with fixed priors."""
     lags = fit.trigger.lags
     fit = begun(observed, fit, learn_place)
+    cycles = learn_cycles(observed.inside.times, background_shares(observed, fit))
+    fit = replace(fit, background=replace(fit.background, cycles=cycles))
     fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
     for done in range(ROUNDS):

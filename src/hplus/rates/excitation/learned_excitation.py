@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
-from hplus.rates.excitation.alternation import LearnPlace, learn_excitation
+from hplus.rates.excitation.alternation import LearnCycles, LearnPlace, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.certified import largest_likelihood
 from hplus.rates.excitation.drift import BLOCKS, Drift
@@ -89,12 +89,16 @@ def _first(sizes: Floats, longest: float, most_decades: float) -> float:
 
 
 def learn_excited_rate(
-    observed: ObservedEvents, knots: Knots, learn_place: LearnPlace, seed: int
+    observed: ObservedEvents,
+    knots: Knots,
+    learn_place: LearnPlace,
+    learn_cycles: LearnCycles,
+    seed: int,
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
     fit = _first_fit(observed, knots)
     in_place = observed.region is not None
-    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None)
+    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None, learn_cycles)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
     draws = [
