@@ -7,9 +7,9 @@ from copy import copy
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hplus._checks import Bools, Floats, Ints, Seed, check_fraction
+from hplus.estimators.event_rows import Labels
 from hplus.estimators.futures import Futures
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.tables import Table
@@ -192,7 +192,7 @@ class MarkedFuture(NamedTuple):
 
     events: SimulatedEvents
     marks: Floats | None
-    types: NDArray[np.str_] | None
+    types: Labels | None
 
 
 def draw_futures(
