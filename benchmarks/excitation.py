@@ -21,6 +21,15 @@ from time import process_time
 from typing import NamedTuple
 
 import numpy as np
+from _etas import (
+    EtasFit,
+    EtasParams,
+    compensator,
+    gutenberg_richter,
+    log_rates,
+    simulate_etas,
+    uniform_background,
+)
 from _measure import finish, header, parser, row
 from sklearn.metrics import roc_auc_score
 
@@ -161,6 +170,38 @@ def five_types(rng: Rng, matrix: np.ndarray, until: float) -> tuple[np.ndarray, 
     return np.concatenate([f[0] for f in found]), np.concatenate([f[1] for f in found])
 
 
+ETAS_BOX = (0.0, 600.0, -100.0, 300.0)
+ETAS_START, ETAS_END = 500.0, 8000.0
+ETAS = EtasParams(0.6, 2.6, 1.4, 0.02, 1.15, 20.0, 0.6, 1.8, 4.0)
+"""In km and days: about 8,000 events, a third of them triggered."""
+
+
+def etas(sets: int) -> None:
+    """Events of an ETAS model, with a constant background: fresh ones beside the truth."""
+    truth = EtasFit(ETAS, np.empty(0), uniform_background(ETAS_BOX), np.nan, ETAS_BOX)
+    magnitudes, losses, fitted = gutenberg_richter(2.3, 4.0, 8.5), [], []
+    region = Box(ETAS_BOX[::2], ETAS_BOX[1::2], unit="km")
+    period = Interval(ETAS_START, ETAS_END, unit="day")
+    for k in range(sets):
+        rng = np.random.default_rng([19, k])
+        both = [simulate_etas(ETAS, ETAS_BOX, ETAS_END, magnitudes, rng) for _ in range(2)]
+        (t, x, y, m), (fresh_t, fresh_x, fresh_y, fresh_m) = both
+        model = SelfExciting(region * period).fit(np.column_stack([x, y, t]), marks=m)
+        fresh = np.column_stack([fresh_x, fresh_y, fresh_t])
+        later = fresh_t >= ETAS_START
+        # none of the events that were fitted are history of these
+        model.history_ = model.history_.picked(slice(0, 0))
+        own = model.log_likelihood(fresh, marks=fresh_m, period=period)
+        sources = (fresh_t, fresh_x, fresh_y, fresh_m)
+        logs = log_rates(truth, (fresh_t[later], fresh_x[later], fresh_y[later]), sources)[0]
+        true = logs.sum() - compensator(truth, sources, ETAS_START, ETAS_END)
+        losses.append((true - own) / later.sum())
+        fitted.append(model.branching_ratio_)
+    row("ETAS in place and time: nats an event below the truth", float(np.mean(losses)), MOST_LOSS)
+    row(f"ETAS in place and time: the worst of {sets}", float(max(losses)))
+    row("ETAS in place and time: branching ratio", float(np.mean(fitted)))
+
+
 def in_place(rng: Rng, n: int) -> np.ndarray:
     """Clusters in place and time, (m, 3), about n events: half of them triggered."""
     known, until = TRIGGERS["power law"], float(n)
@@ -201,7 +242,7 @@ def speed(quick: bool) -> None:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--sets", type=int, default=50, help="simulations of each kind")
-    options.add_argument("--part", nargs="*", default=["lines", "types", "speed"])
+    options.add_argument("--part", nargs="*", default=["lines", "types", "etas", "speed"])
     asked = options.parse_args()
     sets = 3 if asked.quick else asked.sets
     header()
@@ -209,6 +250,8 @@ def main() -> None:
         lines(sets)
     if "types" in asked.part:
         types(max(sets // 5, 1))
+    if "etas" in asked.part:
+        etas(max(sets // 10, 1))
     if "speed" in asked.part:
         speed(asked.quick)
     finish()
