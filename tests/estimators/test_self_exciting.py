@@ -195,15 +195,14 @@ def test_types_tell_who_triggers_whom():
     assert model.predict([[500.0]], history=history)[0] == pytest.approx(sum(each))
 
 
-def test_a_polygon_gives_the_answers_of_the_same_box(planar_events):
+def test_a_polygon_is_a_region_too(planar_events):
     X, marks = planar_events
-    early = X[:, 2] < 60.0
     ring = Polygon([(0, 0), (1, 0), (1, 1), (0, 1)], unit="km")
-    box, polygon = (
-        SelfExciting(region * Interval(0.0, 60.0), n_jobs=2).fit(X[early], marks=marks[early])
-        for region in (SQUARE.left, ring)
-    )
-    assert polygon.branching_ratio_ == pytest.approx(box.branching_ratio_, rel=0.15)
+    early = X[:, 2] < 8.0
+    model = SelfExciting(ring * Interval(0.0, 8.0), n_jobs=2).fit(X[early], marks=marks[early])
+    counts = model.expected_count([half * Interval(0.0, 8.0) for half in (
+        Box([0, 0], [0.5, 1]), Box([0.5, 0], [1, 1]))])  # fmt: skip
+    assert counts.sum() == pytest.approx(early.sum(), rel=0.3)
 
 
 @pytest.mark.parametrize(
@@ -289,3 +288,21 @@ def test_questions_after_the_fit_are_checked(line, planar):
     ):
         with pytest.raises(kind, match=words):
             call()
+
+
+def test_a_cycle_of_the_background_is_found_beside_bursts():
+    rng = np.random.default_rng(8)
+    t = rng.uniform(0.0, 60.0, 2400)
+    t = t[rng.random(len(t)) < 0.5 + 0.45 * np.sin(2.0 * np.pi * t)]
+    t = np.concatenate([t, t[: len(t) // 2] + rng.exponential(0.01, len(t) // 2)])
+    t = t[t < 60.0][:, None]
+    window = Interval(0.0, 60.0, unit="day")
+    model = SelfExciting(window, cycles=("day", 0.37)).fit(t)
+    assert [gain.kept for gain in model.cycles_] == [True, False]
+    peak, trough = model.predict([[70.25], [70.75]], history=np.zeros((0, 1)))
+    assert peak > 4.0 * trough > 0.0
+    assert model.expected_count(window) == pytest.approx(len(t), rel=0.05)
+    rescaled = model.rescaled_times()
+    assert rescaled[-1] == pytest.approx(model.expected_count(Interval(0.0, t.max())), rel=1e-3)
+    plain = SelfExciting(window).fit(t)
+    assert model.score(t) > plain.score(t) + 0.02

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +15,9 @@ from hplus.windows import Interval, Product, Window
 History = tuple[ArrayLike | None, ...] | ArrayLike
 """Events X, or (X, marks), or (X, marks, types)."""
 
+Labels = NDArray[np.generic]
+"""Names or numbers of types."""
+
 Part = tuple[Window | None, float, float]
 """A place, None on a line, and a start and an end."""
 
@@ -25,7 +27,7 @@ class EventRows:
     """How rows are read: the window, the labels of types, and whether there are marks."""
 
     window: Window
-    labels: NDArray[Any]
+    labels: Labels
     marked: bool
 
     @property
@@ -62,7 +64,7 @@ class EventRows:
             if len(self.labels) > 1 and n:
                 raise ValueError(f"types must be given, as in fit: {shown(list(self.labels))}.")
             return np.zeros(n, dtype=np.int64)
-        given: NDArray[Any] = np.asarray(types)
+        given: Labels = np.asarray(types)
         if given.shape != (n,):
             raise ValueError(
                 f"types must have shape ({n},), one for each event, got {given.shape}."

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, Ints, Seed, check_count, check_number, check_positive
 from hplus.estimators.base import Estimator, check_fitted
-from hplus.estimators.event_rows import EventRows, History
+from hplus.estimators.event_rows import EventRows, History, Labels
 from hplus.estimators.futures import Futures, futures_of
 from hplus.rates.by_region import one_or_all, rate_unit
 from hplus.rates.excitation.catalogue import Catalogue, in_order
@@ -29,7 +28,7 @@ class ExcitedEstimator(Estimator):
     rate_: ExcitedRate
     history_: Catalogue
     observed_until_: float
-    types_: NDArray[Any]
+    types_: Labels
     has_marks_: bool
 
     def predict(
@@ -49,7 +48,7 @@ class ExcitedEstimator(Estimator):
 
     def expected_count(
         self, regions: Window | Sequence[Window], *, history: History | None = None
-    ) -> Any:
+    ) -> float | Floats:
         """∫ of the conditional rate over a region, or each of several, given the history.
 
         For a time to come this leaves out what events to come trigger: use `forecast`.

@@ -239,31 +239,7 @@ class Forecast(Estimator):
             )
         check_nonnegative("horizon", self.horizon)
         check_number("origin", self.origin)
-        if isinstance(self.cycles, str) or not isinstance(self.cycles, Iterable):
-            raise TypeError(
-                'cycles must be a sequence such as ("day", "week") or (24.0,), got '
-                f"{shown(self.cycles)}."
-            )
-        return [self._period(cycle) for cycle in self.cycles]
-
-    def _period(self, cycle: str | float) -> CycleAsked:
-        if not isinstance(cycle, str):
-            length = check_positive("every cycle", cycle)
-            return CycleAsked(f"{length:g} {self.window.unit}".strip(), length)
-        unit = self.window.unit.lower()
-        unit = unit if unit in SECONDS else unit.removesuffix("s")
-        seconds = SECONDS.get(SPELLINGS.get(unit, unit))
-        if cycle not in NAMED_CYCLES or seconds is None:
-            rule = (
-                f"names among {', '.join(NAMED_CYCLES)}, or periods in the unit of the window"
-                if cycle not in NAMED_CYCLES
-                else f"numbers unless the unit of the window is one of {', '.join(SECONDS)}"
-            )
-            raise ValueError(
-                f"cycles must be {rule}, got {cycle!r} and a window with unit "
-                f"{self.window.unit!r}: use cycles=() for none."
-            )
-        return CycleAsked(cycle, SECONDS[cycle] / seconds)
+        return as_cycles(self.cycles, self.window.unit)
 
     @staticmethod
     def _times(name: str, times: ArrayLike, reach: Interval) -> Floats:
@@ -273,3 +249,31 @@ class Forecast(Estimator):
             raise ValueError(f"{name} must have shape (n,) or (n, 1), got {at.shape}.")
         reach.require(name, at[:, None])
         return at
+
+
+def as_cycles(cycles: Sequence[str | float], unit: str) -> list[CycleAsked]:
+    """Cycles by name or length, with their lengths in this unit of time."""
+    if isinstance(cycles, str) or not isinstance(cycles, Iterable):
+        raise TypeError(
+            f'cycles must be a sequence such as ("day", "week") or (24.0,), got {shown(cycles)}.'
+        )
+    return [_asked(cycle, unit) for cycle in cycles]
+
+
+def _asked(cycle: str | float, unit: str) -> CycleAsked:
+    if not isinstance(cycle, str):
+        length = check_positive("every cycle", cycle)
+        return CycleAsked(f"{length:g} {unit}".strip(), length)
+    name = unit.lower() if unit.lower() in SECONDS else unit.lower().removesuffix("s")
+    seconds = SECONDS.get(SPELLINGS.get(name, name))
+    if cycle not in NAMED_CYCLES or seconds is None:
+        rule = (
+            f"names among {', '.join(NAMED_CYCLES)}, or periods in the unit of the window"
+            if cycle not in NAMED_CYCLES
+            else f"numbers unless the unit of the window is one of {', '.join(SECONDS)}"
+        )
+        raise ValueError(
+            f"cycles must be {rule}, got {cycle!r} and a window with unit {unit!r}: use cycles=() "
+            "for none."
+        )
+    return CycleAsked(cycle, SECONDS[cycle] / seconds)

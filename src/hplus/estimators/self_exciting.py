@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -23,13 +24,17 @@ from hplus._checks import (
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted
 from hplus.estimators.excited_estimator import ExcitedEstimator
+from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
-from hplus.rates.excitation.excitation_fit import Observed
+from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.fitted import FittedRate
+from hplus.rates.forecasts.block_edges import as_exposure
+from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.rates.forecasts.forecast_learning import ObservedTimes, learn_cycles
 from hplus.windows import Interval, Product, Window
 
 NEAR_ONE = 0.95
@@ -65,6 +70,9 @@ class SelfExciting(ExcitedEstimator):
     background : "tree", "exp" or "auto"
         The model of the background in place, as in `Intensity`. It is learned from events by how
         likely they were not triggered, and each block of time is predicted from the others.
+    cycles : sequence of "day", "week", "year" or numbers
+        Cycles that may multiply the background, as in `Forecast`: one is kept only if it predicts
+        later cycles of events that were not triggered. They begin at the time `origin`.
     longest_lag, longest_distance : float, optional
         Beyond these an event triggers nothing. By default a third of the window's time, of which
         as much is used as the evidence asks for, and a quarter of its longer side.
@@ -96,6 +104,8 @@ class SelfExciting(ExcitedEstimator):
         By how much the log-likelihood per event is below its maximum without smoothing.
     log_posteriors_ : array
         The log posterior after each of the last rounds; it never falls.
+    cycles_ : tuple of CycleGain
+        For each cycle, whether it was kept, and why.
     types_ : array
         The types of events, in the order of the rows of the matrix.
     history_ : Catalogue
@@ -107,6 +117,8 @@ class SelfExciting(ExcitedEstimator):
         window: Window,
         *,
         background: str = "tree",
+        cycles: Sequence[str | float] = (),
+        origin: float = 0.0,
         longest_lag: float | None = None,
         longest_distance: float | None = None,
         random_state: Seed = None,
@@ -114,6 +126,8 @@ class SelfExciting(ExcitedEstimator):
     ) -> None:
         self.window = window
         self.background = background
+        self.cycles = cycles
+        self.origin = origin
         self.longest_lag = longest_lag
         self.longest_distance = longest_distance
         self.random_state = random_state
@@ -151,7 +165,7 @@ class SelfExciting(ExcitedEstimator):
                 )
             self.history_, self.observed_until_ = events, end
             kinds, region = len(self.types_), self._rows.region
-            self._learn(Observed(events, inside, start, end, region, kinds, self._jobs()))
+            self._learn(ObservedEvents(events, inside, start, end, region, kinds, self._jobs()))
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
         return self
@@ -176,7 +190,7 @@ class SelfExciting(ExcitedEstimator):
         self.history_, self.observed_until_ = self.history_.with_others(new), float(until)
         return self
 
-    def _learn(self, observed: Observed) -> None:
+    def _learn(self, observed: ObservedEvents) -> None:
         knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
         columns = observed.types * (len(knots.lags) - 1) * max(len(knots.distances) - 1, 1)
         check_memory(
@@ -184,7 +198,9 @@ class SelfExciting(ExcitedEstimator):
             f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
             "use a shorter longest_lag or fewer events",
         )
-        learned = learn_excited_rate(observed, knots, self._learn_place, self._seed())
+        learned = learn_excited_rate(
+            observed, knots, self._learn_place, self._learn_cycles, self._seed()
+        )
         self.rate_: ExcitedRate = learned.rate
         self.trigger_: Trigger = learned.rate.trigger
         self.effects_, self.background_ = learned.rate.effects, learned.rate.background
@@ -200,6 +216,13 @@ class SelfExciting(ExcitedEstimator):
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
         model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
         return model.fit(places, sample_weight=weights).rate_
+
+    def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
+        low, high = self._period.low, self._period.high
+        observed = ObservedTimes(times, shares, low, high, as_exposure(1.0, low, high))
+        asked = as_cycles(self.cycles, self._period.unit)
+        cycles, self.cycles_ = learn_cycles(observed, asked, float(self.origin), self._seed())
+        return cycles
 
     def _warn_near_one(self) -> None:
         if self.branching_ratio_ >= NEAR_ONE:
@@ -235,6 +258,8 @@ class SelfExciting(ExcitedEstimator):
                 f"Box([0, 0], [1, 1]) * Interval(0, 365), got {shown(self.window)}."
             )
         check_choice("background", self.background, STATISTIC_MODELS)
+        as_cycles(self.cycles, self._period.unit)
+        check_number("origin", self.origin)
         for name in ("longest_lag", "longest_distance"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))

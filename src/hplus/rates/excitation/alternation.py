@@ -16,8 +16,9 @@ from scipy.optimize import minimize_scalar
 from hplus._checks import Floats
 from hplus._progress import step
 from hplus.rates.excitation.excitation_fit import (
-    Fit,
-    Observed,
+    MIN_LAGS,
+    ExcitationFit,
+    ObservedEvents,
     padded,
     parts_of,
     weighed,
@@ -33,12 +34,19 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.fitted import FittedRate
+from hplus.rates.forecasts.cycle_factor import Cycles
 
 LearnPlace = Callable[[Floats, Floats], FittedRate]
 """A rate in the plane from places (n, 2) and their weights (n,)."""
 
+LearnCycles = Callable[[Floats, Floats], Cycles]
+"""Cycles that predict later ones, from times (n,) and their weights (n,)."""
+
 ROUNDS, LEARNED_ROUNDS = 8, 2
 """Rounds of the alternation, and how many of them learn the strengths of the priors."""
+
+FIRST_ROUNDS, FIRST_LAG_SHARE = 2, 0.6
+"""Rounds of background and trigger before the lags are chosen, and the share of lags in them."""
 
 SETTLED = 1e-4
 """Gain in nats per event at which the alternation ends."""
@@ -57,11 +65,17 @@ REACH_STEPS, REACH_TOLERANCE = 7, 0.03
 
 
 def learn_excitation(
-    observed: Observed, fit: Fit, learn_place: LearnPlace | None
-) -> tuple[Fit, list[float]]:
+    observed: ObservedEvents,
+    fit: ExcitationFit,
+    learn_place: LearnPlace | None,
+    learn_cycles: LearnCycles,
+) -> tuple[ExcitationFit, list[float]]:
     """The fit after the alternation, and the log posterior after each round with fixed priors."""
-    fit = with_places(observed, fit, learn_place, np.ones(len(observed.inside)))
-    fit = with_longest_lag(observed, with_weights(observed, fit, learn=True))
+    lags = fit.trigger.lags
+    fit = begun(observed, fit, learn_place)
+    cycles = learn_cycles(observed.inside.times, background_shares(observed, fit))
+    fit = replace(fit, background=replace(fit.background, cycles=cycles))
+    fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
     for done in range(ROUNDS):
         step("alternating background and trigger", done, ROUNDS)
@@ -84,7 +98,30 @@ def learn_excitation(
     return fit, trace
 
 
-def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
+def begun(
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None
+) -> ExcitationFit:
+    """The fit with short lags, and a background of events that those do not explain.
+
+    Long lags would first make up for a background in which bursts are left.
+    """
+    few = max(int(FIRST_LAG_SHARE * (len(fit.trigger.lags) - 1)), MIN_LAGS)
+    trigger = fit.trigger
+    short = trigger.replace(lags=trigger.lags[: few + 1], weights=trigger.weights[:, :, :few])
+    shares = np.ones(len(observed.inside))
+    fit = with_places(observed, replace(fit, trigger=short), learn_place, shares)
+    fit = with_weights(observed, fit, learn=True)
+    if learn_place is None:
+        return fit
+    for _ in range(FIRST_ROUNDS):
+        fit = with_places(observed, fit, learn_place, background_shares(observed, fit))
+        fit = with_weights(observed, fit, learn=False)
+    return fit
+
+
+def with_productivity(
+    observed: ObservedEvents, fit: ExcitationFit, *, learn: bool
+) -> ExcitationFit:
     """The fit with the most probable productivity, whose mean over the events stays 1."""
     if len(fit.effects.knots) < 2:
         return fit
@@ -112,7 +149,7 @@ def with_productivity(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
     return weighed(replace(fit, effects=effects, modes=moved, mark_strength=strength))
 
 
-def _by_mark(observed: Observed, fit: Fit, kind: int, hats: Floats) -> Parts:
+def _by_mark(observed: ObservedEvents, fit: ExcitationFit, kind: int, hats: Floats) -> Parts:
     """The background of a type, and what the trigger adds for each knot of the productivity."""
     targets, own = observed.of_type(kind), observed.inside.types == kind
     hats_in_time = fit.background.hats(targets.times) @ fit.background.levels[kind]
@@ -128,14 +165,14 @@ def _by_mark(observed: Observed, fit: Fit, kind: int, hats: Floats) -> Parts:
     )
 
 
-def with_reach(observed: Observed, fit: Fit) -> Fit:
+def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
     """The fit with the growth of the reach with marks of largest posterior; not convex."""
     if observed.region is None or len(fit.effects.knots) < 2:
         return fit
     marks = observed.events.marks
     most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / np.ptp(marks)
 
-    def at(growth: float) -> Fit:
+    def at(growth: float) -> ExcitationFit:
         tried = replace(fit, effects=fit.effects.replace(growth=float(growth)))
         return with_weights(observed, tried, learn=False)
 
@@ -148,7 +185,7 @@ def with_reach(observed: Observed, fit: Fit) -> Fit:
     return at(found.x)
 
 
-def background_shares(observed: Observed, fit: Fit) -> Floats:
+def background_shares(observed: ObservedEvents, fit: ExcitationFit) -> Floats:
     """The probability that each event inside was not triggered, (n,)."""
     found = np.zeros(len(observed.inside))
     for kind in range(observed.types):
@@ -159,8 +196,8 @@ def background_shares(observed: Observed, fit: Fit) -> Floats:
 
 
 def with_places(
-    observed: Observed, fit: Fit, learn_place: LearnPlace | None, shares: Floats
-) -> Fit:
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None, shares: Floats
+) -> ExcitationFit:
     """The fit with the background learned from events by how likely they belong to it.
 
     What it says of an event is learned from other blocks of time: a burst must not be its own

@@ -56,13 +56,24 @@ class Background:
 
     def hat_integrals(self, start: float, end: float) -> Floats:
         """∫ cycles(t) · hat_k(t) from start to end, (T,)."""
-        # linear between these edges, or short against the cycles: so midpoints are exact, or nearly
-        edges = np.unique(np.clip(np.concatenate([[start, end], self.knots]), start, end))
+        # linear between these edges, or short against the cycles: midpoints are exact, or nearly
+        edges = self._edges(start, end)
+        return np.diff(edges) @ self.hats(0.5 * (edges[1:] + edges[:-1]))
+
+    def cumulative(self, times: Floats, start: float, kind: int) -> Floats:
+        """∫ of the rate of a type over the whole region from the start to each time, (n,)."""
+        edges = np.union1d(self._edges(start, float(np.max(times, initial=start))), times)
+        masses = np.diff(edges) * (self.hats(0.5 * (edges[1:] + edges[:-1])) @ self.levels[kind])
+        return np.append(0.0, np.cumsum(masses))[np.searchsorted(edges, times)]
+
+    def _edges(self, start: float, end: float) -> Floats:
+        edges = np.clip(np.concatenate([[start, end], self.knots]), start, end)
         if self.cycles.periods:
             size = min(self.cycles.periods) / CELLS_PER_CYCLE
-            parts = int(np.ceil((end - start) / size))
-            edges = np.unique(np.concatenate([edges, np.linspace(start, end, parts + 1)]))
-        return np.diff(edges) @ self.hats(0.5 * (edges[1:] + edges[:-1]))
+            edges = np.append(
+                edges, np.linspace(start, end, int(np.ceil((end - start) / size)) + 1)
+            )
+        return np.unique(edges)
 
     def integral(self, start: float, end: float, kind: int) -> float:
         """∫μ over the whole region from start to end."""

@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
-from hplus.rates.excitation.log_weights import Parts, log_likelihood
+from hplus.rates.excitation.log_weights import Parts, log_likelihood, weighted_squares
 from hplus.solvers.result import SolverResult, Status
 
 PROMISED_GAP = 1e-4
@@ -31,7 +31,7 @@ LEAST_START = 1e-9
 
 
 def certified_gap(parts: Parts, weights: Floats) -> float:
-    """How much larger the log likelihood can be at most [math, Eq. 8.4].
+    """How much larger the log likelihood can be at most [math, Eq. 6.3].
 
     With p = 1/λ and ρ = max_b (Aᵀp)_b / c_b, the optimum is at most Σ log λ - n + n log ρ.
     """
@@ -68,8 +68,7 @@ def largest_likelihood(parts: Parts, start: Floats) -> tuple[Floats, SolverResul
 def _barrier_step(A: Floats, a: Floats, s: Floats, mu: float) -> tuple[Floats, Floats]:
     """A step towards α ∘ s = μ, as long as the barrier function falls along it."""
     p = 1.0 / (A @ a)
-    J = p[:, None] * A
-    H = J.T @ J
+    H = weighted_squares(A, p, np.ones(len(a)))
     H[np.diag_indices_from(H)] += s / a
     slope = 1.0 - A.T @ p - mu / a
     d = -cho_solve(cho_factor(H), slope)

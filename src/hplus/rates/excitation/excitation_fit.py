@@ -15,8 +15,8 @@ from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import integrals_of, rows_of
 from hplus.rates.excitation.log_weights import (
     LogPrior,
-    Mode,
     Parts,
+    WeightMode,
     find_mode,
     first_differences,
     learn_strengths,
@@ -36,12 +36,12 @@ FIRST_MARK_STRENGTH = 30.0
 LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 """Shares of the lags that are tried; on the log scale."""
 
-MIN_LAGS, MIN_LAG_GAIN = 4, 1.0
+MIN_LAGS, MIN_LAG_GAIN = 4, 3.0
 """The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
 
 
 @dataclass(frozen=True)
-class Observed:
+class ObservedEvents:
     """All events until `end`, those since `start`, and where they could have occurred."""
 
     events: Catalogue
@@ -58,7 +58,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Fit:
+class ExcitationFit:
     """A state of the alternation: the rate's parts, and for each type the prior and the mode.
 
     `densities` (n,) are those of the background at the events inside, each learned from other
@@ -70,7 +70,7 @@ class Fit:
     background: Background
     densities: Floats
     priors: tuple[LogPrior, ...] = ()
-    modes: tuple[Mode, ...] = ()
+    modes: tuple[WeightMode, ...] = ()
     mark_strength: float = FIRST_MARK_STRENGTH
 
     @property
@@ -86,7 +86,7 @@ class Fit:
         return sum(mode.log_likelihood for mode in self.modes)
 
 
-def parts_of(observed: Observed, fit: Fit, kind: int) -> Parts:
+def parts_of(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> Parts:
     """The parts of the rate of a type: levels of the background, then the trigger."""
     targets, own = observed.of_type(kind), observed.inside.types == kind
     hats = fit.background.hats(targets.times) * fit.densities[own, None]
@@ -103,7 +103,7 @@ def parts_of(observed: Observed, fit: Fit, kind: int) -> Parts:
     )
 
 
-def first_prior(observed: Observed, fit: Fit, kind: int) -> LogPrior:
+def first_prior(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> LogPrior:
     """Half of the events are triggered, by a trigger that falls as power laws; or nearly so."""
     T, (S, _, L, D) = len(fit.background.knots), fit.trigger.weights.shape
     events = len(observed.of_type(kind))
@@ -131,14 +131,14 @@ def padded(matrix: Reals, others: int, *, after: bool) -> Floats:
     return np.pad(matrix.astype(float), (pad, pad))
 
 
-def with_weights(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
+def with_weights(observed: ObservedEvents, fit: ExcitationFit, *, learn: bool) -> ExcitationFit:
     """The fit with the most probable levels and trigger, and perhaps new strengths."""
     priors, modes = list(fit.priors), list(fit.modes)
     for kind in range(observed.types):
         parts = parts_of(observed, fit, kind)
         if not fit.priors:
             priors.append(first_prior(observed, fit, kind))
-            modes.append(Mode(priors[kind].mean, -np.inf, -np.inf, np.zeros((0, 0))))
+            modes.append(WeightMode(priors[kind].mean, -np.inf, -np.inf, np.zeros((0, 0))))
         start = modes[kind].log_weights
         if learn:
             priors[kind], modes[kind] = learn_strengths(parts, priors[kind], start)
@@ -147,7 +147,7 @@ def with_weights(observed: Observed, fit: Fit, *, learn: bool) -> Fit:
     return weighed(replace(fit, priors=tuple(priors), modes=tuple(modes)))
 
 
-def weighed(fit: Fit) -> Fit:
+def weighed(fit: ExcitationFit) -> ExcitationFit:
     """The fit with the levels and the trigger of its modes."""
     T, shape = len(fit.background.knots), fit.trigger.weights.shape
     weights = np.exp([mode.log_weights for mode in fit.modes])
@@ -159,19 +159,36 @@ def weighed(fit: Fit) -> Fit:
     )
 
 
-def with_longest_lag(observed: Observed, fit: Fit) -> Fit:
-    """The fit with the shortest lags that lose little evidence: long ones mimic the background."""
-    L = fit.trigger.weights.shape[2]
-    all_parts = [parts_of(observed, fit, kind) for kind in range(observed.types)]
+def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
+    """The fit with as many of these lags as the evidence asks for: long ones mimic a background."""
+    L = len(lags) - 1
+    longest = _extended(observed, fit, lags)
+    all_parts = [parts_of(observed, longest, kind) for kind in range(observed.types)]
     best, most = fit, -np.inf
     for few in sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS}):
-        tried, evidence = _with_lags(observed, fit, all_parts, few)
+        tried, evidence = _with_lags(observed, longest, all_parts, few)
         if evidence > most + MIN_LAG_GAIN:
             best, most = tried, evidence
     return best
 
 
-def _with_lags(observed: Observed, fit: Fit, all_parts: list[Parts], few: int) -> tuple[Fit, float]:
+def _extended(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
+    """The fit with more lags, whose weights are those of the first prior."""
+    T, (S, C, L, D) = len(fit.background.knots), fit.trigger.weights.shape
+    weights = np.zeros((S, C, len(lags) - 1, D))
+    longest = replace(fit, trigger=fit.trigger.replace(lags=lags, weights=weights))
+    modes = []
+    for kind, mode in enumerate(fit.modes):
+        z = first_prior(observed, longest, kind).mean
+        z[:T] = mode.log_weights[:T]
+        z[T:].reshape(S, -1, D)[:, :L] = mode.log_weights[T:].reshape(S, L, D)
+        modes.append(mode._replace(log_weights=z))
+    return replace(longest, modes=tuple(modes))
+
+
+def _with_lags(
+    observed: ObservedEvents, fit: ExcitationFit, all_parts: list[Parts], few: int
+) -> tuple[ExcitationFit, float]:
     """The fit with the first few lags only, and its log evidence."""
     T, (S, _, L, D) = len(fit.background.knots), fit.trigger.weights.shape
     kept = np.concatenate([np.ones(T, bool), np.tile(np.repeat(np.arange(L) < few, D), S)])
@@ -182,8 +199,7 @@ def _with_lags(observed: Observed, fit: Fit, all_parts: list[Parts], few: int) -
     for kind, parts in enumerate(all_parts):
         prior = first_prior(observed, tried, kind)._replace(strengths=fit.priors[kind].strengths)
         cut = Parts(np.ascontiguousarray(parts.rows[:, kept]), parts.integrals[kept])
-        prior, mode = learn_strengths(cut, prior, fit.modes[kind].log_weights[kept])
         priors.append(prior)
-        modes.append(mode)
+        modes.append(find_mode(cut, prior, fit.modes[kind].log_weights[kept]))
     evidence = sum(log_evidence(p, m) for p, m in zip(priors, modes, strict=True))
     return weighed(replace(tried, priors=tuple(priors), modes=tuple(modes))), evidence

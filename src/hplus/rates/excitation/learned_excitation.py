@@ -10,11 +10,11 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
-from hplus.rates.excitation.alternation import LearnPlace, learn_excitation
+from hplus.rates.excitation.alternation import LearnCycles, LearnPlace, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.certified import largest_likelihood
 from hplus.rates.excitation.drift import BLOCKS, Drift
-from hplus.rates.excitation.excitation_fit import Fit, Observed, parts_of
+from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents, parts_of
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.log_weights import drawn, log_likelihood
 from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
@@ -58,7 +58,7 @@ class LearnedExcitation(NamedTuple):
 
 
 def wanted_knots(
-    observed: Observed, longest_lag: float | None, longest_distance: float | None
+    observed: ObservedEvents, longest_lag: float | None, longest_distance: float | None
 ) -> Knots:
     """Knots from the smallest gaps and distances to the longest."""
     times, span = observed.inside.times, observed.end - observed.start
@@ -89,22 +89,16 @@ def _first(sizes: Floats, longest: float, most_decades: float) -> float:
 
 
 def learn_excited_rate(
-    observed: Observed, knots: Knots, learn_place: LearnPlace, seed: int
+    observed: ObservedEvents,
+    knots: Knots,
+    learn_place: LearnPlace,
+    learn_cycles: LearnCycles,
+    seed: int,
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
+    fit = _first_fit(observed, knots)
     in_place = observed.region is not None
-    per_type = len(observed.inside) // observed.types
-    levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
-    times = np.linspace(observed.start, observed.end, levels)
-    shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
-    marks = observed.events.marks
-    fit = Fit(
-        Trigger(knots.lags, knots.distances, np.zeros(shape)),
-        first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
-        Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
-        np.ones(len(observed.inside)),
-    )
-    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None)
+    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None, learn_cycles)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
     draws = [
@@ -130,7 +124,22 @@ def learn_excited_rate(
     return LearnedExcitation(rate, result, cost, trace)
 
 
-def _learned_drift(observed: Observed, fit: Fit, rate: ExcitedRate) -> Drift:
+def _first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
+    """Where the alternation begins: nothing is known yet but the knots."""
+    per_type = len(observed.inside) // observed.types
+    levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
+    times = np.linspace(observed.start, observed.end, levels)
+    shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
+    marks = observed.events.marks
+    return ExcitationFit(
+        Trigger(knots.lags, knots.distances, np.zeros(shape)),
+        first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
+        Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
+        np.ones(len(observed.inside)),
+    )
+
+
+def _learned_drift(observed: ObservedEvents, fit: ExcitationFit, rate: ExcitedRate) -> Drift:
     """A random walk with the steps that the trend of the background had."""
     drift, knots = rate.drift, fit.background.knots
     if len(knots) < 2:
@@ -145,7 +154,7 @@ def _learned_drift(observed: Observed, fit: Fit, rate: ExcitedRate) -> Drift:
     return drift.replace(variance=float(steps / (knots[1] - knots[0])), dispersion=dispersion)
 
 
-def _certified(observed: Observed, fit: Fit) -> tuple[SolverResult, float]:
+def _certified(observed: ObservedEvents, fit: ExcitationFit) -> tuple[SolverResult, float]:
     """The certificate of the unsmoothed problem, and how much smoothing costs per event."""
     results, lost = [], 0.0
     for kind in range(observed.types):

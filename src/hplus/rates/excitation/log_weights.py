@@ -12,13 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.blas import ssyrk
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 
-MAX_NEWTON_STEPS = 100
+MAX_SCORING_STEPS = 100
 STEP_TOLERANCE = 1e-7
 """Gain of the log posterior, per event, at which Newton's method ends."""
+
+ROWS_AT_ONCE = 2**15
+"""Rows of a product that are computed at once."""
 
 LONGEST_STEP = 3.0
 """How far a log weight may move in one step."""
@@ -61,7 +65,7 @@ class LogPrior(NamedTuple):
         return found
 
 
-class Mode(NamedTuple):
+class WeightMode(NamedTuple):
     """The most probable log weights (B,), the log posterior there, and the log likelihood.
 
     `information` (B, B) is that of the events about the log weights, without the prior.
@@ -79,7 +83,7 @@ def log_likelihood(parts: Parts, weights: Floats) -> float:
         return float(np.log(parts.rows @ weights).sum() - parts.integrals @ weights)
 
 
-def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> Mode:
+def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> WeightMode:
     """The log weights of largest posterior density near `start`, by damped scoring."""
     Q, z = prior.precision, np.array(start)
     least = STEP_TOLERANCE * max(len(parts.rows), 1)
@@ -90,7 +94,7 @@ def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> Mode:
 
     value = posterior(z)
     with one_thread_if_small(len(z)):
-        for _ in range(MAX_NEWTON_STEPS):
+        for _ in range(MAX_SCORING_STEPS):
             slope, info = _derivatives(parts, z)
             slope = slope - Q @ (z - prior.mean)
             # the last term of the curvature, where it is positive, keeps steps from overshooting
@@ -109,8 +113,7 @@ def find_mode(parts: Parts, prior: LogPrior, start: Floats) -> Mode:
             z, value = z + step, value + gain
             if gain < least:
                 break
-        info = _derivatives(parts, z)[1]
-    return Mode(z, value, log_likelihood(parts, np.exp(z)), info)
+    return WeightMode(z, value, log_likelihood(parts, np.exp(z)), info)
 
 
 def _derivatives(parts: Parts, z: Floats) -> tuple[Floats, Floats]:
@@ -118,14 +121,27 @@ def _derivatives(parts: Parts, z: Floats) -> tuple[Floats, Floats]:
     A, c = parts
     a = np.exp(z)
     p = 1.0 / (A @ a)
-    J = (p[:, None] * A) * a
-    return a * (A.T @ p - c), J.T @ J
+    return a * (A.T @ p - c), weighted_squares(A, p, a)
 
 
-def learn_strengths(parts: Parts, prior: LogPrior, start: Floats) -> tuple[LogPrior, Mode]:
+def weighted_squares(A: Floats, p: Floats, a: Floats) -> Floats:
+    """JᵀJ of J = diag(p) A diag(a), (B, B), in blocks of rows.
+
+    In single precision: curvatures need no more digits, and it takes half the time.
+    """
+    found = np.zeros((len(a), len(a)))
+    for start in range(0, len(A), ROWS_AT_ONCE):
+        rows = slice(start, start + ROWS_AT_ONCE)
+        J = (p[rows, None] * A[rows] * a).astype(np.float32)
+        upper = np.triu(ssyrk(1.0, J.T))
+        found += upper + np.triu(upper, 1).T
+    return found
+
+
+def learn_strengths(parts: Parts, prior: LogPrior, start: Floats) -> tuple[LogPrior, WeightMode]:
     """The prior whose strengths are of largest evidence, and the mode under it.
 
-    τ_k ← τ_k (tr(Q⁻¹S_k) - tr(V S_k)) / (zᵀS_k z), V the posterior covariance [fellner-schall].
+    τ_k ← τ_k (tr(Q⁻¹S_k) - tr(V S_k)) / (zᵀS_k z), V the posterior covariance [math, Eq. 6.4].
     """
     mode = find_mode(parts, prior, start)
     for _ in range(STRENGTH_ROUNDS):
@@ -138,7 +154,7 @@ def learn_strengths(parts: Parts, prior: LogPrior, start: Floats) -> tuple[LogPr
     return prior, mode
 
 
-def _updated(prior: LogPrior, mode: Mode) -> Floats:
+def _updated(prior: LogPrior, mode: WeightMode) -> Floats:
     Q, d = prior.precision, mode.log_weights - prior.mean
     with one_thread_if_small(len(d)):
         before = cho_solve(cho_factor(Q), np.eye(len(d)))
@@ -150,7 +166,7 @@ def _updated(prior: LogPrior, mode: Mode) -> Floats:
     return np.clip(found, *STRENGTHS)
 
 
-def log_evidence(prior: LogPrior, mode: Mode) -> float:
+def log_evidence(prior: LogPrior, mode: WeightMode) -> float:
     """The log evidence by Laplace's method, up to a constant."""
     Q = prior.precision
     before, after = (np.linalg.slogdet(M)[1] for M in (Q, Q + mode.information))
@@ -158,12 +174,12 @@ def log_evidence(prior: LogPrior, mode: Mode) -> float:
 
 
 def drawn(
-    parts: Parts, prior: LogPrior, mode: Mode, count: int, rng: np.random.Generator
+    parts: Parts, prior: LogPrior, mode: WeightMode, count: int, rng: np.random.Generator
 ) -> Floats:
     """Log weights drawn from the posterior, (count, B), by elliptical slices around the mode.
 
     Where events say little of a weight, its posterior falls steeply on one side only, and is far
-    from normal [murray, elliptical slice sampling].
+    from normal.
     """
     Q = prior.precision
     R = Q + mode.information + LEAST_CURVATURE * np.eye(len(Q))

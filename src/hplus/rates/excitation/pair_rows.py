@@ -56,17 +56,38 @@ def in_cells(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _segment(knots, log_first, per_log, x):
-    """The last knot at or below x, -1 before the first; knots are evenly spaced in log x."""
+def hats_at(knots, x):
+    """The two hat functions at x: the number of the first, and the weight of the second.
+
+    Knots are evenly spaced on the log scale. Before the first knot, the number is -1 and the weight
+    1; x must lie below the last knot.
+    """
     if x < knots[0]:
-        return -1
-    k = int((np.log(x) - log_first) * per_log)
-    k = min(max(k, 0), len(knots) - 2)
+        return -1, 1.0
+    K = len(knots) - 1
+    k = int(np.log(x / knots[0]) * K / np.log(knots[K] / knots[0]))
+    k = min(max(k, 0), K - 1)
     if x < knots[k]:
         k -= 1
     elif x >= knots[k + 1]:
         k += 1
-    return k
+    return k, (x - knots[k]) / (knots[k + 1] - knots[k])
+
+
+@njit(cache=True, nogil=True)
+def _add_pair(row, first, w, lag, far, lags, distances, weights):
+    """Add w φ_l(lag) ψ_d(far) to the columns of a row, or their sum with weights to one column."""
+    L, D = len(lags) - 1, len(distances) - 1
+    k, u = hats_at(lags, lag)
+    d, v = hats_at(distances, far)
+    for q in range(max(k, 0), min(k + 2, L)):
+        wl = w * (u if q > k else 1.0 - u)
+        for r in range(max(d, 0), min(d + 2, D)):
+            each = wl * (v if r > d else 1.0 - v)
+            if weights.size > 0:
+                row[first] += each * weights[q, r]
+            else:
+                row[first + q * D + r] += each
 
 
 @njit(cache=True, nogil=True)
@@ -77,10 +98,7 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
     source's begin. With `weights` (L, D), the sum over l and d with these weights is added to the
     one column of the source.
     """
-    summed = weights.size > 0
-    L, D = len(lags) - 1, len(distances) - 1
-    log_lag, per_lag = np.log(lags[0]), L / np.log(lags[-1] / lags[0])
-    log_far, per_far = np.log(distances[0]), D / np.log(distances[-1] / distances[0])
+    longest, farthest = lags[-1], distances[-1]
     for i in range(len(targets)):
         t, x, y = targets[i], at[i, 0], at[i, 1]
         for c in range(len(sources.sizes)):
@@ -92,35 +110,16 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
                 for gy in range(max(cy - 1, 0), min(cy + 2, ny)):
                     cell = sources.firsts[c] + gx * ny + gy
                     a, b = sources.starts[cell], sources.starts[cell + 1]
-                    a += np.searchsorted(sources.times[a:b], t - lags[L])
+                    a += np.searchsorted(sources.times[a:b], t - longest)
                     for j in range(a, b):
                         lag = t - sources.times[j]
                         if lag <= 0.0:
                             break
-                        dx, dy = x - sources.xy[j, 0], y - sources.xy[j, 1]
                         s = sources.scales[j]
+                        dx, dy = x - sources.xy[j, 0], y - sources.xy[j, 1]
                         far = np.sqrt(dx * dx + dy * dy) / s
-                        if far >= distances[D] or lag >= lags[L]:
-                            continue
-                        w = sources.weights[j] / (s * s)
-                        lo = _segment(lags, log_lag, per_lag, lag)
-                        d = _segment(distances, log_far, per_far, far)
-                        u = 1.0 if lo < 0 else (lag - lags[lo]) / (lags[lo + 1] - lags[lo])
-                        v = 1.0
-                        if d >= 0:
-                            v = (far - distances[d]) / (distances[d + 1] - distances[d])
-                        first = sources.columns[j]
-                        for q in range(2):
-                            ll = lo + q
-                            wl = u if q else 1.0 - u
-                            if ll < 0 or ll >= L or wl == 0.0:
-                                continue
-                            for r in range(2):
-                                dd = d + r
-                                wd = v if r else 1.0 - v
-                                if dd < 0 or dd >= D:
-                                    continue
-                                if summed:
-                                    rows[i, first] += w * wl * wd * weights[ll, dd]
-                                else:
-                                    rows[i, first + ll * D + dd] += w * wl * wd
+                        if far < farthest and lag < longest:
+                            w = sources.weights[j] / (s * s)
+                            _add_pair(
+                                rows[i], sources.columns[j], w, lag, far, lags, distances, weights
+                            )

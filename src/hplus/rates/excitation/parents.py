@@ -11,6 +11,7 @@ from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.pair_rows import hats_at
 
 LEAST_PROBABILITY = 0.01
 """Parents that are less likely are not listed."""
@@ -34,40 +35,38 @@ class Parents(Value):
     likeliest: Ints
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _added(table, lag, far, lags, distances):
+    """The trigger of one pair of types (L, D) at a lag and a distance."""
+    L, D = len(lags) - 1, table.shape[1]
+    k, u = hats_at(lags, lag)
+    d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
+    total = 0.0
+    for q in range(max(k, 0), min(k + 2, L)):
+        for r in range(max(d, 0), min(d + 2, D)):
+            total += (u if q > k else 1.0 - u) * (v if r > d else 1.0 - v) * table[q, r]
+    return total
+
+
 @njit(cache=True, nogil=True)
 def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, least):
     """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
-    L, D = len(lags) - 1, max(len(distances) - 1, 1)
     children, parents, shares = [], [], []
     for i in range(first, len(t)):
         for j in range(i - 1, -1, -1):
             lag = t[i] - t[j]
-            if lag >= lags[L]:
+            if lag >= lags[-1]:
                 break
+            far, w = 0.0, weights[j]
+            if len(distances):
+                far = np.sqrt((x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2) / reach[j]
+                w /= reach[j] ** 2
+                if far >= distances[-1]:
+                    continue
             if lag <= 0.0:
                 continue
-            lo = np.searchsorted(lags, lag, side="right") - 1
-            u = 1.0 if lo < 0 else (lag - lags[lo]) / (lags[lo + 1] - lags[lo])
-            d, v, w = 0, 0.0, weights[j]
-            if len(distances):
-                s = reach[j]
-                far = np.sqrt((x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2) / s
-                if far >= distances[D]:
-                    continue
-                d = np.searchsorted(distances, far, side="right") - 1
-                v = 1.0 if d < 0 else (far - distances[d]) / (distances[d + 1] - distances[d])
-                w /= s * s
-            total = 0.0
-            for q in range(2):
-                for r in range(2):
-                    ll, dd = lo + q, d + r
-                    if 0 <= ll < L and 0 <= dd < D:
-                        total += (
-                            (u if q else 1.0 - u)
-                            * (v if r else 1.0 - v)
-                            * table[kind[j], kind[i], ll, dd]
-                        )
-            share = w * total / rates[i - first]
+            share = w * _added(table[kind[j], kind[i]], lag, far, lags, distances)
+            share /= rates[i - first]
             if share >= least:
                 children.append(i)
                 parents.append(j)

@@ -49,14 +49,5 @@ def rescaled_times(rate: ExcitedRate, history: Catalogue, start: float) -> Float
     weights = rate.trigger.weights.sum(axis=1)[history.types]
     masses = np.einsum("mld,md->ml", weights, rings)
     masses *= rate.effects.productivity(history.marks)[:, None]
-    edges = np.append(start, inside.times)
-    own = np.zeros(len(inside))
-    for kind in range(rate.types):
-        own += _background_increments(rate, edges, kind)
-    return np.cumsum(own + _triggered(history.times, start, first, masses, rate.trigger.lags))
-
-
-def _background_increments(rate: ExcitedRate, edges: Floats, kind: int) -> Floats:
-    """∫μ between neighbouring edges, by the trapezoidal rule: levels are linear in time."""
-    values = rate.background.hats(edges) @ rate.background.levels[kind]
-    return 0.5 * (values[1:] + values[:-1]) * np.diff(edges)
+    own = sum(rate.background.cumulative(inside.times, start, kind) for kind in range(rate.types))
+    return own + np.cumsum(_triggered(history.times, start, first, masses, rate.trigger.lags))

@@ -64,6 +64,16 @@ def learn_forecast(
     observed: ObservedTimes, horizon: float, periods: list[CycleAsked], origin: float, seed: int
 ) -> tuple[ForecastRate, tuple[CycleGain, ...]]:
     """The rate of the events and its futures, and which cycles were kept."""
+    cycles, gains = learn_cycles(observed, periods, origin, seed)
+    lengths = [period.length for period in periods]
+    step = rounding_step(observed.times)
+    return _learn_blocks(observed, horizon, cycles, lengths, step, seed), gains
+
+
+def learn_cycles(
+    observed: ObservedTimes, periods: list[CycleAsked], origin: float, seed: int
+) -> tuple[Cycles, tuple[CycleGain, ...]]:
+    """The cycles that predict later cycles, and what was found of each."""
     cycles, gains = Cycles((), (), origin), {}
     step = rounding_step(observed.times)
     for period in sorted(periods, key=lambda p: p.length):
@@ -77,9 +87,7 @@ def learn_forecast(
         gains[period] = CycleGain(*period, kept=kept, gain=gain, error=error, reason=reason)
         if kept:
             cycles = cycles.with_cycle(period.length, learn_factor(counted, seed))
-    lengths = [period.length for period in periods]
-    rate = _learn_blocks(observed, horizon, cycles, lengths, step, seed)
-    return rate, tuple(gains[period] for period in periods)
+    return cycles, tuple(gains[period] for period in periods)
 
 
 def _obstacle(observed: ObservedTimes, period: CycleAsked, step: float) -> str:
