@@ -88,6 +88,22 @@ def test_the_hold_out_is_the_difference_of_log_likelihoods(aftershocks, in_time)
     assert in_time.holdout_.over_poisson == in_time.holdout_.gain  # there are no places
 
 
+def test_repeated_addresses_are_spread_before_likelihoods_are_compared(rng):
+    from hplus.studies.events import Reading
+    from hplus.studies.excitation_holdouts import spread_places
+    from hplus.studies.marked_events import MarkedEvents
+    from hplus.windows import Box, Interval
+
+    places = rng.integers(0, 20, (400, 2)) + 0.5  # a lattice of corners
+    X = np.column_stack([places, np.sort(rng.uniform(0, 9, 400))])
+    events = MarkedEvents(X, None, None, Reading("", 400, 400, {}))
+    window = Box((0.0, 0.0), (20.0, 20.0)) * Interval(0.0, 9.0)
+    moved = spread_places(events, window).X
+    assert len(np.unique(moved[:, :2], axis=0)) == 400
+    assert 0.2 < np.abs(moved[:, :2] - places).max() <= 0.5
+    assert spread_places(events, Interval(0.0, 9.0)) is events
+
+
 def test_counts_of_parts_add_up_and_chances_grow_with_time(in_place):
     end = in_place.frame.clock.end
     day, week = (Period("", 1.0, end, end + n * 86_400.0) for n in (1, 7))

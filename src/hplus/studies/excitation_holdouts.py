@@ -13,6 +13,8 @@ from hplus._checks import Floats, Seed
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.self_exciting import SelfExciting
+from hplus.rates.positions import find_positions
+from hplus.rates.statistic import Statistic
 from hplus.studies.marked_events import MarkedEvents
 from hplus.studies.splits import ERROR_BLOCKS
 from hplus.windows import Interval, Product, Window
@@ -57,7 +59,7 @@ def predicted_ahead(
     model: SelfExciting, events: MarkedEvents, share: float
 ) -> ExcitationHoldout | None:
     """The hold-out of a model that is not fitted; None if there are too few events."""
-    period = _period(model.window)
+    period, events = _period(model.window), spread_places(events, model.window)
     cut = period.high - share * period.volume
     early = events.X[:, -1] < cut
     first, later = events.picked(early), events.picked(~early)
@@ -78,6 +80,20 @@ def predicted_ahead(
     )
     over = [ours.gain_over(theirs) for theirs in (rivals[0], best)]
     return ExcitationHoldout(len(later.X), share, *over[0], *over[1], words)
+
+
+def spread_places(events: MarkedEvents, window: Window) -> MarkedEvents:
+    """The events with rounded and repeated places moved within their step.
+
+    Below it, likelihoods say nothing: a second event at one address could be any number of times
+    as likely.
+    """
+    if not isinstance(window, Product):
+        return events
+    region, places = window.left, events.X[:, :-1]
+    positions = find_positions(Statistic.of(region, places))
+    moved = positions.spread(region, places, np.random.RandomState(0))
+    return events._replace(X=np.column_stack([moved, events.X[:, -1]]))
 
 
 class AheadScores(NamedTuple):

@@ -230,7 +230,7 @@ def _future(study: ExcitationStudy, found: Futures, path: int, first: float) -> 
     return MarkedFuture(
         SimulatedEvents(columns, seconds),
         events.marks[own] if study.mark else None,
-        study.model_.types_[events.types[own]] if study.kind else None,
+        study.model_.types_[events.types[own]].astype(str) if study.kind else None,
     )
 
 
