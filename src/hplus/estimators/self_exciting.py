@@ -92,7 +92,8 @@ class SelfExciting(ExcitedEstimator):
         How many events an average event triggers directly; with several types, the spectral radius
         of `branching_matrix_`. At 1 or above, bursts never die out.
     branching_interval_ : (low, high)
-        A 90 % band of it.
+        A 90 % band of it, given the smoothing and the longest lag that were learned: it is too
+        narrow where few events are triggered, and held the truth in 6 to 9 of 10 simulations.
     branching_matrix_ : array, shape (types, types)
         How many events of each type (columns) an event of each type (rows) triggers directly.
     background_ : Background
@@ -210,8 +211,10 @@ class SelfExciting(ExcitedEstimator):
         self.branching_ratio_ = learned.rate.branching()
         tail = 0.5 * (1.0 - LEVEL)
         ratios = [self.rate_.drawn(k).branching() for k in range(len(self.rate_.draws))]
-        low, high = np.quantile(ratios, [tail, 1.0 - tail])
-        self.branching_interval_ = float(low), float(high)
+        # the mode of skewed weights may lie outside the middle of their draws
+        low, high = np.quantile([*ratios, self.branching_ratio_], [tail, 1.0 - tail])
+        ends = min(low, self.branching_ratio_), max(high, self.branching_ratio_)
+        self.branching_interval_ = float(ends[0]), float(ends[1])
 
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
         model = Intensity(self._rows.region, model=self.background, random_state=self._seed())

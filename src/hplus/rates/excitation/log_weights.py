@@ -38,7 +38,7 @@ STRENGTH_ROUNDS = 12
 LEAST_CURVATURE = 0.1
 """Precision that proposals have in every direction, at least."""
 
-BURN_IN_DRAWS, STEPS_PER_DRAW = 30, 2
+BURN_IN_DRAWS, STEPS_PER_DRAW = 60, 3
 """Steps of the sampler before the first draw, and from one to the next."""
 
 
