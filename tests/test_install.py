@@ -59,7 +59,7 @@ for name in datasets.files() | datasets.OUTLINES:
 refused("shapely", lambda: Polygon([[0, 0], [1, 0], [1, 1]]))
 refused("matplotlib", lambda: IntensityCurveDisplay.from_estimator(rate))
 refused("pyarrow", lambda: list(open_table(sys.argv[2]).chunks(("x",))))
-refused("jinja2", page_template)
+refused("jinja2", lambda: page_template("page.html.j2"))
 refused("pyarrow ", lambda: StreamStudy(Frame(("x",), Interval(0, 1))).take(b"x\\n0.5\\n"))
 refused("cvxpy", lambda: SoSRegressor(Gaussian(0.3), cone="paper").fit(X, X[:, 0]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,23 +135,23 @@ def _scores(
     scores = first
     if finer is not None:
         starts = [found._replace(z=finer.prolong(found.z)) for _, found in best]
-        scores = _judged_again(finer, starts, criterion)
+        scores = _judged_again(finer, each("comparing priors again", starts), criterion)
     close = np.flatnonzero(scores > scores.max() - LUCK_NATS)
     means = [best[i][1]._replace(z=best[i][1].z.mean(axis=0, keepdims=True)) for i in close]
     luck = np.zeros((len(others), len(best)))
-    for row, other in zip(luck, others, strict=True):
+    for row, other in zip(luck, each("comparing priors on other folds", others), strict=True):
         row[close] = _judged_again(other, means, criterion) - first[close]
     return np.vstack([scores, scores + luck])
 
 
-def _judged_again(level: Level, starts: list[LogRates], criterion: Criterion) -> Floats:
+def _judged_again(level: Level, starts: Iterable[LogRates], criterion: Criterion) -> Floats:
     """The scores of priors, on a finer grid that shows how rough a rate may be or on other folds.
 
     What one prior gains from its start is a good guess for the next.
     """
     judge, scores = judge_of(level, criterion), []
     gained: Reals = np.zeros((), dtype=np.float32)
-    for prior, z, _ in each("comparing priors again", starts):
+    for prior, z, _ in starts:
         score, found = judge(prior, z + gained)
         gained = found.z - z
         scores.append(score)
