@@ -122,6 +122,7 @@ def test_every_stage_of_a_search_is_reported_in_order():
     assert list(calls) == [
         "comparing priors",
         "comparing priors again",
+        "comparing priors on other folds",
         "averaging priors",
         "refining the grid",
         "drawing rates",
