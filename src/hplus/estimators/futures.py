@@ -58,7 +58,7 @@ def futures_of(
     """Futures of a period, with weights drawn anew for each group of paths."""
     draws = _possible_rates(rate, history, span, min(len(rate.draws), n_paths), rng)
     # bursts that never die out would leave nothing to tell of the other futures
-    draws = [draw for draw in draws if draw.branching() < 1.0] or draws
+    draws = [draw for draw in draws if draw.trigger.branching() < 1.0] or draws
     found = []
     for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
         part = simulate(draw, history, *span, len(group), rng)

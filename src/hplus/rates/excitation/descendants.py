@@ -114,7 +114,7 @@ def simulate(
         if count > MAX_EVENTS:
             raise OverflowError(
                 f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
-                f"ratio is {rate.branching():.3g}. Use a shorter horizon or fewer paths."
+                f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
             )
     return _joined(found)
 

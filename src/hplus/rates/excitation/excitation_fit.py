@@ -62,7 +62,8 @@ class ExcitationFit:
     """A state of the alternation: the rate's parts, and for each type the prior and the mode.
 
     `densities` (n,) are those of the background at the events inside, each learned from other
-    blocks of time. `background` are the probabilities (n,) that events were not triggered.
+    blocks of time. `lag_spread` is the least and the largest branching ratio under longest lags
+    that the evidence hardly tells apart, relative to that of the trigger.
     """
 
     trigger: Trigger
@@ -72,6 +73,7 @@ class ExcitationFit:
     priors: tuple[LogPrior, ...] = ()
     modes: tuple[WeightMode, ...] = ()
     mark_strength: float = FIRST_MARK_STRENGTH
+    lag_spread: tuple[float, float] = (1.0, 1.0)
 
     @property
     def log_posterior(self) -> float:
@@ -164,12 +166,12 @@ def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats)
     L = len(lags) - 1
     longest = _extended(observed, fit, lags)
     all_parts = [parts_of(observed, longest, kind) for kind in range(observed.types)]
-    best, most = fit, -np.inf
-    for few in sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS}):
-        tried, evidence = _with_lags(observed, longest, all_parts, few)
-        if evidence > most + MIN_LAG_GAIN:
-            best, most = tried, evidence
-    return best
+    counts = sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS})
+    tried = [_with_lags(observed, longest, all_parts, few) for few in counts]
+    most = max(evidence for _, evidence in tried)
+    alike = [found for found, evidence in tried if evidence > most - MIN_LAG_GAIN]
+    ratios = [found.trigger.branching() / alike[0].trigger.branching() for found in alike]
+    return replace(alike[0], lag_spread=(min(ratios), max(ratios)))
 
 
 def _extended(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:

@@ -99,11 +99,6 @@ class ExcitedRate:
             + seen @ self.trigger.weights[:, kind].ravel()
         )
 
-    def branching(self, weights: Floats | None = None) -> float:
-        """The spectral radius of the matrix of direct offspring; below 1, bursts die out."""
-        trigger = self.trigger if weights is None else self.trigger.replace(weights=weights)
-        return float(np.abs(np.linalg.eigvals(trigger.integral())).max())
-
     def drawn(self, k: int, factor: float = 1.0) -> ExcitedRate:
         """The rate with the k-th draw of its weights, times a factor."""
         T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])

@@ -49,9 +49,13 @@ class Knots(NamedTuple):
 
 
 class LearnedExcitation(NamedTuple):
-    """A rate, its certificate, what smoothing costs per event, and log posteriors by round."""
+    """A rate, its certificate, what smoothing costs per event, and log posteriors by round.
+
+    `lag_spread` is how much lower or higher the branching ratio is under other longest lags.
+    """
 
     rate: ExcitedRate
+    lag_spread: tuple[float, float]
     result: SolverResult
     smoothing_cost: float
     trace: list[float]
@@ -121,7 +125,7 @@ def learn_excited_rate(
         Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
     )
     rate = replace(rate, drift=_learned_drift(observed, fit, rate))
-    return LearnedExcitation(rate, result, cost, trace)
+    return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
 
 
 def _first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:

@@ -64,6 +64,10 @@ class Trigger(Value):
         """How many events of each type an average event of each type triggers directly, (s, t)."""
         return np.einsum("l,stld,d->st", self.lag_integrals, self.weights, self.distance_integrals)
 
+    def branching(self) -> float:
+        """The spectral radius of the matrix of direct offspring; below 1, bursts die out."""
+        return float(np.abs(np.linalg.eigvals(self.integral())).max())
+
     @property
     def lag_integrals(self) -> Floats:
         """∫ φ_l, (L,)."""
