@@ -214,7 +214,7 @@ class SelfExciting(ExcitedEstimator):
         # the mode of skewed weights may lie outside the middle of their draws
         low, high = np.quantile(draws, [tail, 1.0 - tail]) / self.branching_ratio_
         ends = min(low, 1.0) * learned.lag_spread[0], max(high, 1.0) * learned.lag_spread[1]
-        self.branching_interval_ = self.branching_ratio_ * ends[0], self.branching_ratio_ * ends[1]
+        self.branching_interval_ = tuple(float(self.branching_ratio_ * end) for end in ends)
 
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
         model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
