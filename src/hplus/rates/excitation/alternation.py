@@ -77,8 +77,10 @@ def learn_excitation(
     fit = replace(fit, background=replace(fit.background, cycles=cycles))
     fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
-    for done in range(ROUNDS):
-        step("alternating background and trigger", done, ROUNDS)
+    # on a line without marks there is nothing to alternate with
+    rounds = 1 if learn_place is None and len(fit.effects.knots) < 2 else ROUNDS
+    for done in range(rounds):
+        step("alternating background and trigger", done, rounds)
         learn = done < LEARNED_ROUNDS
         new = with_productivity(observed, fit, learn=learn)
         new = with_reach(observed, new) if learn else new
@@ -94,7 +96,7 @@ def learn_excitation(
                 break
             trace.append(new.log_posterior)
         fit = new
-    step("alternating background and trigger", ROUNDS, ROUNDS)
+    step("alternating background and trigger", rounds, rounds)
     return fit, trace
 
 
