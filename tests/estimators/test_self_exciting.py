@@ -143,6 +143,15 @@ def test_forecasts_come_from_the_history(line):
     assert busy.period == Interval(UNTIL, UNTIL + 5.0)
 
 
+def test_an_event_at_the_very_start_of_a_forecast_triggers(line):
+    at_start = np.full((30, 1), UNTIL)
+    quiet, busy = (
+        line.forecast(5.0, random_state=0, history=events, start=UNTIL).expected_count[0]
+        for events in (np.zeros((0, 1)), at_start)
+    )
+    assert busy > quiet + 10.0
+
+
 def test_forecasts_by_place_add_up_and_know_marks(planar):
     parts = [Box([0, 0], [0.5, 1]), Box([0.5, 0], [1, 1])]
     both = planar.forecast(10.0, parts, 200, random_state=1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Floats, check_fraction, check_number
 from hplus.rates.excitation.catalogue import Catalogue
-from hplus.rates.excitation.descendants import Simulated, simulate
+from hplus.rates.excitation.descendants import Simulated, joined, simulate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.windows import Interval, Window
 
@@ -63,18 +63,15 @@ def futures_of(
     for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
         part = simulate(draw, history, *span, len(group), rng)
         found.append(Simulated(part.paths + group[0], part.events))
-    paths = np.concatenate([part.paths for part in found])
-    events = Catalogue(
-        *(np.concatenate([getattr(part.events, name) for part in found])
-          for name in ("times", "places", "marks", "types"))
-    )  # fmt: skip
+    simulated = joined(found)
+    paths, events = simulated.paths, simulated.events
     counts = np.zeros((len(regions), n_paths))
     largest = np.full((len(regions), n_paths), -np.inf)
     for r, region in enumerate(regions):
         inside = slice(None) if region is None else region.contains(events.places)
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
-    return Futures(Interval(*span), counts, largest, Simulated(paths, events))
+    return Futures(Interval(*span), counts, largest, simulated)
 
 
 def _possible_rates(

@@ -40,6 +40,9 @@ from hplus.windows import Interval, Product, Window
 NEAR_ONE = 0.95
 """A branching ratio from which a warning says that bursts hardly die out."""
 
+BYTES_PER_WEIGHT = 48.0
+"""Memory of a fit for each event and weight: several copies of a matrix of numbers."""
+
 LEVEL = 0.9
 """The level of the band of the branching ratio."""
 
@@ -104,7 +107,8 @@ class SelfExciting(ExcitedEstimator):
     smoothing_cost_ : float
         By how much the log-likelihood per event is below its maximum without smoothing.
     log_posteriors_ : array
-        The log posterior after each of the last rounds; it never falls.
+        The log posterior after each of the last rounds; it never falls. Empty on a line without
+        marks, where there is nothing to alternate with.
     cycles_ : tuple of CycleGain
         For each cycle, whether it was kept, and why.
     types_ : array
@@ -195,7 +199,7 @@ class SelfExciting(ExcitedEstimator):
         knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
         columns = observed.types * (len(knots.lags) - 1) * max(len(knots.distances) - 1, 1)
         check_memory(
-            24.0 * len(observed.inside) * columns,
+            BYTES_PER_WEIGHT * len(observed.inside) * columns,
             f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
             "use a shorter longest_lag or fewer events",
         )

@@ -95,7 +95,7 @@ def simulate(
     n_paths: int,
     rng: np.random.Generator,
 ) -> Simulated:
-    """Events from start to end on each path, given the history before the start."""
+    """Events from start to end on each path, given the history up to the start."""
     generation = _background(rate, start, end, n_paths, rng)
     tables = {
         (s, t): TriggerTable.of(rate.trigger, s, t)
@@ -103,7 +103,7 @@ def simulate(
         for t in range(rate.types)
     }
     first = _from_history(rate, tables, history, start, end, n_paths, rng)
-    generation = _joined([generation, first])
+    generation = joined([generation, first])
     found, count = [generation], len(generation.paths)
     for _ in range(MAX_GENERATIONS):
         generation = _offspring(rate, tables, generation, end, rng)
@@ -116,10 +116,11 @@ def simulate(
                 f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
                 f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
             )
-    return _joined(found)
+    return joined(found)
 
 
-def _joined(parts: list[Simulated]) -> Simulated:
+def joined(parts: list[Simulated]) -> Simulated:
+    """The events of several simulations together."""
     paths = np.concatenate([part.paths for part in parts])
     events = [part.events for part in parts]
     return Simulated(
@@ -144,7 +145,7 @@ def _background(
         marks = rate.mark_laws[kind].sample(n, rng)
         events = Catalogue(times, places, marks, np.full(n, kind))
         parts.append(Simulated(np.repeat(np.arange(n_paths), counts), events))
-    return _joined(parts)
+    return joined(parts)
 
 
 def _from_history(
@@ -157,7 +158,8 @@ def _from_history(
     rng: np.random.Generator,
 ) -> Simulated:
     """Direct offspring of the history, from start to end, on each path."""
-    near = history.picked((history.times < start) & (history.times > start - rate.trigger.lags[-1]))
+    near = history.until(start)
+    near = near.picked(near.times > start - rate.trigger.lags[-1])
     lags = visible_lags(rate.trigger.lags, near.times, start, end)
     parts, productivity = [], rate.effects.productivity(near.marks)
     for (source, kind), table in tables.items():
@@ -170,7 +172,7 @@ def _from_history(
         parents, paths = near.picked(which), np.repeat(np.arange(n_paths), counts)
         low = start - parents.times
         parts.append(_children(rate, table, kind, Simulated(paths, parents), low, end, rng))
-    return _joined(parts)
+    return joined(parts)
 
 
 def _offspring(
@@ -190,7 +192,7 @@ def _offspring(
         chosen = Simulated(parents.paths[which], events.picked(which))
         low = np.zeros(len(which))
         parts.append(_children(rate, table, kind, chosen, low, end, rng))
-    return _joined(parts)
+    return joined(parts)
 
 
 def _children(
