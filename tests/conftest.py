@@ -90,8 +90,8 @@ HELD_OTHERWISE = {
 """As those in read-only memory, which is stricter; check_estimators_dtypes has the other types."""
 
 
-FIRST = ("test_stream_intensity.py", "test_intervals.py")
-"""One worker compiles the engine of streams; the other finds it on disk if it comes later."""
+FIRST = ("test_stream_intensity.py", "test_tree_regions.py")
+"""One worker compiles the engine of streams and the other trees: each finds the rest on disk."""
 
 
 def order(item):

@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hplus import Cycle, Density, Gaussian, Intensity, Interval, Linear, Periodic, load, save
 from hplus.rates.binned import COARSE_CELLS, GRID_DOUBLINGS
 
+pytestmark = pytest.mark.usefixtures("few_parts")
+
 DAY = Cycle(24, unit="h")
 HOURS = np.linspace(0.0, 24.0, 97)[:, None]
 

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from hplus import (
 )
 from hplus.rates.binned import BinnedStatistic
 from hplus.rates.levels import Level
+
+pytestmark = pytest.mark.usefixtures("few_parts")
 
 RNG = np.random.RandomState(0)
 LINE = RNG.beta(2, 4, size=(300, 1))
@@ -139,23 +142,32 @@ def test_nothing_is_answered_before_a_fit(estimator, ask):
         getattr(estimator, ask)(*asked.get(ask, ([[0.5]],)))
 
 
-FITTED = Intensity(Interval(0, 24, unit="hour")).fit(24.0 * LINE)
-DAY = Intensity(Cycle(24)).fit(24.0 * LINE)
-PAIR = Statistic.of(UNIT, LINE), Statistic.of(UNIT, LINE[:9])
-MIXTURE = FITTED.mixture_
+@cache
+def over_hours():
+    return Intensity(Interval(0, 24, unit="hour")).fit(24.0 * LINE)
+
+
+@cache
+def over_a_day():
+    return Intensity(Cycle(24)).fit(24.0 * LINE)
+
+
+def pair():
+    return Statistic.of(UNIT, LINE), Statistic.of(UNIT, LINE[:9])
+
 
 REFUSED = {
     "no priors": (lambda: Intensity(UNIT, ()).fit(LINE), 'kernel must be "auto" or a kernel'),
     "priors of a line in the plane": (
-        lambda: Intensity(SQUARE, MIXTURE).fit(PLANE),
+        lambda: Intensity(SQUARE, over_hours().mixture_).fit(PLANE),
         "mixture_ of a fit with 2 axes, got one with 1",
     ),
     "priors of another model": (
-        lambda: Intensity(UNIT, MIXTURE, model="square").fit(LINE),
+        lambda: Intensity(UNIT, over_hours().mixture_, model="square").fit(LINE),
         "got model='square'",
     ),
     "priors and a penalty": (
-        lambda: Intensity(UNIT, MIXTURE, 0.5).fit(LINE),
+        lambda: Intensity(UNIT, over_hours().mixture_, 0.5).fit(LINE),
         "penalty=0.5",
     ),
     "no covariates": (
@@ -167,7 +179,7 @@ REFUSED = {
         "kernels must be a pair",
     ),
     "statistics of different events": (
-        lambda: SeparableIntensity(UNIT * UNIT).fit(PAIR),
+        lambda: SeparableIntensity(UNIT * UNIT).fit(pair()),
         "a pair of Statistics of the same events",
     ),
     "a pair of arrays": (
@@ -175,17 +187,20 @@ REFUSED = {
         "a pair of Statistics",
     ),
     "weights of other rows": (
-        lambda: FITTED.score([[1.0], [2.0], [3.0]], sample_weight=[1, 2]),
+        lambda: over_hours().score([[1.0], [2.0], [3.0]], sample_weight=[1, 2]),
         "sample_weight must have shape (3,)",
     ),
-    "a number for a region": (lambda: FITTED.expected_count(3), "write Interval(low, high)"),
-    "bounds for a region": (lambda: FITTED.expected_count((2, 20)), "write Interval(low, high)"),
+    "a number for a region": (lambda: over_hours().expected_count(3), "write Interval(low, high)"),
+    "bounds for a region": (
+        lambda: over_hours().expected_count((2, 20)),
+        "write Interval(low, high)",
+    ),
     "another unit": (
-        lambda: FITTED.expected_count(Interval(0, 10, unit="min")),
+        lambda: over_hours().expected_count(Interval(0, 10, unit="min")),
         "convert them first",
     ),
     "round the end of a cycle": (
-        lambda: DAY.expected_count(Interval(22, 26)),
+        lambda: over_a_day().expected_count(Interval(22, 26)),
         "before and after its end",
     ),
 }
@@ -201,5 +216,5 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(name):
 def test_a_refused_pair_leaves_the_estimator_as_it_was():
     model = SeparableIntensity(UNIT * UNIT).fit(PLANE)
     with pytest.raises(ValueError, match="a pair"):
-        model.fit(PAIR)
+        model.fit(pair())
     assert model.predict(PLANE).shape == (300,)

@@ -7,6 +7,8 @@ import pytest
 
 from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity, load, save
 
+pytestmark = pytest.mark.usefixtures("few_parts")
+
 PLACE, DAY = Interval(0.0, 10.0, unit="km"), Cycle(24.0, unit="h")
 
 

@@ -10,7 +10,7 @@ from hplus import Gaussian, Intensity, Interval, Polygon, StreamingIntensity
 from hplus.estimators.prior_parameters import RATE_MODELS
 from hplus.simulate import poisson
 
-pytestmark = pytest.mark.usefixtures("few_nodes")
+pytestmark = pytest.mark.usefixtures("few_nodes", "few_parts")
 
 LINE = Interval(0, 10, unit="h")
 WINDOWS = {"line": LINE, "triangle": Polygon([[0, 0], [3, 0], [0, 3]])}

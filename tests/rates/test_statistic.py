@@ -1,6 +1,7 @@
 """What a fit keeps of the events: the same bits, whatever the parts and their order."""
 
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -207,10 +208,23 @@ def test_a_statistic_is_frozen_and_equal_to_its_repeat(rng):
 
 UNIT = Interval(0, 1)
 FOUR_AXES = Box((0,) * 4, (1,) * 4)
-ONE = Statistic.of(UNIT, [[0.5]])
-HEAVY = Statistic.of(UNIT, [[0.5]], [2.0**42])
-OLD = BinnedStatistic.of(ONE, 0)
 NARROW = Interval(1e9, 1e9 + 1e-6)
+
+
+@cache
+def one():
+    return Statistic.of(UNIT, [[0.5]])
+
+
+@cache
+def old():
+    return BinnedStatistic.of(one(), 0)
+
+
+def heavy():
+    return Statistic.of(UNIT, [[0.5]], [2.0**42])
+
+
 REFUSED = [
     (lambda: Statistic.of(FOUR_AXES, np.zeros((1, 4))), "window must have 1, 2 or 3 axes, got 4"),
     (lambda: Statistic.of(UNIT, [[0.5]], [-1.0]), "at least 0 .* 1 events, got -1"),
@@ -219,23 +233,23 @@ REFUSED = [
     (lambda: Statistic.of(UNIT, [[0.5]], [1e-7]), "0 or above .* got 1e-07: rescale the weights"),
     (lambda: Statistic.of(UNIT, [[0.5]], [1e300]), "less than .* got 1e.300: rescale the weights"),
     (lambda: Statistic.of(UNIT, [[0.5]] * 2, [2.0**42] * 2), "less than .* rescale the weights"),
-    (lambda: HEAVY + HEAVY, "sample_weight must add up to less than .* rescale the weights"),
+    (lambda: heavy() + heavy(), "sample_weight must add up to less than .* rescale the weights"),
     (lambda: Statistic.of(UNIT, [[0.5], [2.0]]), "got 1 of 2 points outside"),
     (lambda: Intensity(NARROW).fit([[1e9]]), "window must be wide enough"),
-    (lambda: ONE + Statistic.of(Interval(0, 2), [[0.5]]), "must share one window to be added"),
-    (lambda: OLD + OLD.replace(window=Interval(0, 2)), "must share one window to be added"),
-    (lambda: ONE + OLD, "version 0.1.0 cannot be added to one of this version"),
-    (lambda: OLD + ONE, "version 0.1.0 cannot be added to one of this version"),
-    (lambda: ONE.replace(counts=[0]), "must be those of events in sorted cells"),
-    (lambda: ONE.replace(codes=[5, 5], counts=[1, 1]), "must be those of events in sorted cells"),
-    (lambda: ONE.replace(codes=[2**51]), "must be those of events in sorted cells"),
-    (lambda: ONE.replace(weights=[2**30]), "must be those of events in sorted cells"),
-    (lambda: ONE.replace(depth=51), "must be those of events in sorted cells"),
-    (lambda: ONE.coarsened(51), "depth must be from 0 to 50"),
+    (lambda: one() + Statistic.of(Interval(0, 2), [[0.5]]), "must share one window to be added"),
+    (lambda: old() + old().replace(window=Interval(0, 2)), "must share one window to be added"),
+    (lambda: one() + old(), "version 0.1.0 cannot be added to one of this version"),
+    (lambda: old() + one(), "version 0.1.0 cannot be added to one of this version"),
+    (lambda: one().replace(counts=[0]), "must be those of events in sorted cells"),
+    (lambda: one().replace(codes=[5, 5], counts=[1, 1]), "must be those of events in sorted cells"),
+    (lambda: one().replace(codes=[2**51]), "must be those of events in sorted cells"),
+    (lambda: one().replace(weights=[2**30]), "must be those of events in sorted cells"),
+    (lambda: one().replace(depth=51), "must be those of events in sorted cells"),
+    (lambda: one().coarsened(51), "depth must be from 0 to 50"),
     (lambda: BinnedStatistic(UNIT, np.ones((5, 3)), 1), "counts must be at least 0"),
-    (lambda: BinnedStatistic(UNIT, -OLD.counts, 1), "counts must be at least 0"),
-    (lambda: Intensity(Interval(0, 2)).fit(ONE), "have the same window"),
-    (lambda: Intensity(UNIT, model="sos").fit(OLD), "needs model=.exp."),
+    (lambda: BinnedStatistic(UNIT, -old().counts, 1), "counts must be at least 0"),
+    (lambda: Intensity(Interval(0, 2)).fit(one()), "have the same window"),
+    (lambda: Intensity(UNIT, model="sos").fit(old()), "needs model=.exp."),
 ]
 
 
@@ -252,7 +266,7 @@ def test_only_windows_statistics_and_whole_numbers_are_accepted():
     with pytest.raises(TypeError, match=r"window must be a Window"):
         Statistic.of((0, 1), [[0.5]])
     with pytest.raises(TypeError, match="must be whole numbers"):
-        ONE.replace(counts=[1.5])
-    for statistic in (ONE, OLD):
+        one().replace(counts=[1.5])
+    for statistic in (one(), old()):
         with pytest.raises(TypeError):
             statistic + 1

@@ -118,7 +118,7 @@ def knox_tables(times: Floats, pairs: Ints, within: Ints, lags: Floats) -> Float
 
     `within` (m,) is the index of the shortest distance that each pair is within.
     """
-    counts = _counts(times, pairs, within, lags, len(DISTANCES))
+    counts = _counts(times, pairs, within, np.ascontiguousarray(lags), len(DISTANCES))
     return np.cumsum(np.cumsum(counts, axis=1), axis=2).astype(float)
 
 

@@ -77,7 +77,7 @@ def _add_edges(ring: Floats, nodes: Floats, beyond: Floats) -> None:
         x, y = x0, y0
         for row in range(math.floor(max(y0, 0.0)), math.ceil(min(y1, float(rows)))):
             if y < row:
-                x, y = _between(y0, x0, y1, x1, row), float(row)
+                x, y = _between(y0, x0, y1, x1, float(row)), float(row)
             x_next, y_next = x1, y1
             if y1 > row + 1:
                 x_next, y_next = _between(y0, x0, y1, x1, row + 1.0), row + 1.0

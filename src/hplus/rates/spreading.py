@@ -94,13 +94,15 @@ def _spread(
     out, rows = np.empty((room, d), dtype=np.int64), np.empty(room, dtype=np.int64)
     sums = np.empty(room, dtype=np.int64)
     tally = np.zeros(MAX_PLACED_EVENTS, dtype=np.int64)
-    k = 0
+    k = np.int64(0)
     for i in range(m):
         _box(indices[i], boxes[i], limits, closed, width, low, high, first, sizes)
         state = mixed(codes[i] + mixed(seed + GOLDEN))
         before, cells = k, np.prod(sizes)
         if cells == 1:
-            out[k], sums[k] = first, counts[i]
+            for j in range(d):
+                out[k, j] = first[j]
+            sums[k] = counts[i]
             k += 1
         elif counts[i] > max(MAX_PLACED_EVENTS, cells):
             k = _split(state, counts[i], low, high, first, sizes, width, out, sums, k)
@@ -111,7 +113,8 @@ def _spread(
         rows[before:k] = i
         for j in range(d):
             if closed[j]:
-                out[before:k, j] %= int(limits[j] / width)
+                for c in range(before, k):
+                    out[c, j] %= int(limits[j] / width)
     return out[:k], rows[:k], sums[:k]
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.drift import Drift, Levels, follow
@@ -19,7 +20,7 @@ from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
 from hplus.windows import Window
 
-NO_WEIGHTS = np.zeros((0, 0))
+NO_WEIGHTS = read_only(np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def rows_by_mark(
             effects.reach(sources.marks[which]), knot, float(trigger.distances[-1]),
         )  # fmt: skip
         add_pair_rows(targets.times, targets.places, placed, trigger.lags, trigger.distances,
-                      np.ascontiguousarray(weights), rows)  # fmt: skip
+                      read_only(weights), rows)  # fmt: skip
     return rows
 
 

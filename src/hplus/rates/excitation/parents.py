@@ -9,6 +9,7 @@ from numba import njit
 
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
+from hplus.grids.hats import read_only
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.pair_rows import hats_at
@@ -87,7 +88,8 @@ def find_parents(rate: ExcitedRate, history: Catalogue, start: float) -> Parents
     children, parents, shares = _likely(
         history.times, history.places, history.types, first, rates,
         rate.effects.productivity(history.marks), rate.effects.reach(history.marks),
-        rate.trigger.lags, rate.trigger.distances, rate.trigger.weights, LEAST_PROBABILITY,
+        rate.trigger.lags, rate.trigger.distances, read_only(rate.trigger.weights),
+        LEAST_PROBABILITY,
     )  # fmt: skip
     background = own / rates
     most, likeliest = background.copy(), np.full(len(inside), -1)

@@ -71,7 +71,7 @@ class Trigger(Value):
     @property
     def lag_integrals(self) -> Floats:
         """∫ φ_l, (L,)."""
-        return hat_integrals(self.lags, self.lags[-1:])[0]
+        return hat_integrals(self.lags, self.lags[-1:].copy())[0]
 
     @property
     def distance_integrals(self) -> Floats:

@@ -137,6 +137,7 @@ def simulated(F: Floats, roots: Floats, kind: Ints, start: Floats, noise: Floats
                     moved[i] = 0.0
                     for k in range(J):
                         moved[i] += step[i, k] * a[k] + root[i, k] * noise[path, b, k]
-                a[:] = moved
+                for i in range(J):
+                    a[i] = moved[i]
             found[path, b] = a[0] + a[1] + a[3] + a[4]
     return found

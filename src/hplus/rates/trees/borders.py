@@ -50,9 +50,11 @@ def _sort_cells(edges: Floats, columns: int, rows: int) -> tuple[Ints, Ints, Flo
     border, starts = np.empty(columns * rows, np.int64), np.zeros(1 + columns * rows, np.int64)
     m, levels = len(edges), 2 + int(np.ceil(np.log2(columns)) + np.ceil(np.log2(rows)))
     buffer, out, count = np.empty(((2 * levels + 1) * m, 4)), np.empty((4 * m + 64, 4)), 0
-    buffer[:m] = edges
+    for e in range(m):
+        for c in range(4):
+            buffer[e, c] = edges[e, c]
     stack, top = np.zeros((2 * levels, 6), np.int64), 1
-    stack[0] = 0, columns, 0, rows, 0, m
+    stack[0, 1], stack[0, 3], stack[0, 5] = columns, rows, m
     while top > 0:
         top -= 1
         i, i_end, j, j_end, begin, end = stack[top]
@@ -63,7 +65,9 @@ def _sort_cells(edges: Floats, columns: int, rows: int) -> tuple[Ints, Ints, Flo
             for x in range(i, i_end):
                 border[x * rows + j : x * rows + j_end] = INSIDE if share > 0.5 else OUTSIDE
         elif i_end - i > 1 or j_end - j > 1:
-            stack[top, :] = stack[top + 1, :] = i, i_end, j, j_end, end, until
+            for row in (top, top + 1):
+                stack[row, 0], stack[row, 1], stack[row, 2] = i, i_end, j
+                stack[row, 3], stack[row, 4], stack[row, 5] = j_end, end, until
             axis = 0 if i_end - i >= j_end - j else 2
             middle = (stack[top, axis] + stack[top, axis + 1]) // 2
             stack[top, axis], stack[top + 1, axis + 1] = middle, middle

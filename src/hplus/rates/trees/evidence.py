@@ -145,7 +145,7 @@ def families_of(ground, k, level, codes, counts, events, above, every):
     most, shift = min(m << d, len(codes)), np.uint64(d * (ground.roots.bits - level))
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     found, inside = _room_for_families(m, most), _room_for_crowded(most)
-    families, size, crowded = 0, 0, 0
+    families = size = crowded = np.int64(0)
     for c in range(m):
         i, end = above.runs[c]
         taken = every == 1 or mixed(codes[i] >> shift >> np.uint64(d)) % np.uint64(every) == 0

@@ -122,7 +122,7 @@ def smallest_masses(ground, cells, out):
     low, high, index = np.zeros(3), np.ones(3), np.empty(3, np.int64)
     for i in range(len(cells)):
         tree_index(ground.roots, ground.offsets[0], cells[i], index)
-        out[i] = cell_mass(ground, 0, ground.roots.bits, index, low, high)
+        out[i] = cell_mass(ground, np.int64(0), ground.roots.bits, index, low, high)
 
 
 @uncounted
@@ -238,6 +238,12 @@ def _go_down(numbers, n, before, f, A):
         numbers[2] *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
 
 
+@uncounted
+def _put(span, stop, first, last, begin, end):
+    """Write a row element by element: assigning a tuple takes seconds to compile."""
+    span[0], span[1], span[2], span[3], span[4] = stop, first, last, begin, end
+
+
 @compiled
 def path_moments(forest, k, asked, stops, mean, second):
     """The mean and the second moment of the rate of tree k, relative to the base measure.
@@ -251,8 +257,9 @@ def path_moments(forest, k, asked, stops, mean, second):
     # what is pending shares no cell that is asked for
     most = max(len(asked), 1)
     spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 4))
-    spans[0] = 0, 0, len(forest.codes[k]), 0, len(asked)
-    numbers[0] = cell_mass(ground, k, 0, index, low, high), 1.0, 1.0, 0.0
+    _put(spans[0], np.int64(0), np.int64(0), len(forest.codes[k]), np.int64(0), len(asked))
+    mass = cell_mass(ground, k, np.int64(0), index, low, high)
+    numbers[0, 0], numbers[0, 1], numbers[0, 2], numbers[0, 3] = mass, 1.0, 1.0, 0.0
     top = 1
     while top > 0:
         top -= 1
@@ -272,9 +279,9 @@ def path_moments(forest, k, asked, stops, mean, second):
             until = run_of(asked, begin, end, asked[begin], shift)[1]
             indices_of(asked[begin] >> np.uint64(shift), d, index)
             mass = cell_mass(ground, k, level, index, low, high)
-            numbers[top] = mass, m1, m2, rough
+            numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3] = mass, m1, m2, rough
             if mass > 0.0:
                 _go_down(numbers[top], counts[b] - counts[a], before, mass / above, A)
-            spans[top] = stop + 1 if mass > 0.0 else len(stops), a, b, begin, until
+            _put(spans[top], stop + 1 if mass > 0.0 else len(stops), a, b, begin, until)
             top += 1
             begin, first = until, b

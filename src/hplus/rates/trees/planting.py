@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from hplus._checks import Bools, Floats, Ints
 from hplus.grids import TensorGrid
+from hplus.grids.hats import read_only
 from hplus.rates.binned import finest_grid
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic
@@ -82,7 +83,7 @@ def grid_depth(lattice: CellLattice, grid: TensorGrid) -> int:
 
 def measure_of(base: BaseDensity, window: Window) -> Measure:
     """The base density on a window for compiled loops."""
-    values = np.ascontiguousarray(base.values, dtype=float)
+    values = read_only(np.asarray(base.values, dtype=float))
     strides = np.zeros(AXES, np.int64)
     strides[: values.ndim] = [s // values.itemsize for s in values.strides]
     is_uniform = bool(values.size == 2**values.ndim)
@@ -106,7 +107,9 @@ def prepare(lattice: CellLattice, depth: int, base: BaseDensity, offsets: Ints) 
     measure = measure_of(base, lattice.window)
     varies, rated = base.rated is not None, measure
     if base.rated is not None:
-        rated = measure._replace(values=np.ravel(base.rated), constant=np.nan, has_zeros=False)
+        rated = measure._replace(
+            values=read_only(base.rated).ravel(), constant=np.nan, has_zeros=False
+        )
     pyramid = _pyramid(roots, base, len(offsets))
     ground = Ground(roots, measure, pyramid, offsets, varies, rated)
     for k in range(len(offsets) if len(pyramid.starts) else 0):

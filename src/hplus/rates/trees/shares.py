@@ -85,7 +85,9 @@ def new_walk(concentrations, regions):
     for i in range(r):
         walk.region[i] = i
         walk.pieces[i, 0], walk.pieces[i, 1] = regions.starts[i], regions.starts[i + 1]
-    walk.edges[:m] = regions.edges
+    for i in range(m):
+        for c in range(4):
+            walk.edges[i, c] = regions.edges[i, c]
     return walk
 
 
@@ -102,9 +104,9 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
     """E[share] and E[share²] of each region under tree k, written to (r,)."""
     ground = forest.ground
     walk.runs[0, 0], walk.runs[0, 1] = 0, len(forest.codes[k])
-    walk.mass[0] = cell_mass(ground, k, 0, walk.place[0], low, high)
-    walk.child[0], level = 0, 0
-    walk.inner[0] = inner_concentration(forest, 0, 0.0, forest.counts[k, -1])
+    walk.mass[0] = cell_mass(ground, k, np.int64(0), walk.place[0], low, high)
+    walk.child[0], level = 0, np.int64(0)
+    walk.inner[0] = inner_concentration(forest, np.int64(0), 0.0, forest.counts[k, -1])
     walk.sums[: len(first)] = 0.0
     while level >= 0:
         if walk.child[level] < 1 << ground.roots.dimension:
@@ -252,9 +254,9 @@ def box_share(roots, measure, regions, r, low, high):
     """The base measure of a cell in a box, which it may meet from both ends of a cycle."""
     total = 0.0
     for image in range(1 << roots.dimension):
-        a0, b0 = side_of(roots, regions, r, 0, image, low, high)
-        a1, b1 = side_of(roots, regions, r, 1, image, low, high)
-        a2, b2 = side_of(roots, regions, r, 2, image, low, high)
+        a0, b0 = side_of(roots, regions, r, np.int64(0), image, low, high)
+        a1, b1 = side_of(roots, regions, r, np.int64(1), image, low, high)
+        a2, b2 = side_of(roots, regions, r, np.int64(2), image, low, high)
         if a0 < b0 and a1 < b1 and a2 < b2:
             total += box_mass(roots, measure, (a0, a1, a2), (b0, b1, b2))
     return total

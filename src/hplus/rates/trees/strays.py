@@ -49,13 +49,13 @@ def nearby_cell(ground, code):
     while level > 0 and not mass > 0.0:
         level, found = level - 1, found >> np.uint64(d)
         indices_of(found, d, index)
-        mass = cell_mass(ground, 0, level, index, low, high)
+        mass = cell_mass(ground, np.int64(0), level, index, low, high)
     while level < roots.bits:
         level, above, least = level + 1, found, np.inf
         for c in range(1 << d):
             child, distance = (above << np.uint64(d)) | np.uint64(c), 0.0
             indices_of(child, d, index)
-            if not cell_mass(ground, 0, level, index, low, high) > 0.0:
+            if not cell_mass(ground, np.int64(0), level, index, low, high) > 0.0:
                 continue
             for j in range(d):
                 first = index[j] << (roots.bits - level)

@@ -24,7 +24,7 @@ def draw_cells(forest, trees, uniforms, lows, highs):
     for i in range(len(trees)):
         k = trees[i]
         codes, counts = forest.codes[k], forest.counts[k]
-        first, last, rough = 0, len(codes), 0.0
+        first, last, rough = np.int64(0), len(codes), 0.0
         index[:] = 0
         for level in range(1, roots.bits + 1):
             shift = d * (roots.bits - level)
@@ -35,7 +35,8 @@ def draw_cells(forest, trees, uniforms, lows, highs):
                     child[j] = 2 * index[j] + (c >> j & 1)
                     code |= spread_bits(child[j], d) << np.uint64(j)
                 masses[c] = cell_mass(ground, k, level, child, low, high)
-                runs[c] = run_of(codes, first, last, code << np.uint64(shift), shift)
+                a, b = run_of(codes, first, last, code << np.uint64(shift), shift)
+                runs[c, 0], runs[c, 1] = a, b
                 total += masses[c]
             for c in range(1 << d):
                 masses[c] /= total
@@ -47,7 +48,15 @@ def draw_cells(forest, trees, uniforms, lows, highs):
             for j in range(d):
                 index[j] = 2 * index[j] + (chosen >> j & 1)
         cell_bounds(roots, ground.offsets[k], roots.bits, index, low, high)
-        lows[i], highs[i] = low, high
+        _write(low, lows[i])
+        _write(high, highs[i])
+
+
+@compiled
+def _write(corner, out):
+    """Copy the corner of a cell, (3,): assigning an array takes seconds to compile."""
+    for j in range(3):
+        out[j] = corner[j]
 
 
 @compiled
@@ -80,9 +89,9 @@ def draw_leaves(forest, k, places):
     room = (roots.bits + 1) << d
     spans, codes = np.zeros((room, 3), np.int64), np.zeros(room, np.uint64)
     numbers = np.empty((room, 3))
-    spans[0] = 0, 0, len(forest.codes[k])
-    mass = cell_mass(ground, k, 0, index, low, high)
-    numbers[0] = mass, 1.0 / mass, 0.0
+    mass = cell_mass(ground, k, np.int64(0), index, low, high)
+    spans[0, 2] = len(forest.codes[k])
+    numbers[0, 0], numbers[0, 1], numbers[0, 2] = mass, 1.0 / mass, 0.0
     top, found, total = 1, 0, 0.0
     while top > 0 and found < len(places):
         top -= 1
@@ -95,11 +104,14 @@ def draw_leaves(forest, k, places):
         mass = numbers[top, 1] * box_mass(roots, ground.rated, low, high)
         total += mass
         while found < len(places) and mass > 0.0 and places[found] < total:
-            lows[found], highs[found] = low, high
+            _write(low, lows[found])
+            _write(high, highs[found])
             found += 1
         if mass > 0.0:
             # where rounding leaves some places behind the last leaf
-            lows[found:], highs[found:] = low, high
+            for i in range(found, len(places)):
+                _write(low, lows[i])
+                _write(high, highs[i])
     return lows, highs
 
 
