@@ -30,7 +30,8 @@ settings.load_profile("house")
 def pytest_configure():
     """Machine code that is older than what it was made from goes: numba looks at one file only."""
     folder = Path(find_spec("hplus").origin).parent
-    sources = [*folder.glob("streaming/engine/*.py"), folder / "kernels/compiled.py"]
+    parts = ("streaming/engine/*.py", "rates/trees/*.py", "kernels/compiled.py")
+    sources = [source for part in parts for source in folder.glob(part)]
     newest = max(source.stat().st_mtime for source in sources)
     for kept in folder.rglob("__pycache__/*.nb[ci]"):
         with suppress(FileNotFoundError):  # another worker was quicker

@@ -9,8 +9,6 @@ from scipy.stats import norm
 from hplus import Box, Density, Gaussian, Interval, load, save
 from hplus.estimators.prior_parameters import RATE_MODELS
 
-pytestmark = pytest.mark.usefixtures("few_parts")
-
 RNG = np.random.RandomState(0)
 TWO = np.where(RNG.random_sample(80) < 0.5, -1.0, 1.0)[:, None] + 0.3 * RNG.standard_normal((80, 1))
 

@@ -195,14 +195,20 @@ def test_draws_of_a_count_have_its_moments():
     np.testing.assert_allclose(draws.var(axis=1)[likely], (second - expected**2)[likely], rtol=0.1)
 
 
+@pytest.fixture(scope="module")
+def base(coarsely):
+    """A smooth rate that knows how uncertain it is, on a coarse grid."""
+    with coarsely():
+        return Intensity(WINDOWS["box"], model="exp").fit(events("box")).rate_
+
+
 @pytest.mark.parametrize(("level", "left"), [(6, 1.0), (1, 0.0)])
-def test_a_large_region_is_as_uncertain_as_its_base_unless_trees_know_better(level, left):
+def test_a_large_region_is_as_uncertain_as_its_base_unless_trees_know_better(level, left, base):
     """Structure of small cells says nothing of the error of the base in a region of many."""
     window = WINDOWS["box"]
     statistic, halves = Statistic.of(window, events("box")), [Box((0, 0), (1.5, 2))]
     A = np.full(statistic.depth + 2, np.inf)
     A[level] = 1e9
-    base = Intensity(window, model="exp").fit(events("box")).rate_
     trees = TreeRate(
         statistic,
         Clustering(A, np.zeros(len(A))),

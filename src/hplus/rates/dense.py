@@ -124,7 +124,8 @@ def _matrices(priors: Sequence[Prior], level: Level) -> Floats:
     n = level.grid.size
     unit = np.repeat(np.eye(1, n), len(priors), axis=0)
     first = stacked([prior.covariance(level.grid) for prior in priors]).apply(unit).astype(float)
-    return first[:, np.abs(np.subtract.outer(np.arange(n), np.arange(n)))]
+    # each matrix in one piece of memory, which indexing does not give
+    return np.take(first, np.abs(np.subtract.outer(np.arange(n), np.arange(n))), axis=1)
 
 
 def _mixed(
@@ -205,7 +206,8 @@ def _mode(K: Floats, s: Floats, nu: Floats, z: Floats) -> tuple[Floats, float]:
 
 def _solved(K: Floats, R: Floats, rhs: Floats) -> tuple[Floats, Floats]:
     """The Cholesky factor L of I + RKR, and (I + RKR)⁻¹ rhs."""
-    B = R[:, None] * K * R
+    B = R[:, None] * K
+    B *= R
     B.flat[:: len(R) + 1] += 1.0
     L, x, _ = dposv(B.T, rhs, lower=True, overwrite_a=True)
     return L, x

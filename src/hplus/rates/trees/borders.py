@@ -8,7 +8,14 @@ from hplus._checks import Floats, Ints
 from hplus.grids import TensorGrid
 from hplus.grids.regions import common_parts
 from hplus.rates.trees.masses import INSIDE, OUTSIDE, Measure
-from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, edges_of
+from hplus.rates.trees.polygon_edges import (
+    MIN_SHARE,
+    compiled,
+    cut_edges,
+    edges_area,
+    edges_of,
+    write,
+)
 from hplus.windows import Window
 
 Border = tuple[int, Ints, Ints, Floats]
@@ -50,9 +57,7 @@ def _sort_cells(edges: Floats, columns: int, rows: int) -> tuple[Ints, Ints, Flo
     border, starts = np.empty(columns * rows, np.int64), np.zeros(1 + columns * rows, np.int64)
     m, levels = len(edges), 2 + int(np.ceil(np.log2(columns)) + np.ceil(np.log2(rows)))
     buffer, out, count = np.empty(((2 * levels + 1) * m, 4)), np.empty((4 * m + 64, 4)), 0
-    for e in range(m):
-        for c in range(4):
-            buffer[e, c] = edges[e, c]
+    write(edges, buffer)
     stack, top = np.zeros((2 * levels, 6), np.int64), 1
     stack[0, 1], stack[0, 3], stack[0, 5] = columns, rows, m
     while top > 0:

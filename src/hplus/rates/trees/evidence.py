@@ -11,7 +11,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.rates.cell_counts import mixed
 from hplus.rates.trees.paths import cell_mass, indices_of
-from hplus.rates.trees.polygon_edges import compiled
+from hplus.rates.trees.polygon_edges import compiled, inner
 from hplus.rates.trees.roughness import roughness_of
 
 SMALL_COUNT = 6.0
@@ -91,7 +91,7 @@ def left_out_gain(concentration, factors, families):
     return total
 
 
-@compiled
+@inner
 def _end_of_cell(codes, i, end, shift):
     """The end of the run of codes that lie in the same cell as that at i."""
     code, j = codes[i] >> shift, i + 1

@@ -12,7 +12,7 @@ import math
 from typing import NamedTuple
 
 from hplus._checks import Floats, Ints
-from hplus.rates.trees.polygon_edges import cut_area, uncounted
+from hplus.rates.trees.polygon_edges import cut_area, inner, uncounted
 
 
 class Roots(NamedTuple):
@@ -96,7 +96,7 @@ def box_mass(roots, measure, low, high):
     return total
 
 
-@uncounted
+@inner
 def piece_mass(roots, measure, at, a, b):
     """∫ of the base density over a box, from a to b counted from the low corner of a grid cell."""
     u, v, w = 0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])
@@ -118,7 +118,7 @@ def piece_mass(roots, measure, at, a, b):
     return volume * at_point(measure, first, u, v, w)
 
 
-@uncounted
+@inner
 def has_zero(measure, at):
     """Is the density 0 at a corner of the grid cell whose first node is `at`?"""
     s = measure.strides
@@ -129,7 +129,7 @@ def has_zero(measure, at):
     return False
 
 
-@uncounted
+@inner
 def inside_share(roots, measure, at, a, b):
     """The share of a piece of a grid cell inside the window; is the grid cell on its border?"""
     p = measure.plane
@@ -141,7 +141,7 @@ def inside_share(roots, measure, at, a, b):
     return max(area, 0.0) / ((high[0] - low[0]) * (high[1] - low[1])), True
 
 
-@uncounted
+@inner
 def is_inside(roots, measure, low, high):
     """Do all grid cells that a box meets lie inside a polygon?"""
     p = measure.plane
@@ -153,7 +153,7 @@ def is_inside(roots, measure, low, high):
     return True
 
 
-@uncounted
+@inner
 def window_area(roots, measure, low, high):
     """The area of the window in the planar sides of a box."""
     p, total = measure.plane, 0.0
@@ -168,7 +168,7 @@ def window_area(roots, measure, low, high):
     return total
 
 
-@uncounted
+@inner
 def at_point(measure, at, u, v, w):
     """The multilinear density at a point of the grid cell whose first node is `at`."""
     s, values = measure.strides, measure.values

@@ -13,7 +13,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import Codes
 from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, is_inside
-from hplus.rates.trees.polygon_edges import compiled, uncounted
+from hplus.rates.trees.polygon_edges import compiled, inner, uncounted
 from hplus.rates.trees.roughness import empty_second_moment, factor_of, roughness_of
 
 
@@ -57,7 +57,7 @@ class Forest(NamedTuple):
     powers: Floats
 
 
-@uncounted
+@inner
 def spread_bits(x, dimension):
     """The bits of x, with room for those of the other axes between them."""
     x = np.uint64(x)
@@ -76,7 +76,7 @@ def spread_bits(x, dimension):
     return x
 
 
-@uncounted
+@inner
 def tree_index(roots, offset, cell, out):
     """The index of a cell of the window's lattice in a tree, and its Morton code."""
     code = np.uint64(0)
@@ -125,7 +125,7 @@ def smallest_masses(ground, cells, out):
         out[i] = cell_mass(ground, np.int64(0), ground.roots.bits, index, low, high)
 
 
-@uncounted
+@inner
 def first_at_least(codes, low, high, code):
     """The first place from low to high where the sorted codes are at least `code`."""
     while low < high:
@@ -137,7 +137,7 @@ def first_at_least(codes, low, high, code):
     return low
 
 
-@uncounted
+@inner
 def run_of(codes, low, high, code, shift):
     """The run of codes of the cell that a code belongs to, `shift` bits above the smallest."""
     first = (code >> np.uint64(shift)) << np.uint64(shift)
@@ -200,7 +200,7 @@ def fill_pyramid(ground, k):
             pyramid.masses[k, start + to] += mass
 
 
-@uncounted
+@inner
 def gathered_bits(x, dimension):
     """Every `dimension`-th bit of x: undoes `spread_bits`."""
     x = np.uint64(x)
@@ -221,14 +221,14 @@ def gathered_bits(x, dimension):
     return np.int64(x)
 
 
-@uncounted
+@inner
 def indices_of(code, dimension, out):
     """The index on each axis of a Morton code."""
     for j in range(dimension):
         out[j] = gathered_bits(code >> np.uint64(j), dimension)
 
 
-@uncounted
+@inner
 def _go_down(numbers, n, before, f, A):
     """Change the moments and the roughness of a cell to those of its child with n events."""
     numbers[3] = roughness_of(numbers[3], n, before, f)
@@ -238,7 +238,7 @@ def _go_down(numbers, n, before, f, A):
         numbers[2] *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
 
 
-@uncounted
+@inner
 def _put(span, stop, first, last, begin, end):
     """Write a row element by element: assigning a tuple takes seconds to compile."""
     span[0], span[1], span[2], span[3], span[4] = stop, first, last, begin, end

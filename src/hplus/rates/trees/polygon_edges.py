@@ -10,12 +10,17 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
+from hplus.kernels.compiled import NO_WRAPPERS
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # type: ignore[call-overload]
 """For functions that make no arrays: counting references to their arguments took most of the
 time."""
+
+inner = njit(error_model="numpy", _nrt=False, **NO_WRAPPERS)
+"""The same for functions that only compiled code calls: compiled and cached as a part of the
+caller."""
 
 MIN_SHARE = 1e-12
 """Shares of a box this close to 0 or 1 are 0 or 1."""
@@ -28,7 +33,15 @@ def edges_of(rings: list[Floats], corner: Floats, step: Floats) -> Floats:
     return np.concatenate([np.empty((0, 4)), *pairs])
 
 
-@uncounted
+@inner
+def write(edges, out):
+    """Copy edges (m, 4) to the first rows of `out`: assigning a slice takes seconds to compile."""
+    for e in range(len(edges)):
+        for c in range(4):
+            out[e, c] = edges[e, c]
+
+
+@inner
 def cut_edge(edges, e, low, high):
     """The part (x_a, y_a, x_b, y_b) of an edge in a box, then the first and the last y of it.
 
@@ -57,14 +70,14 @@ def cut_edge(edges, e, low, high):
     return a, y, b, z, first, last
 
 
-@uncounted
+@inner
 def _between(s0, t0, s1, t1, s):
     """t where the line from (s0, t0) to (s1, t1) is at s, never past its ends."""
     t = t0 + (s - s0) / (s1 - s0) * (t1 - t0)
     return min(max(t, min(t0, t1)), max(t0, t1))
 
 
-@uncounted
+@inner
 def cut_area(edges, begin, end, low, high):
     """The area inside edges[begin:end] and a box."""
     total, width = 0.0, high[0] - low[0]
@@ -74,7 +87,7 @@ def cut_area(edges, begin, end, low, high):
     return total
 
 
-@uncounted
+@inner
 def cut_edges(edges, begin, end, low, high, out, size):
     """Add the edges around what lies inside edges[begin:end] and a box to out; the new size.
 
@@ -95,7 +108,7 @@ def cut_edges(edges, begin, end, low, high, out, size):
     return size
 
 
-@uncounted
+@inner
 def _add_edge(out, start, size, xa, ya, xb, yb, high):
     """Add an edge unless it is horizontal; joined to the one before along the high x."""
     if ya == yb:
@@ -108,7 +121,7 @@ def _add_edge(out, start, size, xa, ya, xb, yb, high):
     return size + 1
 
 
-@uncounted
+@inner
 def edges_area(edges, begin, end, low):
     """The area inside edges that were cut to a box whose lowest x is `low`."""
     total = 0.0

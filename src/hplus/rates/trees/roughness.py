@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from hplus.rates.trees.polygon_edges import compiled, uncounted
+from hplus.rates.trees.polygon_edges import compiled, inner
 
 MEMORY = 0.5
 """The weight of all cells above a cell in its roughness, its own being the rest."""
@@ -24,14 +24,14 @@ MIN_ROUGHNESS = 0.2
 """Added to the roughness: paths that are smoother than this are all the same."""
 
 
-@uncounted
+@inner
 def roughness_of(above, n, before, f):
     """The roughness of a cell with n events whose parent has `before`, f its expected share."""
     ratio = (n + PRIOR_EVENTS * f) / ((before + PRIOR_EVENTS) * f)
     return MEMORY * above + (1.0 - MEMORY) * abs(math.log(ratio))
 
 
-@uncounted
+@inner
 def factor_of(powers, roughness, n):
     """What multiplies the concentration of a level for the children of a cell with n events."""
     if powers[0] == 0.0 and powers[1] == 0.0:
@@ -49,7 +49,7 @@ def factors_of(powers, roughness, counts):
     return out
 
 
-@uncounted
+@inner
 def inner_concentration(forest, level, roughness, n):
     """The concentration of the children of a cell of some level with n events."""
     if level + 1 == len(forest.concentrations):
@@ -57,7 +57,7 @@ def inner_concentration(forest, level, roughness, n):
     return forest.concentrations[level + 1] * factor_of(forest.powers, roughness, n)
 
 
-@uncounted
+@inner
 def enter_cell(forest, k, walk, level):
     """Write down the roughness of the open cell of a level and the concentration inside it."""
     counts, runs, rough = forest.counts[k], walk.runs, walk.rough[level - 1]
@@ -68,7 +68,7 @@ def enter_cell(forest, k, walk, level):
     walk.rough[level], walk.inner[level] = rough, inner_concentration(forest, level, rough, n)
 
 
-@uncounted
+@inner
 def empty_second_moment(concentrations, powers, level, roughness, dimension):
     """E[(rate/mean)²] in a smallest cell, of a uniform base, inside an empty cell of a level."""
     f, second = 0.5**dimension, 1.0

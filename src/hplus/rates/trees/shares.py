@@ -15,7 +15,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.rates.trees.masses import box_mass, cell_bounds, window_area
 from hplus.rates.trees.paths import cell_mass, first_at_least
-from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, uncounted
+from hplus.rates.trees.polygon_edges import MIN_SHARE, compiled, cut_edges, edges_area, inner, write
 from hplus.rates.trees.roughness import enter_cell, inner_concentration
 
 
@@ -85,9 +85,7 @@ def new_walk(concentrations, regions):
     for i in range(r):
         walk.region[i] = i
         walk.pieces[i, 0], walk.pieces[i, 1] = regions.starts[i], regions.starts[i + 1]
-    for i in range(m):
-        for c in range(4):
-            walk.edges[i, c] = regions.edges[i, c]
+    write(regions.edges, walk.edges)
     return walk
 
 
@@ -99,7 +97,7 @@ def region_moments(forest, regions, first, second):
         share_moments(forest, k, regions, walk, low, high, first[k], second[k])
 
 
-@uncounted
+@inner
 def share_moments(forest, k, regions, walk, low, high, first, second):
     """E[share] and E[share²] of each region under tree k, written to (r,)."""
     ground = forest.ground
@@ -126,7 +124,7 @@ def share_moments(forest, k, regions, walk, low, high, first, second):
         level -= 1
 
 
-@uncounted
+@inner
 def next_child(ground, k, walk, level, low, high):
     """Go to the next child, on some level, of the open cell above; False if it is no cell."""
     roots, child = ground.roots, walk.child[level - 1]
@@ -137,7 +135,7 @@ def next_child(ground, k, walk, level, low, high):
     return cell_bounds(roots, ground.offsets[k], level, walk.place[level], low, high)
 
 
-@uncounted
+@inner
 def open_cell(forest, k, regions, walk, level, low, high):
     """Add a cell's moments for the regions that it lies in; is it on the border of others?"""
     ground = forest.ground
@@ -166,7 +164,7 @@ def open_cell(forest, k, regions, walk, level, low, high):
     return size > walk.begin[level]
 
 
-@uncounted
+@inner
 def find_cell(forest, k, walk, level, low, high):
     """Find the events of a cell among those of the open cell above it, and its mass.
 
@@ -187,7 +185,7 @@ def find_cell(forest, k, walk, level, low, high):
     return level >= len(ground.pyramid.starts) - 1 or is_even(ground, walk.mass[level], low, high)
 
 
-@uncounted
+@inner
 def is_even(ground, mass, low, high):
     """Is the density constant in a cell, all of it inside the window?"""
     for j in range(ground.roots.dimension):
@@ -196,7 +194,7 @@ def is_even(ground, mass, low, high):
     return mass >= (1.0 - MIN_SHARE) * ground.measure.constant
 
 
-@uncounted
+@inner
 def volume_share(roots, regions, r, walk, e, size, low, high):
     """The share of the volume of a cell in region r, whose edges in the cell above are those of
     entry e; those in the cell are written to entry `size`.
@@ -218,7 +216,7 @@ def volume_share(roots, regions, r, walk, e, size, low, high):
     return share
 
 
-@uncounted
+@inner
 def area_share(walk, e, size, low, high):
     """The share of the area of a cell inside the edges of entry e, which are cut to it."""
     corner, end_corner = (low[0], low[1]), (high[0], high[1])
@@ -229,7 +227,7 @@ def area_share(walk, e, size, low, high):
     return area / ((high[0] - low[0]) * (high[1] - low[1]))
 
 
-@uncounted
+@inner
 def leaf_mass(ground, regions, r, share, mass, low, high):
     """∫ of the rate of the base over the part of a cell in a region, given its share of the volume.
 
@@ -249,7 +247,7 @@ def leaf_mass(ground, regions, r, share, mass, low, high):
     return min(share * area / window_area(roots, measure, low, high), 1.0) * mass
 
 
-@uncounted
+@inner
 def box_share(roots, measure, regions, r, low, high):
     """The base measure of a cell in a box, which it may meet from both ends of a cycle."""
     total = 0.0
@@ -262,7 +260,7 @@ def box_share(roots, measure, regions, r, low, high):
     return total
 
 
-@uncounted
+@inner
 def side_of(roots, regions, r, j, image, low, high):
     """The part of the side of a cell in a box or, if the image says so, one turn before it."""
     a, b = regions.low[r, j], regions.high[r, j]
@@ -273,7 +271,7 @@ def side_of(roots, regions, r, j, image, low, high):
     return max(low[j], a), min(high[j], b)
 
 
-@uncounted
+@inner
 def add_child(forest, k, walk, level, e, m1, m2):
     """Add the moments of a cell to the sums of entry e of the cell above it."""
     A, counts = walk.inner[level - 1], forest.counts[k]
@@ -286,7 +284,7 @@ def add_child(forest, k, walk, level, e, m1, m2):
     walk.sums[e, 2] += a * a * m1 * m1
 
 
-@uncounted
+@inner
 def joined_moments(forest, k, walk, level, e):
     """The moments of a cell from the sums of entry e over its children: Dirichlet shares.
 

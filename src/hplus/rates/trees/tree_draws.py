@@ -6,7 +6,7 @@ import numpy as np
 
 from hplus.rates.trees.masses import box_mass, cell_bounds
 from hplus.rates.trees.paths import cell_mass, indices_of, run_of, spread_bits
-from hplus.rates.trees.polygon_edges import compiled
+from hplus.rates.trees.polygon_edges import compiled, inner
 from hplus.rates.trees.roughness import factor_of, roughness_of
 
 
@@ -52,14 +52,14 @@ def draw_cells(forest, trees, uniforms, lows, highs):
         _write(high, highs[i])
 
 
-@compiled
+@inner
 def _write(corner, out):
     """Copy the corner of a cell, (3,): assigning an array takes seconds to compile."""
     for j in range(3):
         out[j] = corner[j]
 
 
-@compiled
+@inner
 def _chosen_child(shares, runs, counts, n, A, uniform):
     """The child that a uniform number falls into, by the mean shares of a cell with n events."""
     chosen = 0
