@@ -41,7 +41,7 @@ def bin_weights(X: Floats, weights: Floats, lattice: Lattice, out: Floats) -> No
     corners = np.empty(len(lattice.offsets))
     for i in range(len(X)):
         corners[0] = weights[i]
-        start = _spread(X, i, lattice, corners, np.int64(-1))
+        start = _spread(X, i, lattice, corners, -1)
         for k in range(len(lattice.offsets)):
             out[start + lattice.offsets[k]] += corners[k]
 
@@ -51,7 +51,7 @@ def interpolate(values: Floats, X: Floats, lattice: Lattice) -> Floats:
     """Σ_g values[g] φ_g(X[i]), shape (n,)."""
     corners, out = np.empty(len(lattice.offsets)), np.zeros(len(X))
     for i in range(len(X)):
-        out[i] = _inner(values, X, i, lattice, corners, np.int64(-1))
+        out[i] = _inner(values, X, i, lattice, corners, -1)
     return out
 
 

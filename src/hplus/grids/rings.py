@@ -47,7 +47,7 @@ def clip_ring(
     Fewer than 3 vertices enclose nothing. -1 if `out` is too short; VERTICES_PER_EDGE·count rows
     are enough. `out` must not be `ring`.
     """
-    size, box = np.int64(0), (low0, low1, high0, high1)
+    size, box = 0, (low0, low1, high0, high1)
     x0, y0 = ring[count - 1, 0], ring[count - 1, 1]
     for i in range(count):
         if size + VERTICES_PER_EDGE > len(out):

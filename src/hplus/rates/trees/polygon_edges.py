@@ -18,7 +18,7 @@ uncounted = njit(cache=True, nogil=True, error_model="numpy", _nrt=False)  # typ
 """For functions that make no arrays: counting references to their arguments took most of the
 time."""
 
-inner = njit(error_model="numpy", _nrt=False, **NO_WRAPPERS)
+inner = njit(error_model="numpy", _nrt=False, **NO_WRAPPERS)  # type: ignore[call-overload]
 """The same for functions that only compiled code calls: compiled and cached as a part of the
 caller."""
 
