@@ -196,10 +196,9 @@ def test_draws_of_a_count_have_its_moments():
 
 
 @pytest.fixture(scope="module")
-def base(coarsely):
-    """A smooth rate that knows how uncertain it is, on a coarse grid."""
-    with coarsely():
-        return Intensity(WINDOWS["box"], model="exp").fit(events("box")).rate_
+def base():
+    """A smooth rate that knows how uncertain it is."""
+    return Intensity(WINDOWS["box"], model="exp").fit(events("box")).rate_
 
 
 @pytest.mark.parametrize(("level", "left"), [(6, 1.0), (1, 0.0)])
