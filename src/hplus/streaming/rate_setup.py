@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
 from hplus.estimators.base import check_kernel
@@ -145,6 +146,12 @@ def rate_learner(
     inside = nodes_within(STEP_RESOLUTION.grid(kernel, window), window)
     grid = REFIT_RESOLUTION.grid(kernel, window) if isinstance(method, Refit) else None
     return start(rule(budget_part(budget), parts), kernel, inside, grid)
+
+
+def mean_log(z: Floats, grid: TensorGrid, window: Window) -> float:
+    """The log of the mean of e^z over a window, for values z at the nodes of a grid."""
+    inside = nodes_within(grid, window)
+    return float(logsumexp(z[inside.which], b=inside.shares))
 
 
 def density(window: Window, grid: TensorGrid, z: Floats, rule: Rule) -> GridFunction:

@@ -17,7 +17,13 @@ from hplus.streaming.engine.learner import Learner, StreamStatus
 from hplus.streaming.engine.nodes import nodes_within
 from hplus.streaming.grid_answers import GridAnswers
 from hplus.streaming.methods import PMD, Refit, SteppedMethod
-from hplus.streaming.rate_setup import RATE_RESOLUTION, REFIT_RESOLUTION, density, pmd_grid
+from hplus.streaming.rate_setup import (
+    RATE_RESOLUTION,
+    REFIT_RESOLUTION,
+    density,
+    mean_log,
+    pmd_grid,
+)
 from hplus.streaming.refit import Snapshot, refitted, snapshot
 from hplus.windows import Window
 
@@ -113,8 +119,12 @@ class SteppedRate:
             grid = pmd_grid(self.method, self.window)
             z = learner.state.rows[CURRENT, : grid.size]
         else:
-            grid = RATE_RESOLUTION.grid(learner.kernel, self.window)
+            # what Refit solves holds at the nodes of its grid, and a steep z may rise between them
+            resolution = REFIT_RESOLUTION if isinstance(self.method, Refit) else RATE_RESOLUTION
+            grid = resolution.grid(learner.kernel, self.window)
             z = learner.kernel.dot(grid.nodes(), *self.expansion())
+        if isinstance(self.method, Refit):  # which solves for z up to a constant
+            z = z - mean_log(z, grid, self.window)
         return density(self.window, grid, z, learner.rule)
 
     def _learn_between_snapshots(self, method: Refit, X: Floats, gaps: Floats) -> None:
