@@ -42,6 +42,7 @@ class CellAccumulator:
         """An event (d,) of weight 1."""
         if self._weighted or self._waiting == BUFFERED_EVENTS:
             self._count()
+            self._weighted = False
         self._rows[self._waiting] = x
         self._waiting += 1
         self._total += 2**WEIGHT_BITS
@@ -77,4 +78,4 @@ class CellAccumulator:
             X, q = self._rows[: self._waiting], self._units[: self._waiting]
             new = count_events(self._lattice, X, q if self._weighted else None)
             self._parts = with_another(self._parts, new)
-        self._waiting, self._weighted = 0, False
+        self._waiting = 0

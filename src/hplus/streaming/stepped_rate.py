@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from hplus._checks import Floats
+from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.streaming.base import UNIT_GAP
 from hplus.streaming.engine.atoms import CURRENT
@@ -20,6 +21,7 @@ from hplus.streaming.methods import PMD, Refit, SteppedMethod
 from hplus.streaming.rate_setup import (
     RATE_RESOLUTION,
     REFIT_RESOLUTION,
+    Resolution,
     density,
     mean_log,
     pmd_grid,
@@ -32,6 +34,9 @@ NO_TARGET = np.zeros(1)
 
 LARGEST_DELAY = 32
 """Refit predicts from all events but the last, at most one in this many."""
+
+STEEP = 1.0
+"""By how much a log rate may change from node to node for a finer grid to be filled in."""
 
 ORDER_EVENTS, LARGEST_ORDER = 300, 0.9
 """The first events, by which it is judged whether events come in order, and their largest rank
@@ -117,15 +122,25 @@ class SteppedRate:
         learner = self.learner
         if isinstance(self.method, PMD):
             grid = pmd_grid(self.method, self.window)
-            z = learner.state.rows[CURRENT, : grid.size]
-        else:
-            # what Refit solves holds at the nodes of its grid, and a steep z may rise between them
-            resolution = REFIT_RESOLUTION if isinstance(self.method, Refit) else RATE_RESOLUTION
-            grid = resolution.grid(learner.kernel, self.window)
-            z = learner.kernel.dot(grid.nodes(), *self.expansion())
-        if isinstance(self.method, Refit):  # which solves for z up to a constant
-            z = z - mean_log(z, grid, self.window)
-        return density(self.window, grid, z, learner.rule)
+            return density(
+                self.window, grid, learner.state.rows[CURRENT, : grid.size], learner.rule
+            )
+        if not isinstance(self.method, Refit):
+            return density(self.window, *self._on_grid(RATE_RESOLUTION), learner.rule)
+        # what Refit solves holds at the nodes of its grid, and a steep z may rise between them
+        grid, z = self._on_grid(REFIT_RESOLUTION)
+        steps = (
+            np.abs(np.diff(z.reshape(grid.shape), axis=j)).max() for j in range(len(grid.shape))
+        )
+        if max(steps) < STEEP:
+            grid, z = self._on_grid(RATE_RESOLUTION)
+        # it solves for z up to a constant
+        return density(self.window, grid, z - mean_log(z, grid, self.window), learner.rule)
+
+    def _on_grid(self, resolution: Resolution) -> tuple[TensorGrid, Floats]:
+        """z at the nodes of a grid."""
+        grid = resolution.grid(self.learner.kernel, self.window)
+        return grid, self.learner.kernel.dot(grid.nodes(), *self.expansion())
 
     def _learn_between_snapshots(self, method: Refit, X: Floats, gaps: Floats) -> None:
         at, never, learner = 0, np.full(len(X), np.inf), self.learner
