@@ -32,7 +32,7 @@ from hplus.studies.snapshots import Snapshots
 from hplus.studies.streams import StreamStudy
 
 FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
-BUDGET, EVERY, LINES = 30, 100, 20_000
+EVERY, LINES = 100, 20_000
 LONGEST = 0.5
 """The longest time before a child is killed."""
 
@@ -80,7 +80,7 @@ def killed(work: Callable[[], Any], seconds: float) -> bool:
 def stream_work(csv: Path, state: Path, said: Path) -> Callable[[], Any]:
     """Run the command with its output in the file `said`."""
     words = ["stream", str(csv), "--columns", "x,y", "--window", "0,0,1,1", "--json"]
-    words += ["--budget", str(BUDGET), "--every", str(EVERY), "--state", str(state)]
+    words += ["--every", str(EVERY), "--state", str(state)]
 
     def work() -> None:
         out = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -127,7 +127,7 @@ def kill_streams(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
     while seen["kills"] < kills:
         rounds += 1
         csv, state, said = (folder / f"{name}{rounds}" for name in ("csv", "state", "said"))
-        data, like, offset = write_events(csv, seed + rounds), StreamStudy(FRAME, budget=BUDGET), 0
+        data, like, offset = write_events(csv, seed + rounds), StreamStudy(FRAME), 0
         like.begin()
         while offset < len(data) and seen["kills"] < kills:
             was_killed = killed(stream_work(csv, state, said), LONGEST * rng.random())
@@ -169,7 +169,7 @@ def kill_saves(kills: int, folder: Path, seed: int = 0) -> dict[str, int]:
 
 def warm_up() -> None:
     """Compile, so that child processes need not."""
-    StreamStudy(FRAME, budget=BUDGET).take(b"x,y\n0.5,0.5\n")
+    StreamStudy(FRAME).take(b"x,y\n0.5,0.5\n")
 
 
 def main() -> None:

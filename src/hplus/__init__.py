@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from hplus.streaming.methods import SPPPOT as SPPPOT
     from hplus.streaming.methods import Refit as Refit
     from hplus.streaming.methods import SecondOrder as SecondOrder
+    from hplus.streaming.methods import Tree as Tree
     from hplus.streaming.regression import StreamingRegressor as StreamingRegressor
     from hplus.streaming.steps import FixedStep as FixedStep
     from hplus.streaming.steps import InverseStep as InverseStep
@@ -103,7 +104,7 @@ _NAMES = {
     "streaming.classification": "StreamingClassifier",
     "streaming.intensity": "StreamingIntensity",
     "streaming.links": "Log",
-    "streaming.methods": "PMD Refit SPPPOT SecondOrder",
+    "streaming.methods": "PMD Refit SPPPOT SecondOrder Tree",
     "streaming.regression": "StreamingRegressor",
     "streaming.steps": "FixedStep InverseStep RootStep",
     "studies.event_study": "EventStudy",

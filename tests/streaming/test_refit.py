@@ -160,3 +160,15 @@ def test_a_rate_is_learned_from_the_first_event_on(rng):
     second = model.partial_fit(X[10:]).predict([[0.1]])[0]
     assert second > first > 10.0
     assert model.expected_count(UNIT) == pytest.approx(30.0, rel=1e-9)
+
+
+def test_steep_rates_on_a_large_window_gain_from_more_events(rng):
+    window, cities = Box((0, 0), (1000, 1000)), rng.uniform(50.0, 950.0, (12, 2))
+    X = (cities[rng.randint(12, size=3000)] + rng.normal(0.0, 2.0, (3000, 2))).clip(0.0, 1000.0)
+    few, many = (
+        StreamingIntensity(window, method=Refit(penalty=1e-4)).partial_fit(X[:n]).score(X[2000:])
+        for n in (200, 2000)
+    )
+    # twelve cities of the size of a cell of the grid
+    assert few - 0.05 < many
+    assert many > -np.log(1000.0**2) + 3.0

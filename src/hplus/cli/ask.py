@@ -95,15 +95,20 @@ ANSWERS = {
 
 @command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
-@click.argument("events")
+@click.argument("events", required=False)
 @json_option
-def check(model: str, events: str, as_json: bool) -> None:
+def check(model: str, events: str | None, as_json: bool) -> None:
     """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
     from hplus.evaluation import check as check_rate
     from hplus.studies.events import sampled
     from hplus.studies.unfolding import unfolded
 
     study = load_model(model, "EventStudy", "ExcitationStudy")
+    if events is None:
+        raise click.UsageError(
+            f"Missing EVENTS: a model does not keep the events that it is to be compared with. "
+            f"Give their file: hplus check {model} events.csv."
+        )
     if type(study).__name__ == "ExcitationStudy":
         check_excited(study, events, as_json)
         return

@@ -158,7 +158,8 @@ def model_file(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise CommandError(f"{path} does not exist: check the name and the folder.", 4) from error
+        said = f"{path} does not exist: check the name and the folder."
+        raise CommandError(str(error) if Path(path).is_dir() else said, 4) from error
     except IsADirectoryError as error:
         raise CommandError(f"{path} is a folder: name a file in it.", 4) from error
     except PermissionError as error:
@@ -167,11 +168,30 @@ def model_file(path: str) -> Iterator[None]:
         raise CommandError(str(error), 4) from error
 
 
-def load_model(path: str, *kinds: str) -> Any:
-    """Load the model in a file; an error unless the name of its class is one of `kinds`."""
+def model_path(path: str) -> str:
+    """A model file, or that of the newest snapshot if the folder of a stream is given."""
+    if not Path(path).is_dir():
+        return path
+    from hplus.studies.snapshots import newest_file
+
     with model_file(path):
-        model = load(path)
+        return str(newest_file(path))
+
+
+def load_model(path: str, *kinds: str) -> Any:
+    """Load a model from a file or from the state of a stream, which may be running.
+
+    An error unless the name of its class is one of `kinds`; a stream learned by trees answers like
+    an EventStudy.
+    """
+    file = model_path(path)
+    with model_file(path):
+        model = load(file)
     kind = type(model).__name__
+    if kind == "StreamStudy" and "EventStudy" in kinds:
+        from hplus.studies.stream_answers import answering
+
+        return answering(model)
     if kinds and kind not in kinds:
         makers = " or ".join(dict.fromkeys(MAKERS[name] for name in kinds))
         got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"

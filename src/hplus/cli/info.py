@@ -12,6 +12,7 @@ from hplus.cli.base import (
     json_option,
     load_model,
     model_file,
+    model_path,
     note,
     print_json,
     print_pairs,
@@ -33,11 +34,15 @@ if TYPE_CHECKING:
 @click.argument("model")
 @json_option
 def info(model: str, as_json: bool) -> None:
-    """Show what a model file holds: its data, what was learned, and how it was made."""
+    """Show what a model file holds: its data, what was learned, and how it was made.
+
+    MODEL may also be the state of a stream, while it runs too.
+    """
+    file = model_path(model)
     with model_file(model):
-        record = read_record(model)
+        record = read_record(file)
     try:
-        found = _stored_facts(model, record) if record.summary is None else record.summary
+        found = _stored_facts(file, record) if record.summary is None else record.summary
     except MALFORMED:
         load_model(model)  # says what is wrong with a file that was changed
         raise

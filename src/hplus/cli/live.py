@@ -57,7 +57,7 @@ def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
         "lines": study.lines_,
         "events": study.events_,
         "dropped": sum(study.dropped_.values()),
-        "atoms": study.atoms,
+        study.kept_in: study.atoms,
         "rate": study.rate,
         "loss": loss,
     }
@@ -79,7 +79,7 @@ class Words(View):
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         said = [f"{count(study.events_)} events", f"{count(sum(study.dropped_.values()))} dropped",
-                f"{count(study.atoms)} atoms", f"rate {study.rate_words}"]  # fmt: skip
+                f"{count(study.atoms)} {study.kept_in}", f"rate {study.rate_words}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")
@@ -124,7 +124,7 @@ class Picture(View):
         pairs = {
             "events": f"{count(study.events_)}, {count(speed)} per second",
             "rate": study.rate_words,
-            "atoms": count(study.atoms),
+            **({} if study.by_trees else {"atoms": count(study.atoms)}),
             "loss": f"{losses[-1]:.4f}" if losses else "",
             "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",
             "saved" if self._safe else "read": f"{count(self._offset)} bytes",

@@ -16,6 +16,10 @@ RESUMING = """
 All lines before the offset printed last are saved in --state, whatever happens to the process or
 the machine: the same command resumes from there, and the result is the same bit for bit as if it
 had never stopped. A pipe has to send the same bytes again, unless --live says that they are new.
+
+\b
+While it runs, and afterwards, the folder given as --state answers hplus expect, predict, info,
+check, report and sample in place of a model file.
 """
 
 
@@ -28,13 +32,14 @@ had never stopped. A pipe has to send the same bytes again, unless --live says t
 )
 @click.argument("file")
 @frame_options
-@click.option("--method", type=click.Choice(list(METHODS)), default="spppot", show_default=True,
-              help="Learning method; refit is the most accurate.")  # fmt: skip
-@click.option(
-    "--budget", type=click.IntRange(1), metavar="N", help="Largest number of kernel atoms."
-)
+@click.option("--method", type=click.Choice(list(METHODS)), help=(
+    "Learning method (default: that of --state, else tree: hplus fit --model tree, line by line)."
+))  # fmt: skip
+@click.option("--budget", type=click.IntRange(1), metavar="N",
+              help="Largest number of kernel atoms, for other methods than tree.")  # fmt: skip
 @click.option("--forget", callback=amount_option, metavar="AMOUNT", help=(
-    "Half-life of events: a number of events or, with --cycle, a time such as 8w."
+    "Half-life of events: with --time, a time such as 8w, by the times of events in any order; "
+    "otherwise a number of events."
 ))  # fmt: skip
 @click.option("--exposure", callback=amount_option, metavar="AMOUNT", help=(
     'Exposure of all lines together, for example "82 games"; not with --cycle.'
@@ -42,10 +47,12 @@ had never stopped. A pipe has to send the same bytes again, unless --live says t
 @click.option(
     "--state", metavar="DIR", help="Folder for snapshots, from which a stream can resume."
 )
-@click.option("--every", type=click.IntRange(1), default=1000, show_default=True, metavar="N",
-              help="Events between snapshots.")  # fmt: skip
+@click.option("--every", type=click.IntRange(1), metavar="N",
+              help="Events between snapshots (default: no limit).")  # fmt: skip
 @click.option("--seconds", type=click.FloatRange(0.0, min_open=True), default=5.0,
-              show_default=True, help="Longest wait for a snapshot, in seconds.")  # fmt: skip
+              show_default=True, help=(
+    "Longest wait for a snapshot, in seconds, unless saving would take over a tenth of the time."
+))  # fmt: skip
 @click.option("--follow", is_flag=True, help="Wait for lines added to the file, like tail -f.")
 @click.option("--live", is_flag=True, help="The pipe sends only new lines, also after a restart.")
 @click.option("-o", "--output", metavar="FILE", help="Model file to write at the end.")

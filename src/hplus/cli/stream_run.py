@@ -22,7 +22,7 @@ from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import DamagedError, Snapshots, differences
-from hplus.studies.streams import MAX_LINES, StreamStudy
+from hplus.studies.streams import StreamStudy
 from hplus.wording import count
 
 NO_END = "2100-01-01"
@@ -30,6 +30,9 @@ NO_END = "2100-01-01"
 
 MIN_LINES = 20
 """Lines that are read at once, at least, if this many events are wanted."""
+
+MOST_SAVING = 0.1
+"""The largest share of the time that snapshots take, unless --every asks for them."""
 
 
 def run_stream(
@@ -65,11 +68,10 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
     if words["cycle"] and words["end"] is None:
         words["end"] = NO_END
     frame = _frame(feed, kept if options["live"] else None, words)
+    method = options["method"] or ("tree" if kept is None else kept.method)
     asked = StreamStudy(
-        frame, options["method"], options["budget"], options["forget"], options["exposure"]
+        frame, method, options["budget"], options["forget"], options["exposure"]
     ).begin()
-    if frame.clock is not None and not frame.cycle and options["method"] != "refit":
-        note("For events in time order, --method refit is the most accurate.")
     if kept is None or snapshots is None:
         return asked
     if differ := differences(kept, asked):
@@ -104,7 +106,7 @@ class StreamRun:
         feed: Feed,
         snapshots: Snapshots | None,
         view: View,
-        every: int,
+        every: int | None,
         seconds: float,
     ) -> None:
         self.study, self.feed, self.snapshots, self.view = study, feed, snapshots, view
@@ -112,6 +114,7 @@ class StreamRun:
         self.lines, self.preview = Lines(), Preview(study.model_)
         self.preview.update()
         self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+        self._cost = 0.0
 
     def go(self, stopped: Callable[[], bool]) -> None:
         """Read all lines, until the end or a request to stop."""
@@ -132,20 +135,26 @@ class StreamRun:
         """Lines to read at once: up to the next snapshot, but not line by line if some are bad."""
         if not self.study.kind_:
             return 1  # the header
+        most = self.study.lines_at_once
+        if self.every is None:
+            return most
         due = self._events + self.every - self.study.events_
-        return min(max(due, MIN_LINES), self.every, MAX_LINES)
+        return min(max(due, MIN_LINES), self.every, most)
 
     def _snapshot_if_due(self) -> None:
         if self._offset == self.study.offset_:
             self._at = monotonic()  # nothing has been waiting
-        elif self.study.events_ - self._events >= self.every or (
-            monotonic() - self._at >= self.seconds
-        ):
+        elif self._enough or monotonic() - self._at >= max(self.seconds, self._cost / MOST_SAVING):
             self._snapshot()
+
+    @property
+    def _enough(self) -> bool:
+        """Have as many events come as were asked for?"""
+        return self.every is not None and self.study.events_ - self._events >= self.every
 
     def _snapshot(self) -> None:
         """Save what was learned, and only then show it."""
-        study = self.study
+        study, began = self.study, monotonic()
         if study.offset_ == self._offset:
             return
         if self.snapshots is not None:
@@ -153,6 +162,7 @@ class StreamRun:
         loss = self.preview.loss()
         self.preview.update()
         self._events, self._offset, self._at = study.events_, study.offset_, monotonic()
+        self._cost = self._at - began
         self.view.show(study, self.preview, loss)
 
 

@@ -7,7 +7,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
 from typing import IO, Any
@@ -45,6 +45,14 @@ def reading(path: str) -> Iterator[None]:
         raise TableError(f"{path} cannot be read: {said[:200].rstrip('.')}.") from error
 
 
+def _widen(pipe: Any) -> None:
+    """Let a pipe hold as many bytes as are read at a time, where the system allows it."""
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import fcntl
+
+        fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, PIECE_BYTES)
+
+
 class Feed:
     """The bytes of a file, or of the standard input for "-", in pieces.
 
@@ -56,6 +64,8 @@ class Feed:
         self.name = "the standard input" if self.is_pipe else path
         self._position, self._pending, self.start = 0, b"", b""
         self._file: Any = sys.stdin.buffer if self.is_pipe else self._open()
+        if self.is_pipe:
+            _widen(self._file)
         if follow and (self.is_pipe or self._packing):
             raise ValueError(f"follow= needs a file that is not compressed, got {path}.")
 
@@ -99,8 +109,13 @@ class Feed:
             descriptor = self._file.fileno()
         except (io.UnsupportedOperation, AttributeError):  # a stand-in for the standard input
             return bytes(self._file.read(most))
-        ready = select.select([descriptor], [], [], PATIENCE)[0]
-        return os.read(descriptor, most) if ready else None
+        data, patience = b"", PATIENCE
+        while len(data) < most and select.select([descriptor], [], [], patience)[0]:
+            piece = os.read(descriptor, most - len(data))
+            if not piece:  # the end, which comes again after what was read before it
+                return data
+            data, patience = data + piece, 0.0
+        return data or None
 
     def peek(self) -> bytes:
         """The next bytes, without consuming them: at least a line, or all that are left."""

@@ -109,7 +109,7 @@ class Statistic(Value):
         X = window.require("X", X)
         q = None if sample_weight is None else _in_units(sample_weight, len(X))
         chunks = (slice(i, i + EVENTS_AT_ONCE) for i in range(0, max(len(X), 1), EVENTS_AT_ONCE))
-        return merged(_of_chunk(lattice, X[i], None if q is None else q[i]) for i in chunks)
+        return merged(count_events(lattice, X[i], None if q is None else q[i]) for i in chunks)
 
     @property
     def lattice(self) -> CellLattice:
@@ -226,8 +226,8 @@ def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statisti
     return (*parts, new)
 
 
-def _of_chunk(lattice: CellLattice, X: Floats, q: Ints | None) -> Statistic:
-    """The statistic of events in memory, with weights q in units of 2⁻²⁰."""
+def count_events(lattice: CellLattice, X: Floats, q: Ints | None = None) -> Statistic:
+    """The statistic of events X (n, d) of the window, with weights q (n,) in units of 2⁻²⁰."""
     codes, ones = lattice.codes(X), np.ones((1, len(X)), dtype=np.int64)
     if q is None:
         codes.sort()

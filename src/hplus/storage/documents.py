@@ -84,7 +84,8 @@ def _pack_registered(part: Any, path: str, arrays: Arrays) -> Json:
 
 def _fitted(model: Any) -> Json:
     """The attributes whose names end with one underscore and begin with none."""
-    return {n: part for n, part in vars(model).items() if re.fullmatch(r"[^_](.*[^_])?_", n)}
+    state = model.__getstate__()
+    return {n: part for n, part in state.items() if re.fullmatch(r"[^_](.*[^_])?_", n)}
 
 
 def _pack_array(array: Array, path: str, holder: str, arrays: Arrays) -> Json:

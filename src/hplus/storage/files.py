@@ -73,6 +73,16 @@ def _check_size(header: int) -> None:
         )
 
 
+def read_document(path: Path) -> Json:
+    """The document of a file, whose checksum is verified, without its tensors."""
+    _check_start(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return _document((file.metadata() or {}).get("hplus"))
+    except SafetensorError as error:
+        raise ValueError(f"it is truncated or damaged ({error}): copy it again.") from error
+
+
 def read_file(path: Path) -> tuple[Json, dict[str, Array]]:
     """The document and the tensors of a file, with all checksums verified."""
     _check_start(path)
@@ -91,12 +101,12 @@ def _check_start(path: Path) -> None:
     if not path.is_file():
         raise ValueError("it is not a regular file.")
     with open(path, "rb") as file:
-        start = file.read(9)
+        start, length = file.read(9), os.fstat(file.fileno()).st_size
     if start[8:] != b"{":
         raise ValueError("it is not a file written by hplus.save.")
     size = int.from_bytes(start[:8], "little")
     _check_size(size)
-    if 8 + size > path.stat().st_size:
+    if 8 + size > length:
         raise ValueError("it is truncated: copy it again.")
 
 

@@ -14,7 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hplus.storage.documents import MALFORMED, Arrays, build, pack, reason
-from hplus.storage.files import SCHEMA, Json, digest, dumps, header, read_file, replace_file, seal
+from hplus.storage.files import (
+    SCHEMA,
+    Json,
+    digest,
+    dumps,
+    header,
+    read_document,
+    read_file,
+    replace_file,
+    seal,
+)
 from hplus.storage.registry import SAVED_VALUES, present_name, quick_class, registered_name
 
 
@@ -84,6 +94,13 @@ def read_record(path: str | os.PathLike[str]) -> Record:
         params, fitted = (build({"dict": part}, tensors, find=quick_class) for part in parts)
         kind = present_name(model.get("model") or model["value"])
         return Record(kind, made_with, summary, params, fitted, document["versions"])
+
+
+def read_summary(path: str | os.PathLike[str]) -> Json | None:
+    """The facts that `save` was given, without reading the model; None if there are none."""
+    with _loading(path):
+        summary: Json | None = build(read_document(Path(path)).get("summary"), {})
+        return summary
 
 
 @contextmanager

@@ -76,7 +76,7 @@ MODULES = {
     "hplus.streaming.classification": ("StreamingClassifier",),
     "hplus.streaming.intensity": ("StreamingIntensity",),
     "hplus.streaming.links": ("Identity", "Log"),
-    "hplus.streaming.methods": ("PMD", "Refit", "SPPPOT", "SecondOrder"),
+    "hplus.streaming.methods": ("PMD", "Refit", "SPPPOT", "SecondOrder", "Tree"),
     "hplus.streaming.regression": ("StreamingRegressor",),
     "hplus.streaming.steps": ("FixedStep", "InverseStep", "RootStep"),
     "hplus.studies.encoding": ("Column",),

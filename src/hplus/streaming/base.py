@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hplus._checks import Floats, Ints, shown
+from hplus._checks import shown
 from hplus.estimators.base import Estimator
 from hplus.streaming.engine.layout import SAVED_ARRAYS
 from hplus.streaming.engine.learner import Learner
@@ -16,7 +16,7 @@ from hplus.streaming.engine.starts import restore
 UNIT_GAP = np.ones(1)
 """The exposure before a single event."""
 
-DERIVED = ("_learners", "_checked", "_known_density", "_solution", "_box")
+DERIVED = ("_learners", "_checked", "_stream", "_box")
 """Attributes that follow from the parameters and `state_`, and are not saved."""
 
 ADJUSTABLE = ("step", "decay", "forget")
@@ -27,7 +27,7 @@ class StreamingEstimator(Estimator):
     """Holds `state_`, the arrays of one learner or of several."""
 
     _learners: list[Learner] | None
-    state_: tuple[dict[str, Floats | Ints], ...]
+    state_: tuple[dict[str, Any], ...]
     made_with_: dict[str, str]
 
     def _new_learner(self) -> Learner:
@@ -62,9 +62,18 @@ class StreamingEstimator(Estimator):
     def _begin(self, learners: list[Learner]) -> None:
         """Set the first state, and record the parameters that it belongs to."""
         self._keep(learners)
+        self._remember()
+
+    def _remember(self, adjustable: tuple[str, ...] = ADJUSTABLE) -> None:
+        """Record the parameters that the state belongs to, but for those that may change."""
         params = self.get_params(deep=False)
-        self.made_with_ = {name: repr(p) for name, p in params.items() if name not in ADJUSTABLE}
+        self.made_with_ = {name: repr(p) for name, p in params.items() if name not in adjustable}
         self._require_learned()
+
+    def _settle(self) -> None:
+        """Write `state_` if there is a stream that does so only when asked."""
+        if (stream := self.__dict__.get("_stream")) is not None:
+            self.state_ = stream.saved()
 
     def _reset(self) -> None:
         """Discard everything learned so far."""
@@ -74,11 +83,13 @@ class StreamingEstimator(Estimator):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; once a stream has begun, only step, decay and forget may change."""
+        self._settle()
         for name in DERIVED:
             self.__dict__.pop(name, None)
         return super().set_params(**params)
 
     def __getstate__(self) -> Any:
+        self._settle()
         attributes = super().__getstate__()
         return {name: part for name, part in attributes.items() if name not in DERIVED}
 

@@ -126,9 +126,33 @@ class Refit(Value):
         self._set(every=check_count("every", self.every))
 
 
-Method = SPPPOT | SecondOrder | PMD | Refit
+@final
+@value
+class Tree(Value):
+    """Count events in the cells of a fine lattice, and average random dyadic trees on demand.
+
+    The rate, with its uncertainty, is that of `Intensity(window, model="tree")` on the same events,
+    bit for bit, in whatever order and chunks they came. There is no step size, no kernel and no
+    budget: if there are more than 2²³ distinct cells, they are made larger.
+
+    Parameters
+    ----------
+    random_state : int
+        Seed of the trees, as in `Intensity`.
+    """
+
+    random_state: int = 0
+
+    def __post_init__(self) -> None:
+        self._set(random_state=check_count("random_state", self.random_state, least=0))
+
+
+Method = SPPPOT | SecondOrder | PMD | Refit | Tree
+SteppedMethod = SPPPOT | SecondOrder | PMD | Refit
+"""Methods that learn a function on atoms or nodes, event by event."""
 
 METHODS: dict[str, type[Method]] = {
+    "tree": Tree,
     "spppot": SPPPOT,
     "second_order": SecondOrder,
     "pmd": PMD,

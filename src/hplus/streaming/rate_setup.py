@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
-from hplus._checks import Floats, shown
+from hplus._checks import Floats, as_floats, check_finite, check_positive, shown
 from hplus.estimators.base import check_kernel
 from hplus.grids import TensorGrid
 from hplus.kernels import Gaussian, Kernel
@@ -18,12 +19,16 @@ from hplus.streaming.engine.learner import Learner
 from hplus.streaming.engine.nodes import grid_for, nodes_within
 from hplus.streaming.engine.rules import RECIPROCAL
 from hplus.streaming.engine.starts import start, start_grid
-from hplus.streaming.methods import PMD, Method, Refit, as_method
+from hplus.streaming.methods import PMD, Method, Refit, SteppedMethod, Tree, as_method
 from hplus.streaming.settings import budget_part, method_part, rule
 from hplus.windows import Window, check_window
 
 SIDES_PER_SCALE = {1: 25.0, 2: 18.0, 3: 10.0}
 """The longest side divided by the scale of kernel="auto", by dimension."""
+
+
+MOST_HALF_LIVES = 1e12
+"""Times in half-lives, at most: beyond that they are too coarse to weigh events by."""
 
 
 class Resolution(NamedTuple):
@@ -50,6 +55,9 @@ def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None
     """Raise unless the parameters are valid and go together."""
     check_window("window", window, *SIDES_PER_SCALE)
     check_kernel(kernel)
+    if isinstance(as_method(method), Tree):
+        _check_for_trees("kernel", kernel, "every scale is learned")
+        _check_for_trees("budget", budget, "memory is bounded by the number of cells")
     if isinstance(as_method(method), PMD) and budget != "auto":
         raise ValueError(f'budget must be "auto" for PMD, which has a grid, got {shown(budget)}.')
     if not isinstance(as_budget(budget), KOMP):
@@ -58,6 +66,59 @@ def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None
             "each step is projected on the atoms."
         )
     warn_of_degrees(window)
+
+
+def _check_for_trees(name: str, given: Any, why: str) -> None:
+    if given != "auto":
+        raise ValueError(f'{name} must be "auto" for Tree, as {why}, got {shown(given)}.')
+
+
+def exposure_given(exposure: Any, n: int, fresh: bool) -> Floats | None:
+    """The exposure of n events: a number of shape (), one for each, or None."""
+    if exposure is None:
+        return None
+    E = check_finite("exposure", as_floats("exposure", exposure))
+    if E.shape not in ((), (n,)):
+        raise ValueError(
+            f"exposure must be a number or one for each of the {n} events, got shape {E.shape}."
+        )
+    # later events may occur at the same moment as the one before
+    enough = E.sum() > 0.0 or (n > 0 and not fresh)
+    if np.any(E < 0.0) or not enough:
+        raise ValueError(
+            f"exposure must be non-negative with a positive sum, got {shown(exposure)}."
+        )
+    return E
+
+
+def times_given(times: Any, n: int, method: Method, forget: float | None) -> Floats | None:
+    """The times of n events, or None; an error unless something is forgotten by them."""
+    if times is None:
+        return None
+    if not isinstance(method, Tree) or forget is None:
+        raise ValueError(
+            f'times must be None unless method="tree" and forget is given, got {shown(times)}: '
+            "nothing else depends on them."
+        )
+    t = check_finite("times", as_floats("times", times))
+    if t.shape != (n,):
+        raise ValueError(f"times must hold one for each of the {n} events, got shape {t.shape}.")
+    largest = float(np.abs(t).max(initial=0.0))
+    if largest > MOST_HALF_LIVES * check_positive("forget", forget):
+        raise ValueError(
+            f"times must be within {MOST_HALF_LIVES:g} half-lives of 0, got {largest:g}: count "
+            "them from a later moment."
+        )
+    return t
+
+
+def check_always_given(name: str, given: Any, before: bool) -> None:
+    """An error if an argument was given before and is not now, or the other way round."""
+    if before != (given is not None):
+        raise ValueError(
+            f"{name} must be given in every call or in none, got {shown(given)} after calls "
+            f"{'with' if before else 'without'} it."
+        )
 
 
 def default_kernel(window: Window) -> Gaussian:
@@ -76,7 +137,7 @@ def pmd_grid(method: PMD, window: Window) -> TensorGrid:
 
 
 def rate_learner(
-    method: Method, kernel: Kernel, window: Window, budget: Budget, half_life: float
+    method: SteppedMethod, kernel: Kernel, window: Window, budget: Budget, half_life: float
 ) -> Learner:
     """A learner of a rate that has seen no event."""
     parts = {**method_part(method), "half_life": half_life}
@@ -85,6 +146,12 @@ def rate_learner(
     inside = nodes_within(STEP_RESOLUTION.grid(kernel, window), window)
     grid = REFIT_RESOLUTION.grid(kernel, window) if isinstance(method, Refit) else None
     return start(rule(budget_part(budget), parts), kernel, inside, grid)
+
+
+def mean_log(z: Floats, grid: TensorGrid, window: Window) -> float:
+    """The log of the mean of e^z over a window, for values z at the nodes of a grid."""
+    inside = nodes_within(grid, window)
+    return float(logsumexp(z[inside.which], b=inside.shares))
 
 
 def density(window: Window, grid: TensorGrid, z: Floats, rule: Rule) -> GridFunction:

@@ -14,7 +14,7 @@ from hplus.streaming.budgets import Budget
 from hplus.streaming.engine import layout as la
 from hplus.streaming.engine import rules as ru
 from hplus.streaming.links import Link, Log
-from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Method, Refit, SecondOrder
+from hplus.streaming.methods import LARGEST_LOG_RATE, PMD, SPPPOT, Refit, SecondOrder, SteppedMethod
 from hplus.streaming.steps import Step, as_step
 
 NOVELTY = 1e-4
@@ -125,7 +125,7 @@ def link_part(link: Link) -> Part:
     return {"link": ru.EXPONENTIAL, "gradient": gradient, "cap": link.cap}
 
 
-def method_part(method: Method) -> Part:
+def method_part(method: SteppedMethod) -> Part:
     """How the rate of a Poisson process is learned."""
     match method:
         case SPPPOT():

@@ -17,18 +17,17 @@ from hplus.files.rows import Chunk, Layout, read_rows
 from hplus.files.tables import Table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
-from hplus.streaming.engine.layout import EXPOSURE, SEEN
+from hplus.streaming.engine.layout import EXPOSURE
 from hplus.streaming.intensity import StreamingIntensity
-from hplus.streaming.methods import Refit, as_method
+from hplus.streaming.methods import Refit, Tree, as_method
+from hplus.studies.events import fingerprint_of
 from hplus.studies.frames import check_frame
-from hplus.studies.spans import CYCLES, Amount, moment
+from hplus.studies.spans import Amount, moment
+from hplus.studies.stream_times import StreamTimes
 from hplus.wording import rounded, window_words
 
-MAX_LINES = 2000
-"""Lines that are read and learned from at a time."""
-
-FIRST_GAP = 1e-9
-"""Cycles before the first event, at least."""
+MAX_LINES, MAX_TREE_LINES = 2000, 2**17
+"""Lines that are read and learned from at a time; more by trees, which only count."""
 
 
 @final
@@ -43,12 +42,14 @@ class StreamStudy(Estimator):
     frame : Frame
         Which columns are the axes of which window; see `plan`. Times are never spread out: that
         would depend on the lines that are there at the start.
-    method : str or method, default="spppot"
+    method : str or method, default="tree"
         The method of `StreamingIntensity`.
     budget : int, optional
-        The largest number of atoms.
+        The largest number of atoms, of a method that has atoms.
     forget : Amount, optional
-        The half-life of events: a number of events or, with a cycle, a time.
+        The half-life of events. A time, such as 8 weeks, is measured between the times of events,
+        and lines may come in any order; it needs a column of times, and a cycle unless method is
+        "tree". A number of events is counted in the order of lines.
     exposure : Amount, optional
         The exposure of all lines so far, for example 82 games. With a cycle it is the time from the
         frame's start to the latest event.
@@ -56,6 +57,7 @@ class StreamStudy(Estimator):
     Attributes
     ----------
     model_ : StreamingIntensity
+        With "tree", of all events without an exposure: `stream_answers.answering` gives rates.
     offset_ : int
         Bytes read, up to the end of a line.
     lines_ : int
@@ -70,7 +72,7 @@ class StreamStudy(Estimator):
     def __init__(
         self,
         frame: Any,
-        method: Any = "spppot",
+        method: Any = "tree",
         budget: Any = None,
         forget: Any = None,
         exposure: Any = None,
@@ -85,11 +87,15 @@ class StreamStudy(Estimator):
         """Start again, before the first line."""
         self._check_parameters()
         self.model_ = StreamingIntensity(
-            self.frame.window, method=self.method, budget=self._budget(), forget=self._half_life()
+            self.frame.window,
+            method=self.method,
+            budget=self._budget(),
+            forget=self.times.half_life,
         )
         self.offset_, self.lines_, self.events_ = 0, 0, 0
         self.dropped_: dict[str, int] = {}
         self.header_, self.kind_, self.offsets_ = "", "", ""
+        self.fingerprint_ = 0
         self.latest_ = self.frame.clock.start if self.frame.clock else 0.0
         self.made_with_: dict[str, Any] = {}
         self._lines = Lines()
@@ -111,7 +117,7 @@ class StreamStudy(Estimator):
         if "_lines" not in self.__dict__:
             self._lines = Lines()
         self._lines.add(data)
-        while (block := self._lines.next(MAX_LINES)) is not None:
+        while (block := self._lines.next(self.lines_at_once)) is not None:
             self.learn(block)
         return self
 
@@ -138,6 +144,8 @@ class StreamStudy(Estimator):
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self.frame.cycle
         if cycle and hasattr(self.model_, "state_"):
+            if self.by_trees:
+                return Amount(self.times.cycles(self.latest_), cycle)
             return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
         return Amount(1.0, cycle) if self.exposure is None or cycle else self.exposure
 
@@ -152,12 +160,37 @@ class StreamStudy(Estimator):
         if not hasattr(self.model_, "state_"):
             return 0.0
         # the integral of the rate does not depend on its shape
-        return float(self.model_.state_[0]["numbers"][SEEN]) / self.total_exposure.amount
+        return self.model_.effective_events_ / self.total_exposure.amount
 
     @property
     def atoms(self) -> int:
-        """The number of atoms."""
+        """The number of atoms, or of cells."""
         return self.model_.n_atoms_ if hasattr(self.model_, "state_") else 0
+
+    @property
+    def kept_in(self) -> str:
+        """What a stream keeps of its events: "cells" or "atoms"."""
+        return "cells" if self.by_trees else "atoms"
+
+    @property
+    def lines_at_once(self) -> int:
+        """Lines that are best learned from together."""
+        return MAX_TREE_LINES if self.by_trees else MAX_LINES
+
+    @property
+    def by_trees(self) -> bool:
+        """Is the method "tree", which keeps cells and not atoms?"""
+        return isinstance(as_method(self.method), Tree)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of all events, as in a `Reading`; "" in files of earlier versions."""
+        return f"{self.fingerprint_ % 2**64:016x}" if hasattr(self, "fingerprint_") else ""
+
+    @property
+    def times(self) -> StreamTimes:
+        """What times mean for exposure and forgetting."""
+        return StreamTimes(self.frame, self.forget, self.by_trees)
 
     @property
     def rate_words(self) -> str:
@@ -179,7 +212,7 @@ class StreamStudy(Estimator):
             "since": None if clock is None else moment(clock.start),
             "rate": self.rate_words,
             "method": str(self.method),
-            "atoms": self.atoms,
+            self.kept_in: self.atoms,
         }
         return {name: said for name, said in known.items() if said is not None} | self.made_with_
 
@@ -229,19 +262,20 @@ class StreamStudy(Estimator):
             return 0
         if heard is not None:
             heard(found.X)
-        self.model_.partial_fit(found.X, exposure=self._gaps(found.seconds))
+        self._learn(found.X, found.seconds)
+        own = np.column_stack([found.X[:, : len(self.frame.columns)], found.seconds])
+        self.fingerprint_ = (getattr(self, "fingerprint_", 0) + fingerprint_of(own)) % 2**64
         return len(found.X)
 
-    def _gaps(self, seconds: Floats) -> Floats | None:
-        """Cycles from the latest event so far to each event; None without a cycle."""
-        if not self.frame.cycle:
-            return None
-        latest = np.maximum.accumulate(np.concatenate([[self.latest_], seconds]))
-        gaps = np.diff(latest) / CYCLES[self.frame.cycle]
-        if not hasattr(self.model_, "state_"):
-            gaps[0] = max(gaps[0], FIRST_GAP)
-        self.latest_ = float(latest[-1])
-        return gaps
+    def _learn(self, X: Floats, seconds: Floats) -> None:
+        if self.by_trees:
+            self.model_.partial_fit(X, times=self.times.ages(seconds))
+        else:
+            first = not hasattr(self.model_, "state_")
+            gaps = self.times.gaps(seconds, self.latest_, first)
+            self.model_.partial_fit(X, exposure=gaps)
+        if self.frame.clock is not None:
+            self.latest_ = max(self.latest_, float(seconds.max()))
 
     def _budget(self) -> Any:
         if self.budget is None:
@@ -249,19 +283,12 @@ class StreamStudy(Estimator):
         auto = AUTO_REFIT if isinstance(as_method(self.method), Refit) else AUTO
         return auto.replace(size=self.budget)
 
-    def _half_life(self) -> float | None:
-        if self.forget is None:
-            return None
-        if self.frame.cycle:
-            return self.forget.to(self.frame.cycle)
-        if self.forget.unit not in ("", "event"):
-            raise ValueError(
-                f"forget must be a number of events, got {self.forget}: a time needs a cycle."
-            )
-        return self.forget.amount
-
     def _check_parameters(self) -> None:
         check_frame(self.frame, self.exposure)
+        if self.by_trees and self.budget is not None:
+            raise ValueError(
+                f'budget must be None for method="tree", which keeps no atoms, got {self.budget}.'
+            )
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")
 
