@@ -1,8 +1,8 @@
 """MapByTime: how the map of events changes with time, a ratio to independent places and times.
 
-λ(x, t) = place(x) time(t) r(x, t) / events. The ratio r is that of random trees on the separable
-rate, averaged over trees. Its means by place and by time are 1, so that the rates by place and by
-time stay as they are.
+λ(x, t) = place(x) time(t) r(x, t) / events. The ratio r is that of random trees of places with
+profiles of time, on the separable rate, averaged over trees. Its means by place and by time are 1,
+so that the rates by place and by time stay as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from scipy.sparse import csr_array
 from hplus._checks import Floats, Ints
 from hplus.rates.cell_pieces import CellGrid, pieces_of, place_grid
 from hplus.rates.fitted import FittedRate
-from hplus.rates.trees.joint_trees import Shift, balanced, drawn_ratios, mean_ratios, shifts
+from hplus.rates.trees.profile_trees import (
+    Drawn,
+    balanced,
+    drawn_shares,
+    mean_shares,
+    profile_ratios,
+    shifts,
+)
 from hplus.windows import Interval, Product, Window
 
 MAP_TREES = 64
@@ -40,9 +47,9 @@ class MapByTime:
     """The ratio r(x, t) in cells of place and bins of time, with its uncertainty.
 
     Bins divide the `period` into which times are folded: the whole axis, or the day of a week.
-    `counts` (*cells, bins) are of the events that it was learned from, `concentrations` those of
-    the levels of trees, and `gains` their nats over the separable rate. `place_masses` (*cells) and
-    `time_masses` (bins,) are the margins of the separable rate.
+    `counts` (*cells, bins) are of the events that it was learned from, `concentrations` (levels,
+    halvings) those of profiles of time, and `gains` their nats over the separable rate.
+    `place_masses` (*cells) and `time_masses` (bins,) are the margins of the separable rate.
     """
 
     window: Product
@@ -62,15 +69,13 @@ class MapByTime:
     @cached_property
     def ratios(self) -> Floats:
         """The mean ratio in each cell and bin, (cells, bins)."""
-        tables = [mean_ratios(self.counts, shift, self.concentrations) for shift in self._shifts]
-        return self._balanced(np.mean(tables, axis=0))
+        return self._balanced(np.mean(self._tables(mean_shares), axis=0))
 
     @cached_property
     def draws(self) -> Floats:
         """Equally likely ratios, (k, cells, bins)."""
-        rng = np.random.default_rng(self.seed)
-        tables = [drawn_ratios(self.counts, s, self.concentrations, rng) for s in self._shifts]
-        return self._balanced(np.stack(tables))
+        drawn = drawn_shares(np.random.default_rng(self.seed))
+        return self._balanced(np.stack(self._tables(drawn)))
 
     def at(self, X: Floats) -> Floats:
         """The ratio at points (n, d), shape (n,)."""
@@ -125,10 +130,10 @@ class MapByTime:
         """The cells of places."""
         return place_grid(self.window, self.place_masses.shape)
 
-    @property
-    def _shifts(self) -> list[Shift]:
-        closed = closed_axes(self.window)
-        return shifts(closed, len(self.concentrations), MAP_TREES, self.seed)
+    def _tables(self, drawn: Drawn) -> list[Floats]:
+        """The ratios of each tree, (*cells, bins)."""
+        trees = shifts(self.counts.shape, closed_axes(self.window), MAP_TREES, self.seed)
+        return [profile_ratios(self.counts, s, self.concentrations, drawn) for s in trees]
 
     def _balanced(self, tables: Floats) -> Floats:
         flat = tables.reshape(*tables.shape[: -self.counts.ndim], -1, len(self.time_masses))

@@ -1,4 +1,4 @@
-"""Does the map of events change with time? Trees on independent places and times, by evidence."""
+"""Does the map of events change with time? Trees of places with profiles of time, by evidence."""
 
 from __future__ import annotations
 
@@ -11,22 +11,27 @@ from hplus._checks import Floats
 from hplus.rates.map_by_time import MapByTime, Margins, bins_of, closed_axes
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import MIN_GAIN, MIN_GAIN_PER_EVENT
-from hplus.rates.trees.joint_trees import learned_levels
+from hplus.rates.trees.profile_trees import learned_concentrations
 from hplus.windows import Product
 
 JOINT_DEPTH = 12
 """How often a window of places and times is halved to give the cells that events are counted in."""
 
-MAX_TABLE_BITS, CELLS_PER_EVENT, MAX_LEAD = 18, 8, 3
-"""A table has at most 2¹⁸ cells, and 8 for each event; places are halved up to 3 times more often
-than times."""
+TIME_HALVINGS, MAX_PLACE_BITS, CELLS_PER_EVENT = 6, 12, 0.25
+"""A cycle is divided into 2⁶ bins; places into at most 2¹² cells, a quarter for each event."""
+
+MIN_ADDED_GAIN = 0.5
+"""Nats that a halving of times must gain to count; one level of places must have MIN_GAIN in all."""
 
 DAY_HOURS, WEEK_HOURS = 24.0, 168.0
 """A week may be folded into days."""
 
 
 class JointTable(NamedTuple):
-    """Counts (*cells, bins) of events, and the concentrations and gains of the levels of trees."""
+    """Counts (*cells, bins) of events, and the concentrations and gains of profiles of time.
+
+    These are by level of places and halving of times, (levels, halvings).
+    """
 
     period: float
     counts: Floats
@@ -54,11 +59,7 @@ def learn_map_by_time(events: Statistic, margins: MarginsOf | None, seed: int) -
 
     `margins` are those of the separable rate; None for those of the events.
     """
-    tables = [
-        _learned(events, period, lead, seed)
-        for period in _periods(_window(events))
-        for lead in range(MAX_LEAD + 1)
-    ]
+    tables = [_learned(events, period, seed) for period in _periods(_window(events))]
     best = max(tables, key=lambda table: table.log_evidence)
     if not best.log_evidence > 0.0:
         return None
@@ -83,31 +84,35 @@ def _periods(window: Product) -> tuple[float, ...]:
     return (whole, DAY_HOURS) if is_week else (whole,)
 
 
-def _learned(events: Statistic, period: float, lead: int, seed: int) -> JointTable:
-    """The table of one layout with its concentrations, down to the last level that has one."""
-    window, d = _window(events), events.window.dimension
-    bits = min(MAX_TABLE_BITS, int(np.log2(CELLS_PER_EVENT * max(events.events, 1))))
-    levels = max((bits - lead * (d - 1)) // d, 0)
-    counts = joint_counts(events, period, lead, levels)
-    found = learned_levels(counts, closed_axes(window), levels, seed)
-    least = max(MIN_GAIN, MIN_GAIN_PER_EVENT * events.effective_events)
-    gains = np.array([each.gain for each in found])
-    used = np.array([each.concentration for each in found])
-    used[gains < least] = np.inf
-    finite = np.flatnonzero(used < np.inf)
-    depth = int(finite[-1]) + 1 if len(finite) else 0
-    counts = joint_counts(events, period, lead, depth)
-    return JointTable(period, counts, used[:depth], gains[:depth])
+def _learned(events: Statistic, period: float, seed: int) -> JointTable:
+    """The table of a period, as fine as there is anything to tell, with its concentrations."""
+    window, d = _window(events), events.window.dimension - 1
+    bits = min(MAX_PLACE_BITS, int(np.log2(max(CELLS_PER_EVENT * events.events, 1.0))))
+    counts = joint_counts(events, period, bits // d, TIME_HALVINGS)
+    closed = closed_axes(window)
+    concentrations, gains = learned_concentrations(counts, closed, MIN_ADDED_GAIN, seed)
+    of_levels = np.sum(gains, axis=1, where=concentrations < np.inf)
+    if of_levels.max() < max(MIN_GAIN, MIN_GAIN_PER_EVENT * events.effective_events):
+        concentrations[:] = np.inf
+    levels, halvings = (
+        int(np.max(np.flatnonzero(finite.any(axis=axis)), initial=-1)) + 1
+        for finite in [concentrations < np.inf]
+        for axis in (1, 0)
+    )
+    # the first level of open axes and the first halving of an open line are of the tree alone
+    depth, bins = max(levels - 1, 0), max(halvings - (not closed[-1]), 0)
+    kept = slice(depth + 1), slice(bins + (not closed[-1]))
+    counts = joint_counts(events, period, depth, bins)
+    return JointTable(period, counts, concentrations[kept], gains[kept])
 
 
-def joint_counts(events: Statistic, period: float, lead: int, levels: int) -> Floats:
-    """Counts in cells of place and bins of time, (*cells, bins), halved `levels` times."""
-    window, depth = _window(events), levels + lead
-    at = events.lattice.indices(events.codes)
-    places = at[:, :-1] >> (events.depth - depth)
+def joint_counts(events: Statistic, period: float, depth: int, halvings: int) -> Floats:
+    """Counts in cells of place at a depth and bins of time, (*cells, bins)."""
+    window = _window(events)
+    places = events.lattice.indices(events.codes)[:, :-1] >> (events.depth - depth)
     times = events.lattice.centers(events.codes, events.depth)[:, -1]
-    shape = (2**depth,) * (window.dimension - 1) + (2**levels,)
-    bins = bins_of(times, window, period, 2**levels)
+    shape = (2**depth,) * (window.dimension - 1) + (2**halvings,)
+    bins = bins_of(times, window, period, 2**halvings)
     flat = np.ravel_multi_index((*places.T, bins), shape)
-    masses = events.masses * (events.effective_events / max(events.total, 1e-300))
+    masses = events.masses * (events.effective_events / max(events.total, np.finfo(float).tiny))
     return np.bincount(flat, masses, minlength=int(np.prod(shape))).reshape(shape).astype(float)
