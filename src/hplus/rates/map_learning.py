@@ -21,7 +21,7 @@ TIME_HALVINGS, MAX_PLACE_BITS, CELLS_PER_EVENT = 6, 12, 0.25
 """A cycle is divided into 2⁶ bins; places into at most 2¹² cells, a quarter for each event."""
 
 MIN_ADDED_GAIN = 0.5
-"""Nats that a halving of times must gain to count; one level of places must have MIN_GAIN in all."""
+"""Nats that a halving of times must gain; those of one level of places must gain MIN_GAIN."""
 
 DAY_HOURS, WEEK_HOURS = 24.0, 168.0
 """A week may be folded into days."""
