@@ -50,6 +50,7 @@ def fit_table(found: Json) -> dict[str, str]:
         table["held out"] = "none, because of --holdout 0" if asked else "none: too few events"
     else:
         table["patterns"] = "; ".join(held["constant"])
+        table["place and time"] = held.get("map", "")
         table["held out"] = held["words"]
         table["vs constant"] = gain_words(held["gain"], held["gain_error"])
         table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])

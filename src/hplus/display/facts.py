@@ -58,6 +58,7 @@ def gather(
     held = found["holdout"]
     return SimpleNamespace(
         title=title or TITLES[study.model_.window.dimension > 1, study.frame.clock is not None],
+        study=study,
         source=file_name(study),
         about=about(study),
         findings=findings(study, table, dense, whole, found["peak"]),

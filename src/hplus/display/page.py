@@ -12,6 +12,7 @@ from hplus import wording
 from hplus._checks import Floats, shown
 from hplus.display import (
     canvas,
+    changing_charts,
     charts,
     excitation_charts,
     findings,
@@ -70,7 +71,16 @@ def page_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (canvas, charts, excitation_charts, findings, map_charts, outlook_charts, wording)
+    modules = (
+        canvas,
+        changing_charts,
+        charts,
+        excitation_charts,
+        findings,
+        map_charts,
+        outlook_charts,
+        wording,
+    )
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template(name)
 

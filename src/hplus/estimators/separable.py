@@ -1,26 +1,35 @@
-"""SeparableIntensity: where and when events happen, the one independent of the other."""
+"""SeparableIntensity: where and when events happen, learned apart."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
+
+from sklearn.utils import check_random_state
 
 from hplus._checks import check_choice, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.rate_estimator import RateEstimator
+from hplus.rates.lattice import LATTICE_BITS
+from hplus.rates.map_by_time import MapByTime, margins_of
+from hplus.rates.map_learning import joint_statistic, learn_map_by_time
 from hplus.rates.prior import Mixture
 from hplus.rates.separable import SeparableRate
 from hplus.rates.statistic import Statistic
 from hplus.windows import Product
+
+DEPENDENCES = ("none", "auto")
+"""May the map change with time?"""
 
 
 class SeparableIntensity(RateEstimator):
     """How often events happen, by place and by time, where place and time are independent.
 
     λ(x, t) = p(x) q(t): two fits of `Intensity`, one of the places and one of the times, which
-    resolve far finer structure than a joint fit of both could. `hplus.evaluation.check` tests
-    whether place and time are independent.
+    resolve far finer structure than a joint fit of both could. With `dependence="auto"` the map may
+    change with time, λ(x, t) = p(x) q(t) r(x, t), if there is evidence that it does.
 
     >>> import numpy as np
     >>> from hplus import Cycle, Interval, SeparableIntensity
@@ -39,11 +48,17 @@ class SeparableIntensity(RateEstimator):
         That of both fits, as in `Intensity`.
     random_state : int, RandomState or None
         As in `Intensity`.
+    dependence : "none" or "auto", default="none"
+        "auto" learns by trees how the map changes with time, if events are at least 3 nats more
+        likely at some size of cells. Bursts at one place look like such a change too: whether it
+        lasts, only later events can tell, as in `EventStudy`.
 
     Attributes
     ----------
     place_, time_ : Intensity
         The two fits, each of all events.
+    map_by_time_ : MapByTime or None
+        How the map changes with time, with its `log_evidence` in nats; None if it does not.
     solution_ : SolverResult
         The solution of the two with the wider gap.
     """
@@ -55,11 +70,13 @@ class SeparableIntensity(RateEstimator):
         kernels: Any = ("auto", "auto"),
         model: str = "auto",
         random_state: Any = None,
+        dependence: str = "none",
     ) -> None:
         self.window = window
         self.kernels = kernels
         self.model = model
         self.random_state = random_state
+        self.dependence = dependence
 
     def fit(
         self,
@@ -81,14 +98,28 @@ class SeparableIntensity(RateEstimator):
             place = Intensity(window.left, by_place, model=self.model, random_state=seed)
             time = Intensity(window.right, by_time, model=self.model, random_state=seed)
             time.fit(times, exposure=exposure, priors=priors[1])
-            self.join(place.fit(places, priors=priors[0]), time)
+            place.fit(places, priors=priors[0])
+            by_time = None
+            if self.dependence == "auto":
+                by_time = self.learn_map(self._joint(X), place, time)
+            self.join(place, time, by_time)
         return self
 
-    def join(self, place: Intensity, time: Intensity) -> Self:
-        """Take two rates of the same events, already learned by place and by time."""
+    def learn_map(self, events: Statistic, place: Intensity, time: Intensity) -> MapByTime | None:
+        """How the map of events by place and time changes with time, given the rates of both."""
+        margins = partial(margins_of, place.rate_, time.rate_, self.window)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return learn_map_by_time(events, margins, seed)
+
+    def join(self, place: Intensity, time: Intensity, by_time: MapByTime | None = None) -> Self:
+        """Take two rates of the same events, already learned by place and by time.
+
+        `by_time` is how the map changes with time, if it does.
+        """
         self.place_, self.time_ = place, time
         self.total_, self.n_features_in_ = place.total_, self.window.dimension
-        self.rate_ = SeparableRate(self.window, place.rate_, time.rate_, self.total_)
+        self.map_by_time_ = by_time
+        self.rate_ = SeparableRate(self.window, place.rate_, time.rate_, self.total_, by_time)
         self.solution_ = self.rate_.result
         return self
 
@@ -98,11 +129,25 @@ class SeparableIntensity(RateEstimator):
                 f"window must be a product such as Box(...) * Cycle(24), got {shown(self.window)}."
             )
         check_choice("model", self.model, STATISTIC_MODELS)
+        check_choice("dependence", self.dependence, DEPENDENCES)
+        if self.dependence == "auto" and self.window.dimension > max(LATTICE_BITS):
+            raise ValueError(
+                f'window must have at most {max(LATTICE_BITS)} axes for dependence="auto", got '
+                f"{self.window.dimension}."
+            )
         if not isinstance(self.kernels, tuple | list) or len(self.kernels) != 2:
             raise TypeError(
                 "kernels must be a pair, one for places and one for times, such as "
                 f'("auto", "auto"), got {shown(self.kernels)}.'
             )
+
+    def _joint(self, X: Any) -> Statistic:
+        if isinstance(X, tuple):
+            raise ValueError(
+                'X must be events for dependence="auto", got a pair of Statistics, which do not '
+                "say which place goes with which time."
+            )
+        return joint_statistic(self.window, self.window.require("X", X))
 
     def _statistics(self, X: Any) -> tuple[Statistic, Statistic]:
         if isinstance(X, tuple):

@@ -44,8 +44,20 @@ def interval_of_draws(rate: Drawn, X: Floats, level: float) -> tuple[Floats, Flo
 
 def log_band_of_draws(rate: Drawn, X: Floats, level: float) -> LogBand:
     """The log of the median at each point, and the distances of the bounds from it."""
-    p = [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]
-    low, center, high = np.log(np.maximum(quantiles_of_draws(rate, X, p), np.finfo(float).tiny))
+    return _band(quantiles_of_draws(rate, X, _band_levels(level)))
+
+
+def band_of_values(values: Floats, level: float) -> LogBand:
+    """The same from equally likely values (n, k)."""
+    return _band(np.quantile(values, _band_levels(level), axis=1))
+
+
+def _band_levels(level: float) -> list[float]:
+    return [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level]
+
+
+def _band(quantiles: Floats) -> LogBand:
+    low, center, high = np.log(np.maximum(quantiles, np.finfo(float).tiny))
     reach = (np.clip(x, 0.0, MAX_LOG_FACTOR) for x in (center - low, high - center))
     return LogBand(center, *reach)
 

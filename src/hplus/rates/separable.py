@@ -1,4 +1,4 @@
-"""A rate by place and by time, the one independent of the other."""
+"""A rate by place and by time, independent of each other unless the map changes with time."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import numpy as np
 
 from hplus._checks import Floats, Ints, shown
 from hplus.rates.bands import LogBand
+from hplus.rates.drawing import band_of_values
 from hplus.rates.fitted import FittedRate
+from hplus.rates.map_by_time import MapByTime
 from hplus.solvers.result import SolverResult
 from hplus.windows import Product, Window
+
+PEAK_CANDIDATES = 2048
+"""Places and times, drawn at random, among which the highest rate is looked for."""
 
 MIN_PAIRS = 256
 """Pairs of draws of the two factors of a count, at least."""
@@ -19,20 +24,23 @@ MIN_PAIRS = 256
 
 @dataclass(frozen=True)
 class SeparableRate:
-    """λ(x, t) = place(x) time(t) / events: the rates of all events by place, and by time.
+    """λ(x, t) = place(x) time(t) r(x, t) / events: the rates of all events by place, and by time.
 
-    The rate by time is per unit of exposure, which may differ from time to time.
+    The rate by time is per unit of exposure, which may differ from time to time. The ratio r is 1,
+    or `by_time` says how the map changes with time.
     """
 
     window: Product
     place: FittedRate
     time: FittedRate
     events: float
+    by_time: MapByTime | None = None
 
     def function(self, X: Floats) -> Floats:
         """The rate at each point, shape (n,)."""
         x, t = self.split(X)
-        return self.place.function(x) * self.time.function(t) / self.events
+        rate = self.place.function(x) * self.time.function(t) / self.events
+        return rate if self.by_time is None else rate * self.by_time.at(X)
 
     def interval(self, X: Floats, level: float) -> tuple[Floats, Floats]:
         """Bounds that contain the rate at each point with probability `level`, (n,) each."""
@@ -42,6 +50,8 @@ class SeparableRate:
         """The same on the log scale: a center, and the distances of the bounds from it."""
         x, t = self.split(X)
         band = self.place.log_band(x, level).times(self.time.log_band(t, level))
+        if self.by_time is not None:
+            band = band.times(band_of_values(self.by_time.draws_at(X), level))
         return band._replace(center=band.center - np.log(self.events))
 
     def integral(self) -> float:
@@ -51,20 +61,36 @@ class SeparableRate:
     def integrals(self, regions: Sequence[Window]) -> Floats:
         """∫ of the rate over each of several products of a place and a time, shape (r,)."""
         where, when = self.factors(regions)
-        return self.place.integrals(where) / self.events * self.time.integrals(when)
+        counts = self.place.integrals(where) / self.events * self.time.integrals(when)
+        return counts if self.by_time is None else counts * self.ratios(where, when)[0]
 
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Draws of the expected count of each of several products, shape (r, k)."""
         where, when = self.factors(regions)
         share, time = self.shares(where)[1], self.time.count_draws(when)
         i, j = pairs_of_draws(share.shape[1], time.shape[1])
-        return share[:, i] * time[:, j]
+        if self.by_time is None:
+            return share[:, i] * time[:, j]
+        ratios = self.ratios(where, when)[1]
+        return share[:, i] * time[:, j] * ratios[:, pairs_of_draws(len(i), ratios.shape[1])[1]]
 
     def shares(self, places: Sequence[Window]) -> tuple[Floats, Floats]:
         """The share of all events in each of several places, (r,), and draws of it, (r, k)."""
         # how many events there are is uncertain once, not once for each factor
         draws = self.place.count_draws(places) / self.place.count_draws([self.window.left])
         return self.place.integrals(places) / self.events, draws
+
+    def ratios(self, where: Sequence[Window], when: Sequence[Window]) -> tuple[Floats, Floats]:
+        """Counts of places in times over those if place and time were independent.
+
+        Means (r,), and equally likely values (r, k).
+        """
+        if self.by_time is None:
+            return np.ones(len(where)), np.ones((len(where), 1))
+        whens = list(dict.fromkeys(when))
+        masses = np.array([self.by_time.in_bins(each, self.time) for each in whens])
+        at = [whens.index(each) for each in when]
+        return self.by_time.ratios_of(self.by_time.in_cells(where, self.place), masses, at)
 
     @property
     def result(self) -> SolverResult:
@@ -79,13 +105,37 @@ class SeparableRate:
 
     def sample(self, n: int, random_state: np.random.RandomState) -> Floats:
         """n independent points with density λ/∫λ, shape (n, d)."""
-        factors = (self.place.on_grid, self.time.on_grid)
-        return np.hstack([factor.sample(n, random_state) for factor in factors])
+        times = self.time.on_grid.sample(n, random_state)
+        return np.hstack([self.places_at(times[:, 0], random_state), times])
+
+    def places_at(self, times: Floats, random_state: np.random.RandomState) -> Floats:
+        """A place of an event at each of some times (n,), shape (n, d)."""
+        X = self.place.on_grid.sample(len(times), random_state)
+        if self.by_time is None:
+            return X
+        bins, missing = self.by_time.bins(times), np.arange(len(times))
+        highest = self.by_time.highest
+        while len(missing):
+            ratios = self.by_time.ratios[self.by_time.cells(X[missing]), bins[missing]]
+            refused = random_state.random_sample(len(missing)) * highest[bins[missing]] > ratios
+            missing = missing[refused]
+            X[missing] = self.place.on_grid.sample(len(missing), random_state)
+        return X
 
     def peak(self) -> tuple[Floats, float]:
-        """The point with the highest rate, and the rate there."""
+        """The point with the highest rate that is found, and the rate there."""
         (x, top), (t, high) = self.place.on_grid.peak(), self.time.on_grid.peak()
-        return np.concatenate([x, t]), top * high / self.events
+        if self.by_time is None:
+            return np.concatenate([x, t]), top * high / self.events
+        rng = np.random.RandomState(0)
+        places, times = (
+            np.vstack([at, factor.on_grid.sample(PEAK_CANDIDATES, rng)])
+            for at, factor in ((x, self.place), (t, self.time))
+        )
+        ratios = self.by_time.ratios[self.by_time.cells(places)][:, self.by_time.bins(times[:, 0])]
+        rates = np.outer(self.place.function(places), self.time.function(times)) * ratios
+        i, j = np.unravel_index(int(np.argmax(rates)), rates.shape)
+        return np.concatenate([places[i], times[j]]), float(rates[i, j]) / self.events
 
     def split(self, X: Floats) -> tuple[Floats, Floats]:
         """Points as places and times."""

@@ -58,6 +58,7 @@ MODULES = {
     "hplus.rates.grid_rate": ("GridRate",),
     "hplus.rates.prior": ("Field", "KernelPrior", "SumOfFields"),
     "hplus.rates.local_dispersion": ("LocalDispersion",),
+    "hplus.rates.map_by_time": ("MapByTime",),
     "hplus.rates.positions": ("Positions",),
     "hplus.rates.recent_shares": ("RecentShares",),
     "hplus.rates.separable": ("SeparableRate",),
@@ -92,6 +93,7 @@ MODULES = {
     "hplus.studies.excitation_study": ("ExcitationStudy",),
     "hplus.studies.holdouts": ("Holdout",),
     "hplus.studies.factor_trials": ("JudgedPattern",),
+    "hplus.studies.map_trials": ("JudgedMap",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""

@@ -14,9 +14,6 @@ from hplus.studies.periods import Period, cut, time_asked
 from hplus.studies.spans import CYCLES, SECONDS, Amount
 from hplus.studies.time_counts import is_forecast, time_counts
 
-MIN_CANDIDATES = 256
-"""Places that are drawn at once, at least, to choose from."""
-
 FINEST_PIECE, MOST_PIECES = 600.0, 1000
 """Seconds of the pieces of a period in which times are uniform, and how many there are at most."""
 
@@ -57,30 +54,38 @@ def draw(
 def _in_pieces(
     study: EventStudy, pieces: list[Period], counts: Ints, rng: np.random.RandomState
 ) -> SimulatedEvents:
-    """Events of short pieces of time, uniform in each, at places that do not depend on time."""
+    """Events of short pieces of time, uniform in each, at places of that time."""
     n, rate = int(counts.sum()), study.model_.rate_
     starts = np.repeat([piece.start for piece in pieces], counts)
     lengths = np.repeat([piece.seconds for piece in pieces], counts)
-    columns = np.zeros((n, 0))
+    seconds, columns = np.sort(starts + lengths * rng.random_sample(n)), np.zeros((n, 0))
     if isinstance(rate, SeparableRate):
-        columns = study.frame.own(_places(study, rate, n, pieces[-1], rng))
-    return SimulatedEvents(columns, np.sort(starts + lengths * rng.random_sample(n)))
+        columns = study.frame.own(_places(study, rate, seconds, pieces[-1], rng))
+    return SimulatedEvents(columns, seconds)
 
 
 def _places(
-    study: EventStudy, rate: SeparableRate, n: int, last: Period, rng: np.random.RandomState
+    study: EventStudy,
+    rate: SeparableRate,
+    seconds: Floats,
+    last: Period,
+    rng: np.random.RandomState,
 ) -> Floats:
-    """n places of events, as shares are at present if the time is one to come."""
-    region, outlook = study.frame.region, outlook_for(study, last)
+    """Places of events at some times (n,), as shares are at present if these are to come."""
+    region, outlook, clock = study.frame.region, outlook_for(study, last), study.frame.clock
+    assert clock is not None
+    times = clock.axis(seconds)
+    X = rate.places_at(times, rng)
     if outlook is None or outlook.recent is None or region is None:
-        return rate.place.on_grid.sample(n, rng)
-    found = np.zeros((0, region.dimension))
-    while len(found) < n:
-        X = rate.place.on_grid.sample(MIN_CANDIDATES + 2 * n, rng)
-        ratios = outlook.recent.at(X, region, rate.place)
-        kept = rng.random_sample(len(X)) * ratios.max() < ratios
-        found = np.vstack([found, X[kept]])
-    return found[:n]
+        return X
+    middles = 0.5 * (outlook.recent.lows + outlook.recent.highs)
+    highest = outlook.recent.at(np.vstack([middles, X]), region, rate.place).max()
+    missing = np.arange(len(X))
+    while len(missing):
+        ratios = outlook.recent.at(X[missing], region, rate.place)
+        missing = missing[rng.random_sample(len(missing)) * highest > ratios]
+        X[missing] = rate.places_at(times[missing], rng)
+    return X
 
 
 def _points(study: EventStudy, exposure: float, rng: np.random.RandomState) -> Floats:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from hplus.storage.registry import Unbuilt
     from hplus.studies.event_study import EventStudy
     from hplus.studies.holdouts import Holdout
+    from hplus.studies.map_trials import JudgedMap
 
 
 def event_facts(study: EventStudy) -> Json:
@@ -112,6 +113,7 @@ def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> Json:
         "kind": getattr(held, "kind", "random"),
         "words": holdout_words(held, frame),
         "constant": [constant_words(p.of, frame) for p in patterns if not p.kept],
+        "map": map_words(getattr(held, "map_by_time", None)),
     }
 
 
@@ -124,6 +126,20 @@ def holdout_words(held: Holdout | Unbuilt, frame: Frame) -> str:
         known = "this measures how well the pattern of the observation period is known"
         return f"{text}: {known}, not how well the future is predicted"
     return text
+
+
+def map_words(judged: JudgedMap | Unbuilt | None) -> str:
+    """Whether the map changes with the time of day or week, in a sentence; "" if not judged."""
+    if judged is None:
+        return ""
+    if judged.kept:
+        gain = f"{judged.gain:+.4f} ± {judged.gain_error:.4f}"
+        return (
+            f"the map changes with the time of {judged.by}: {gain} nats per event on later events"
+        )
+    if judged.evidence > 0.0:
+        return f"no change of the map with the time of {judged.by} that predicts later events"
+    return f"no evidence that the map changes with the time of {judged.by}"
 
 
 def constant_words(of: str, frame: Frame) -> str:

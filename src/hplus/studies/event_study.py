@@ -68,7 +68,8 @@ class EventStudy(Estimator):
     model_ : Intensity or SeparableIntensity
         The rate, learned from all events; places and times are learned separately. A pattern, by
         hour of a cycle or by place, that does not predict later events is left out: see the
-        `patterns` of `holdout_`.
+        `patterns` of `holdout_`. With a cycle the map may change with the time of day or week, if
+        that predicts later events: see its `map_by_time`.
     exposure_ : Amount
     reading_ : Reading
         How many rows were read, and why some were dropped.
@@ -229,7 +230,12 @@ class EventStudy(Estimator):
         if len(parts) == 1:
             return parts[0]
         options: dict[str, Any] = {"model": self.model, "random_state": self.random_state}
-        return SeparableIntensity(self.frame.window, **options).join(*parts)
+        model, both = SeparableIntensity(self.frame.window, **options), None
+        judged = None if self.holdout_ is None else self.holdout_.map_by_time
+        if judged is not None and judged.kept:
+            both = events.joint(everything=True)
+        by_time = None if both is None else model.learn_map(both, *parts)
+        return model.join(parts[0], parts[1], by_time)
 
 
 def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:

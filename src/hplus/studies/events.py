@@ -13,11 +13,12 @@ from hplus._values import Value, value
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
+from hplus.rates.map_learning import joint_statistic
 from hplus.rates.statistic import Statistic, merged, with_another
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 from hplus.studies.splits import HELD, Split
-from hplus.windows import Window
+from hplus.windows import Product, Window
 
 MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
@@ -104,7 +105,8 @@ class SplitEvents:
     """Events of a file, split into those to learn from, those held out and those in gaps.
 
     Of each there are the statistics, and of the first two a sample of the events themselves, with
-    their times. Places and times are learned separately.
+    their times. Places and times are learned separately; `joint` has both, if times are folded
+    into a cycle.
     """
 
     def __init__(self, frame: Frame, split: Split, seed: int) -> None:
@@ -113,6 +115,8 @@ class SplitEvents:
             self.windows = (frame.region, frame.clock.window)
         self.split, self._rng = split, np.random.RandomState(seed)
         self._statistics: dict[int, Parts] = {}
+        self._joint_window = frame.window if len(self.windows) == 2 and frame.cycle else None
+        self._joint: dict[int, Statistics] = {}
         d = frame.window.dimension
         self.learned_sample, self.held_sample = Sample(d), Sample(d)
 
@@ -124,6 +128,9 @@ class SplitEvents:
             known = self._statistics.get(k, ((),) * len(self.windows))
             new = binned(self.windows, X[part == k])
             self._statistics[k] = tuple(map(with_another, known, new))
+            if isinstance(self._joint_window, Product):
+                both = joint_statistic(self._joint_window, X[part == k])
+                self._joint[k] = with_another(self._joint.get(k, ()), both)
         for sample, chosen in ((self.learned_sample, part >= 0), (self.held_sample, part == HELD)):
             sample.add(X[chosen], seconds[chosen], v[chosen])
 
@@ -145,6 +152,16 @@ class SplitEvents:
     def learned(self, before: int | None = None) -> Statistics:
         """The statistics of the events to learn from, of all spans of time or the first ones."""
         return self._merged(lambda k: k >= 0 and (before is None or k < before))
+
+    def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
+        """The statistic of places and times together: as `learned`, or of all events."""
+        found = [
+            statistic
+            for k, parts in self._joint.items()
+            if everything or (k >= 0 and (before is None or k < before))
+            for statistic in parts
+        ]
+        return merged(found) if found else None
 
     def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
         none = binned(self.windows, np.zeros((0, sum(w.dimension for w in self.windows))))

@@ -12,6 +12,7 @@ from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.frames import Frame
+from hplus.studies.map_ratios import RegionMaps, region_maps
 from hplus.studies.outlooks import outlook_for
 from hplus.studies.periods import Period, in_days
 from hplus.studies.time_counts import MeanCounts, time_counts
@@ -110,10 +111,10 @@ def expect(
     tail = 0.5 * (1.0 - check_fraction("level", level))
     periods = [time] if isinstance(time, Period) else time
     observed, when, found = _by_place(study, regions), _by_time(study, periods), []
-    ratios = _present_ratios(study, regions)
+    ratios, maps = _present_ratios(study, regions), _maps(study, regions)
     for p, period in enumerate(periods):
         named = regions if isinstance(time, Period) else during(study.frame, regions, period, p)
-        where = _at_time(study, observed, ratios, period)
+        where = _at_time(study, observed, ratios, maps, period)
         means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
         for draws in _draws(study, where, when.draws[p], period):
             low = np.append(low, mixed_poisson_quantile(draws, tail))
@@ -129,7 +130,8 @@ def count_means(study: EventStudy, regions: Sequence[Region], period: Period) ->
     counts to come do.
     """
     observed, when = _by_place(study, regions), _by_time(study, [period])
-    where = _at_time(study, observed, _present_ratios(study, regions), period)
+    ratios, maps = _present_ratios(study, regions), _maps(study, regions)
+    where = _at_time(study, observed, ratios, maps, period)
     return np.vstack(list(_draws(study, where, when.draws[0], period)))
 
 
@@ -175,10 +177,23 @@ def _present_ratios(study: EventStudy, regions: Sequence[Region]) -> Floats | No
     return found
 
 
+def _maps(study: EventStudy, regions: Sequence[Region]) -> RegionMaps | None:
+    """How the shares of regions change with the time of a cycle; None if they do not."""
+    frame = study.frame
+    windows = [] if frame.region is None else _windows(frame.region, regions)
+    return region_maps(study.model_.rate_, frame.clock, windows)
+
+
 def _at_time(
-    study: EventStudy, observed: MeanCounts, ratios: Floats | None, period: Period
+    study: EventStudy,
+    observed: MeanCounts,
+    ratios: Floats | None,
+    maps: RegionMaps | None,
+    period: Period,
 ) -> MeanCounts:
-    """Shares of regions in a period: those observed, or what has become of them since."""
+    """Shares of regions in a period: those of its time of day, and what has become of them."""
+    if maps is not None:
+        observed = maps.during(period, observed)
     clock, outlook = study.frame.clock, outlook_for(study, period)
     if ratios is None or clock is None or outlook is None or period.start < clock.end:
         return observed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -10,11 +11,15 @@ from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
+from hplus.rates.map_by_time import MapByTime, margins_of
+from hplus.rates.map_learning import MarginsOf
 from hplus.studies.events import SplitEvents
 from hplus.studies.factor_trials import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.frames import Frame
+from hplus.studies.map_trials import JudgedMap, map_scores
 from hplus.studies.splits import step_exposure
 from hplus.studies.unfolding import unfolded
+from hplus.windows import Product
 
 
 @final
@@ -30,7 +35,8 @@ class Holdout(Value):
 
     `kind` is "later", "blocks" or "random", and `words` say what was held out. `scored` is
     "places" if the rate of times could not be scored: without a cycle it says nothing about a
-    later time.
+    later time. `map_by_time` says whether the map changes with the time of the cycle; None if that
+    was not judged.
     """
 
     events: int
@@ -46,6 +52,7 @@ class Holdout(Value):
     words: str = ""
     scored: str = ""
     patterns: tuple[JudgedPattern, ...] = ()
+    map_by_time: JudgedMap | None = None
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -63,7 +70,11 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     blocks = split.error_blocks(clock, events.held_sample.seconds)
     found = [trial.scores(learned, held, blocks) for trial in scored]
     ours, theirs = (sum(part) for part in zip(*((f.ours, f.theirs) for f in found), strict=True))
-    kdes = [f.kde for f in found]
+    kdes, models = [f.kde for f in found], [f.model for f in found]
+    changes = map_scores(frame, events, _margins(frame, models), blocks, seed)
+    if changes is not None:
+        ours = ours + changes.gains
+    by_time = None if changes is None else changes.by_time
     count = events.held[0].events
     return Holdout(
         count,
@@ -71,12 +82,13 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
         *block_error(ours, blocks),
         float(np.mean(theirs)),
         *block_error(ours - theirs, blocks),
-        _check(frame, events, [f.model for f in found], held, seed),
+        _check(frame, events, models, by_time, held, seed),
         kdes[0] if len(set(kdes)) == 1 else f"{kdes[0]} for places, {kdes[1]} for times",
         split.kind,
         split.words(clock, count),
         "places" if len(scored) < len(trials) else "",
         tuple(f.pattern for f in found if f.pattern is not None),
+        None if changes is None else changes.judged,
     )
 
 
@@ -90,8 +102,20 @@ def _trials(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> list[
     ]
 
 
+def _margins(frame: Frame, models: list[Intensity]) -> MarginsOf | None:
+    """The margins of the separable rate."""
+    if len(models) < 2 or not isinstance(frame.window, Product):
+        return None
+    return partial(margins_of, models[0].rate_, models[1].rate_, frame.window)
+
+
 def _check(
-    frame: Frame, events: SplitEvents, models: list[Intensity], held: Spans, seed: int
+    frame: Frame,
+    events: SplitEvents,
+    models: list[Intensity],
+    by_time: MapByTime | None,
+    held: Spans,
+    seed: int,
 ) -> Check:
     """The goodness of fit on the events held out, of what was scored."""
     X, clock = events.held_sample.X, frame.clock
@@ -99,7 +123,8 @@ def _check(
         exposure = step_exposure(clock, held)
         model: Intensity | SeparableIntensity = models[0]
         if len(models) == 2:
-            model = SeparableIntensity(frame.window, random_state=seed).join(*models)
+            place, time = models
+            model = SeparableIntensity(frame.window, random_state=seed).join(place, time, by_time)
         kept = seen(events.held_sample, exposure)
         # blocks with gaps between them have no single order
         line = None

@@ -13,6 +13,9 @@ from hplus._values import value
 from hplus.windows import geometry
 from hplus.windows.base import Bounds, Window
 
+MIN_PART_SHARE = 1e-9
+"""Parts of a polygon in a box that have a smaller share of its area are none."""
+
 
 @value
 class Planar(Window):
@@ -45,6 +48,22 @@ class Planar(Window):
             return rings
         mine = [part._shape for part in self.polygons()]
         return [geometry.oriented(*ring) for ring in geometry.common_rings(mine, window._tree)]
+
+    def within_box(self, low: Floats, high: Floats) -> Planar | None:
+        """The part of W in a box, None if there is none."""
+        shapely = geometry.load_shapely()
+        common = shapely.intersection(self._shape, shapely.box(*low.tolist(), *high.tolist()))
+        least = MIN_PART_SHARE * float(np.prod(high - low))
+        parts = [
+            Polygon(
+                shapely.get_coordinates(part.exterior),
+                tuple(shapely.get_coordinates(hole) for hole in part.interiors),
+                unit=self.unit,
+            )
+            for part in shapely.get_parts(common)
+            if part.geom_type == "Polygon" and part.area > least
+        ]
+        return None if not parts else parts[0] if len(parts) == 1 else Polygons(tuple(parts))
 
     @property
     def axis_units(self) -> tuple[str, ...]:

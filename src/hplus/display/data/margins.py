@@ -74,6 +74,8 @@ def _separable(rate: SeparableRate) -> Margins:
     grid = TensorGrid(tuple(low), tuple(high), (PRODUCT_NODES, PRODUCT_NODES))
     factors = (f(axis[:, None]) for f, axis in zip((place, time), grid.axes, strict=True))
     values = np.multiply.outer(*factors) / rate.events
+    if rate.by_time is not None:
+        values = values * rate.by_time.at(grid.nodes()).reshape(grid.shape)
     return Margins(GridFunction(rate.window, grid, values), None)
 
 
