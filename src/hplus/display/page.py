@@ -17,6 +17,7 @@ from hplus.display import (
     findings,
     map_charts,
     outlook_charts,
+    zoom_figures,
 )
 from hplus.display.facts import gather
 from hplus.files.extras import needed
@@ -70,7 +71,8 @@ def page_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (canvas, charts, excitation_charts, findings, map_charts, outlook_charts, wording)
+    drawing = (canvas, charts, excitation_charts, map_charts, outlook_charts, zoom_figures)
+    modules = (*drawing, findings, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template(name)
 
