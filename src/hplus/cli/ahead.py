@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,14 +26,16 @@ from hplus.cli.base import (
 from hplus.cli.excited import future_rows, triggered_row
 from hplus.cli.options import amount_option, shape_option
 from hplus.cli.summary import count_row
-from hplus.storage.files import Json
+from hplus.storage.files import Json, replace_file
 from hplus.studies.periods import Period
 from hplus.studies.spans import Amount, moment
 
 if TYPE_CHECKING:
+    from hplus.studies.count_grids import Counted
     from hplus.studies.event_study import EventStudy
     from hplus.studies.excitation_study import ExcitationStudy
     from hplus.studies.expect import Region
+    from hplus.studies.frames import Frame
 
 
 start_option = click.option(
@@ -55,6 +59,7 @@ lasting_option = click.option(
     'hplus expect shots.hplus --grid 5x5 --for "82 games" -o zones.csv',
     "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
     "hplus expect thefts.hplus --grid 10x10 --for 7d --every 1d -o days.csv",
+    "hplus expect thefts.hplus --grid 200 --for 7d -o map.tif",
 )
 @click.argument("model")
 @click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
@@ -63,8 +68,8 @@ lasting_option = click.option(
     "--grid",
     callback=shape_option,
     metavar="20x20",
-    help="Count in the cells of a grid instead; for a model of times alone, in so many equal parts "
-    "of the period.",
+    help="Count in the cells of a grid instead; one number is that of square cells along the "
+    "longest side or, for a model of times alone, of equal parts of the period.",
 )
 @lasting_option
 @start_option
@@ -91,7 +96,7 @@ lasting_option = click.option(
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "json", "geojson"]),
+    type=click.Choice(["csv", "json", "geojson", "tif"]),
     help=("Output format (default: by the suffix of the output file, else CSV)."),
 )
 @rows_output_option
@@ -106,6 +111,9 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
 
     A self-exciting rate forecasts by simulating what known events still trigger, and also tells the
     chance of at least one event. If --from is later, --events has the events until then.
+
+    A GeoTIFF has the bands expected, low and high; its cells of longitude and latitude are even in
+    degrees, those of other formats in area.
     """
     from hplus.studies.expect import expect as expected_counts
     from hplus.studies.expect import named_regions, whole
@@ -126,15 +134,17 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if regions:
         asked = named_regions(study.frame, regions, options["name_field"])
     time = time_asked(study, options["lasting"], options["start"], options["end"])
-    cells, times = _cut(study, asked, time, grid, options["every"])
+    form = _form(output, grid, options)
+    cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
-    if grid:
-        found = [part for part in found if part.expected > 0.0]
-    form = "json" if options["as_json"] else options["form"] or _form(output)
     total, basis = sum(part.expected for part in found), basis_words(study, time)
-    about = {"level": options["level"], "period": time.words, "basis": basis}
-    text = _counts([(count_row(part), part.region.geometry) for part in found], form, about)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    if form == "tif":
+        _write_tif(output, study.frame, found)
+        return
+    about = {"level": options["level"], "period": time.words, "basis": basis}
+    kept = [part for part in found if part.expected > 0.0] if grid else found
+    text = _counts([(count_row(part), part.region.geometry) for part in kept], form, about)
     write_text(output, text)
 
 
@@ -163,7 +173,8 @@ def _expect_triggered(
             raise click.UsageError("--events needs --from: until when its events were observed.")
         known, reading = brought_up_to(study, options["newer"], time.start)
         note_dropped(reading.dropped, reading.rows)
-    cells, times = _cut(study, asked, time, grid, options["every"])
+    form = _form(output, grid, options)
+    cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
     found = triggered_counts(study, cells, periods, options["level"], mark_above=above, model=known)
     if not isinstance(times, Period):
@@ -172,14 +183,16 @@ def _expect_triggered(
              zip(row, during(study.frame, cells, period, p), strict=True)]
             for p, (row, period) in enumerate(zip(found, times, strict=True))
         ]  # fmt: skip
-    every = [part for row in found for part in row if not grid or part.expected > 0.0]
+    every = [part for row in found for part in row]
     total, basis = sum(part.expected for part in every), basis_of(study, time, known)
-    about = {"level": options["level"], "period": time.words, "basis": basis}
-    form = "json" if options["as_json"] else options["form"] or _form(output)
-    rows = [(triggered_row(part, above), part.region.geometry) for part in every]
-    text = _counts(rows, form, about)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}")
-    write_text(output, text)
+    if form == "tif":
+        _write_tif(output, study.frame, every)
+        return
+    about = {"level": options["level"], "period": time.words, "basis": basis}
+    kept = [part for part in every if not grid or part.expected > 0.0]
+    rows = [(triggered_row(part, above), part.region.geometry) for part in kept]
+    write_text(output, _counts(rows, form, about))
 
 
 def _cut(
@@ -188,13 +201,14 @@ def _cut(
     time: Period,
     grid: tuple[int, ...] | None,
     every: Amount | None,
+    form: str,
 ) -> tuple[list[Region], Period | list[Period]]:
     """Regions and periods, as --grid and --every cut them."""
     from hplus.studies.expect import grid_regions
     from hplus.studies.periods import cut
 
     if grid and study.frame.region is not None:
-        asked = grid_regions(study.frame, grid)
+        asked = grid_regions(study.frame, grid, in_degrees=form == "tif")
     elif grid and every:
         raise click.UsageError("Give --grid or --every, not both, for a model of times alone.")
     elif grid and len(grid) != 1:
@@ -204,9 +218,23 @@ def _cut(
     return asked, time if every is None else cut(time, every=every)
 
 
-def _form(output: str | None) -> str:
-    endings = {".json": "json", ".geojson": "geojson"}
-    return next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
+def _form(output: str | None, grid: tuple[int, ...] | None, options: Json) -> str:
+    """The format of the output: as given, or by the suffix of the file."""
+    endings = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
+    known = next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
+    form = "json" if options["as_json"] else options["form"] or known
+    if form == "tif" and (grid is None or output is None):
+        raise click.UsageError("A GeoTIFF needs --grid, and a file to write: -o map.tif.")
+    return form
+
+
+def _write_tif(output: str | None, frame: Frame, found: Sequence[Counted]) -> None:
+    from hplus.studies.count_grids import CountGrid
+
+    if len(frame.columns) != 2:
+        raise click.UsageError("A GeoTIFF needs a model with two columns of coordinates.")
+    assert output is not None
+    replace_file(Path(output).resolve(), [CountGrid.of(frame, found).to_geotiff()])
 
 
 def _counts(found: list[tuple[Json, Any]], form: str, about: Json) -> str:

@@ -21,6 +21,7 @@ from hplus.display.page_figures import (
     spot_table,
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
+from hplus.display.zoom_figures import zoom_map
 from hplus.evaluation.goodness import DEPENDENCE, Check, check
 from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
@@ -64,6 +65,7 @@ def gather(
         findings=findings(study, table, dense, whole, found["peak"]),
         tiles=tiles(study, sums, place, found),
         place=place,
+        zoom=zoom_map(study, sums, place),
         parts=quarters(study),
         curve=curve,
         table=table,

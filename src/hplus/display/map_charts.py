@@ -28,6 +28,9 @@ LEFT, RIGHT, TOP, BOTTOM = 50.0, 10.0, 26.0, 46.0
 READ_PIXELS = 96
 """Pixels on a side of the map that a script reads the rate from."""
 
+ROOTS = {1.0: "", 0.5: ", square-root colours", 0.25: ", fourth-root colours"}
+"""Words for the power of the rate that colours follow."""
+
 TALLEST, FLATTEST = 1.25, 0.45
 """The largest and the smallest height of a map, over its width."""
 
@@ -44,9 +47,8 @@ def rate_map(figure: PageMap, spots: HotSpots) -> Element:
     dots = None if figure.events is None else _dots(canvas, figure.events)
     return canvas.svg(
         *cut_out(canvas, figure.data.place, "window", map_image(canvas, figure), dots),
-        *canvas.axes(5, 5, lines=False),
+        shape("g", *canvas.axes(5, 5, lines=False), class_="axes"),
         *(_spot(canvas, spots, i) for i in range(len(spots.expected))),
-        rate_reader(canvas, figure),
         label=f"Map of the rate, {figure.unit}",
         class_="chart map",
     )
@@ -140,9 +142,9 @@ def colour_bar(figure: PageMap) -> Element:
     stops = [shape("stop", offset=f"{5 * k}%", stop_color=hex_colour(k / 20)) for k in range(21)]
     return canvas.svg(
         shape("linearGradient", *stops, id="ramp"),
-        written(LEFT, 10.0, figure.unit, "start", "axis-name"),
+        written(LEFT, 10.0, figure.unit + ROOTS[figure.shading.power], "start", "axis-name"),
         shape("rect", rx=2.0, fill="url(#ramp)", **canvas.inner()),
-        *canvas.x_axis(len(x.ticks)),
+        shape("g", *canvas.x_axis(len(x.ticks)), class_="ticks"),
         label=f"Colours from 0 to {rounded(figure.shading.top)} {figure.unit}",
         class_="chart map bar",
     )

@@ -18,6 +18,7 @@ from hplus.display import (
     findings,
     map_charts,
     outlook_charts,
+    zoom_figures,
 )
 from hplus.display.facts import gather
 from hplus.files.extras import needed
@@ -71,16 +72,8 @@ def page_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    modules = (
-        canvas,
-        changing_charts,
-        charts,
-        excitation_charts,
-        findings,
-        map_charts,
-        outlook_charts,
-        wording,
-    )
+    charted = (canvas, changing_charts, charts, excitation_charts, map_charts, outlook_charts)
+    modules = (*charted, zoom_figures, findings, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template(name)
 

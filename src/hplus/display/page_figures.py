@@ -53,7 +53,8 @@ Cell = str | float
 class PageMap(Value):
     """A map of the rate on two axes, its colours, its unit in words, and dots for events.
 
-    `highest` is the highest rate, which may lie between the centres of pixels.
+    `highest` is the highest rate, which may lie between the centres of pixels; rates are per
+    `factor` units of area.
     """
 
     data: MapData
@@ -62,6 +63,7 @@ class PageMap(Value):
     unit: str
     highest: float
     events: Floats | None
+    factor: float = 1.0
 
 
 @final
@@ -158,7 +160,7 @@ def page_map(study: EventStudy, sums: Margins, events: Floats | None) -> PageMap
     data = place_map(f, factor / parts)
     axes = (frame_axis(study.frame, 0), frame_axis(study.frame, 1))
     dots = None if events is None else thinned(events, MOST_DOTS)[:, :2]
-    return PageMap(data, shading(data.rate), axes, words, factor * highest, dots)
+    return PageMap(data, shading(data.rate), axes, words, factor * highest, dots, factor)
 
 
 def page_curve(study: EventStudy, sums: Margins, events: Floats | None) -> PageCurve | None:

@@ -64,23 +64,42 @@ def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Reg
     return regions
 
 
-def grid_regions(frame: Frame, shape: Sequence[int]) -> list[Region]:
-    """The window's bounding box in cells: a number for each column."""
+def grid_regions(frame: Frame, shape: Sequence[int], *, in_degrees: bool = False) -> list[Region]:
+    """The window's bounding box in cells: a number for each column, or one for the longest side.
+
+    Cells of longitude and latitude have equal areas or, `in_degrees`, equal sides in degrees.
+    """
     if frame.region is None:
         raise ValueError("a grid needs columns of coordinates: cut the period instead.")
-    whole = frame.region
-    if len(shape) != whole.dimension:
-        raise ValueError(
-            f"a grid must have {whole.dimension} number{'s' * (whole.dimension != 1)}, like "
-            f"{'x'.join(['20'] * whole.dimension)}, got {'x'.join(map(str, shape))}."
-        )
-    counts = [check_count("every number of a grid", n) for n in shape]
-    if np.prod(counts) > MAX_GRID_CELLS:
-        raise ValueError(f"a grid must have at most {MAX_GRID_CELLS} cells, got {np.prod(counts)}.")
-    low, high = whole.bounds()
+    counts = _cell_counts(frame.region, shape)
+    low, high = frame.region.bounds()
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, counts, strict=True)]
+    if in_degrees and frame.place is not None:
+        (_, south), (_, north) = frame.own(np.array([low, high]))
+        lat = np.linspace(south, north, counts[1] + 1)
+        edges[1] = frame.place.forward(np.column_stack([np.full(len(lat), frame.place.west), lat]))[
+            :, 1
+        ]
     cells = np.stack(np.meshgrid(*[np.arange(n) for n in counts], indexing="ij"), -1)
     return [_cell(frame, edges, index) for index in cells.reshape(-1, len(counts))]
+
+
+def _cell_counts(whole: Window, shape: Sequence[int]) -> list[int]:
+    """The number of cells of a grid along each axis of a window."""
+    d = whole.dimension
+    counts = [check_count("every number of a grid", n) for n in shape]
+    if len(counts) == 1 and d > 1:
+        low, high = whole.bounds()
+        shares = (high - low) / whole.longest_sides()
+        counts = np.maximum(1, np.round(counts[0] * shares)).astype(int).tolist()
+    if len(counts) != d:
+        raise ValueError(
+            f"a grid must have {d} number{'s' * (d != 1)}, like {'x'.join(['20'] * d)}, got "
+            f"{'x'.join(map(str, shape))}."
+        )
+    if np.prod(counts) > MAX_GRID_CELLS:
+        raise ValueError(f"a grid must have at most {MAX_GRID_CELLS} cells, got {np.prod(counts)}.")
+    return counts
 
 
 def _cell(frame: Frame, edges: list[Floats], index: Any) -> Region:

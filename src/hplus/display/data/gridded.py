@@ -32,18 +32,32 @@ def gridded(rate: FittedRate, window: Window) -> GridFunction:
 
 def _means(rate: FittedRate, X: Floats, grid: TensorGrid) -> Floats:
     """The rate around each point, (n,), in cells no larger than those of a grid."""
-    if isinstance(rate, StackedRate):
-        return sum((w * _means(part, X, grid) for w, part in rate.parts), np.zeros(len(X)))
-    return (_coarser(rate, grid) if isinstance(rate, TreeRate) else rate).function(X)
+    if isinstance(rate, TreeRate | StackedRate):
+        # no smaller than the cells of the grid, so that nodes miss none of them
+        sides = tree_parts(rate)[0].statistic.lattice.sides
+        rate = truncated(rate, int(np.floor(np.log2(np.max(sides / grid.spacing)))))
+    return rate.function(X)
 
 
-def _coarser(rate: TreeRate, grid: TensorGrid) -> TreeRate:
-    """The same trees without the levels that a grid does not show: these only divide the rest.
+def tree_parts(rate: object) -> list[TreeRate]:
+    """The rates by trees that a rate consists of."""
+    parts = [part for _, part in rate.parts] if isinstance(rate, StackedRate) else [rate]
+    return [part for part in parts if isinstance(part, TreeRate)]
 
-    The smallest cells are no smaller than those of the grid, so that nodes miss none of them.
-    """
-    lattice = rate.statistic.lattice
-    depth = int(np.floor(np.log2(np.max(lattice.sides / grid.spacing))))
+
+def truncated(rate: TreeRate | StackedRate, depth: int) -> TreeRate | StackedRate:
+    """The same rate without the levels of trees below some depth: these only divide the rest."""
+    if isinstance(rate, TreeRate):
+        return _shallow(rate, depth)
+    cut = [(w, _shallow(p, depth) if isinstance(p, TreeRate) else p) for w, p in rate.parts]
+    return replace(rate, parts=tuple(cut))
+
+
+def _shallow(rate: TreeRate, depth: int) -> TreeRate:
     known = rate.clustering.concentrations
-    shown = np.where(np.arange(len(known)) < max(depth, 0) + 2, known, np.inf)
-    return replace(rate, clustering=replace(rate.clustering, concentrations=shown))
+    # the root of a tree has twice the side of the lattice
+    kept = np.where(np.arange(len(known)) < max(depth, 0) + 2, known, np.inf)
+    found = replace(rate, clustering=replace(rate.clustering, concentrations=kept))
+    # trees over the same events need not grow again
+    vars(found)["forest"] = rate.forest._replace(concentrations=kept)
+    return found

@@ -18,6 +18,8 @@ from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.rates.fitted import FittedRate
 from hplus.rates.separable import SeparableRate
+from hplus.rates.stacked_rate import StackedRate
+from hplus.rates.trees.tree_rate import TreeRate
 from hplus.windows import Interval, Window
 
 PRODUCT_NODES = 257
@@ -41,11 +43,18 @@ BAND_LEVEL = 0.9
 class Margins(Value):
     """A rate by place, on two axes, and along the last axis; None for one that does not exist.
 
-    A rate on three axes has both; on a line there is no place, in the plane no line.
+    A rate on three axes has both; on a line there is no place, in the plane no line. `fine` is the
+    rate by place, but for a factor, where trees know it more finely than the grid of `place` does.
     """
 
     place: GridFunction | None
     line: GridFunction | None
+    fine: TreeRate | StackedRate | None = None
+
+    @property
+    def finest(self) -> GridFunction | TreeRate | StackedRate | None:
+        """The rate by place at its resolution, but for a factor."""
+        return self.place if self.fine is None else self.fine
 
     @property
     def main(self) -> GridFunction:
@@ -62,14 +71,16 @@ def margins(model: Intensity | SeparableIntensity) -> Margins:
         return _separable(rate)
     f = gridded(rate, model.window)
     d = f.grid.dimension
-    return Margins(None if d == 1 else by_place(f), None if d == 2 else by_last(f))
+    fine = rate if d == 2 and isinstance(rate, TreeRate | StackedRate) else None
+    return Margins(None if d == 1 else by_place(f), None if d == 2 else by_last(f), fine)
 
 
 def _separable(rate: SeparableRate) -> Margins:
     """Place and time as they were fitted; a place on a line and a time make one map."""
     place, time = gridded(rate.place, rate.window.left), gridded(rate.time, rate.window.right)
     if place.grid.dimension == 2:
-        return Margins(place * (rate.integral() / rate.events), time)
+        fine = rate.place if isinstance(rate.place, TreeRate | StackedRate) else None
+        return Margins(place * (rate.integral() / rate.events), time, fine)
     low, high = rate.window.bounds()
     grid = TensorGrid(tuple(low), tuple(high), (PRODUCT_NODES, PRODUCT_NODES))
     factors = (f(axis[:, None]) for f, axis in zip((place, time), grid.axes, strict=True))
