@@ -6,7 +6,7 @@ import pytest
 from hplus import Box, Gaussian, Interval, Linear, Polygon, Statistic
 from hplus.grids import TensorGrid
 from hplus.rates.binned import BinnedStatistic
-from hplus.rates.judging import PRODUCT_ODDS, by_evidence, by_thinning
+from hplus.rates.judging import PRODUCT_ODDS, STRETCH_ODDS, by_evidence, by_thinning
 from hplus.rates.levels import MAX_FOLD_DRAWS, Level, descend, fold_draws, redrawn
 from hplus.rates.log_gaussian import _prolonged, begin, learn_rate
 from hplus.rates.modes import newton
@@ -114,6 +114,19 @@ def test_a_product_over_axes_must_be_better_by_its_odds(judged, rng):
         judge(SumOfFields((Field(1.5, (0.1,), 1.0, form),)), start)[0] for form in (False, True)
     )
     np.testing.assert_allclose(plain - product, PRODUCT_ODDS, atol=1e-2)
+
+
+@pytest.mark.parametrize("judged", [lambda level: by_thinning(level, 5), by_evidence])
+def test_scales_that_differ_between_axes_must_be_better_by_their_odds(judged, rng):
+    """A field that hardly varies predicts the same with any scales; sides do not matter."""
+    window = Box((0, 0), (1, 4))
+    level = level_of(window, rng.uniform((0, 0), (1, 4), (100, 2))).on_about(100)
+    judge, start = judged(level), level.start().astype(np.float32)
+    even, longer, shorter = (
+        judge(SumOfFields((Field(1.5, (0.2, scale), 1e-3),)), start)[0] for scale in (0.2, 0.8, 0.1)
+    )
+    np.testing.assert_allclose(even - longer, 2.0 * STRETCH_ODDS, atol=1e-2)
+    np.testing.assert_allclose(even - shorter, STRETCH_ODDS, atol=1e-2)
 
 
 def test_weights_sum_to_one_fall_with_the_score_and_follow_its_exponential():

@@ -16,6 +16,10 @@ from hplus.rates.prior import LogRates, Prior, SumOfFields
 PRODUCT_ODDS = 2.0
 """Nats by which a product over axes must be better: it draws streaks along the axes."""
 
+STRETCH_ODDS = 2.0
+"""Nats by which scales that differ by a factor of two between axes must be better: few events often
+look stretched by chance."""
+
 FEW_EVENTS = 50
 """Events below which parts of them say too little to compare priors by prediction."""
 
@@ -66,7 +70,7 @@ def by_thinning(level: Level, parts: int) -> Judge:
         mode = newton(K, kept, nu, start, tolerance=4.0 * level.tolerance)
         held = np.sum(out * mode.z, dtype=float)
         score = held - float(logs @ out.reshape(len(out), -1).sum(axis=1))
-        return score - _odds(prior), LogRates(prior, mode.z)
+        return score - _odds(prior, level), LogRates(prior, mode.z)
 
     return judge
 
@@ -79,15 +83,19 @@ def by_evidence(level: Level) -> Judge:
         K = prior.covariance(level.grid).single()
         mode = newton(K, s, nu, z, tolerance=4.0 * level.tolerance)
         found = LogRates(prior, mode.z)
-        return log_evidence(level, prior, mode.z, mode.a) - _odds(prior), found
+        return log_evidence(level, prior, mode.z, mode.a) - _odds(prior, level), found
 
     return judge
 
 
-def _odds(prior: Prior) -> float:
+def _odds(prior: Prior, level: Level) -> float:
     """Nats against a prior before any event was seen."""
-    is_product = isinstance(prior, SumOfFields) and prior.fields[-1].product
-    return PRODUCT_ODDS if is_product else 0.0
+    if not isinstance(prior, SumOfFields):
+        return 0.0
+    finest = prior.fields[-1]
+    doublings = np.log2(np.array(finest.scales) / level.window.longest_sides())
+    stretch = float(np.abs(doublings - doublings[0]).sum())
+    return PRODUCT_ODDS * finest.product + STRETCH_ODDS * stretch
 
 
 def log_evidence(level: Level, prior: Prior, z: Reals, a: Reals) -> float:
