@@ -147,8 +147,8 @@ def _learn_blocks(
     rng = np.random.default_rng(seed)
     slow = [line.steps, *_whole_steps(line, periods, cycles.origin)]
     ways = [Blocks(counts, means, line.steps[:n], each[:n]) for each in slow]
-    way, priors = weigh(ways, line.block, high - low, rng)
-    return ForecastRate(line.edges, n, counts, means, base, priors, slow[way], cycles, seed)
+    way, priors, jumps = weigh(ways, line.block, high - low, rng)
+    return ForecastRate(line.edges, n, counts, means, base, priors, jumps, slow[way], cycles, seed)
 
 
 def _whole_steps(line: BlockEdges, periods: list[float], origin: float) -> list[Floats]:
