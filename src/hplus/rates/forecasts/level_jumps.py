@@ -15,8 +15,14 @@ from hplus._checks import Floats
 from hplus.rates.forecasts.kalman import smoothed
 from hplus.rates.forecasts.log_rate import JUMP_DEVIATION, Blocks, Chain, Mode, rate_of
 
-JUMP_CHANCE = 0.5
+JUMP_CHANCE = 0.2
 """The chance that the level jumped during the observation period, before any count is seen."""
+
+JUMP_SHAPE = 0.2
+"""The shape of the gamma distribution of how often it jumps."""
+
+CHANGE_SHARE = 0.5
+"""The share of it that is for the times of changes, if some are known."""
 
 JUMP_NODES = 48
 """Blocks at which the information on a jump is computed; it is interpolated between them."""
@@ -52,35 +58,37 @@ class JumpTrials:
 
 
 def make_jump_trials(blocks: Blocks, gains: Floats) -> JumpTrials:
-    """As often none as any; before each block by what it adds to the log evidence (n,)."""
-    logs = gains - logsumexp(gains)
+    """As often none as any; before each block by its chance, given what it gains (n,)."""
+    logs = gains + log_jump_chances(blocks)
+    logs -= logsumexp(logs)
     logs[0] = 0.0
     return JumpTrials(blocks, logs)
 
 
-def log_jump_chance(blocks: Blocks) -> float:
-    """The log of the chance of the jump of these blocks before any count is seen."""
-    if not blocks.jump:
-        return float(np.log1p(-JUMP_CHANCE))
-    return float(np.log(JUMP_CHANCE / (len(blocks.counts) - 1)))
+def log_jump_chances(blocks: Blocks) -> Floats:
+    """Logs of the chances of a jump before each block (n,), or of none, without any count."""
+    n, changes = len(blocks.counts), list(blocks.changes)
+    chances = np.full(n, (1.0 - CHANGE_SHARE * (len(changes) > 0)) / max(n - 1, 1))
+    chances[changes] += CHANGE_SHARE / max(len(changes), 1)
+    chances *= JUMP_CHANCE
+    chances[0] = 1.0 - JUMP_CHANCE
+    return np.log(chances)
 
 
 def jump_size(blocks: Blocks, mode: Mode, bend: float) -> float:
     """The most probable size of the jump of the level, 0 if there is none."""
-    return (
-        JUMP_DEVIATION**2
-        * float(_score(blocks, mode, bend)[blocks.jump :].sum())
-        * (blocks.jump > 0)
-    )
+    if not blocks.jump:
+        return 0.0
+    return JUMP_DEVIATION**2 * float(_score(blocks, mode, bend)[blocks.jump :].sum())
 
 
 def later_chances(ends: Floats, span: float, jumps: int) -> Floats:
     """The chances that the level jumps again until each of the times after the last count.
 
-    From a gamma distribution of how often it jumps, with mean JUMP_CHANCE in the span and the
-    shape 1, given the jumps in the span.
+    From a gamma distribution of how often it jumps, with mean JUMP_CHANCE in the span, given the
+    jumps in the span.
     """
-    hazard = (1.0 + jumps) / (1.0 / JUMP_CHANCE + 1.0) / span
+    hazard = (JUMP_SHAPE + jumps) / (JUMP_SHAPE / JUMP_CHANCE + 1.0) / span
     return -np.expm1(-hazard * np.maximum(ends, 0.0))
 
 

@@ -91,7 +91,8 @@ class Blocks:
 
     Blocks that nobody watched, such as those to come, have mean 0. `slow_steps` is the time that
     passes for the slow field: `steps`, or whole periods at the start of each if the field is
-    constant in between. The level jumps before the block number `jump`, or never if that is 0.
+    constant in between. The level jumps before the block number `jump`, or never if that is 0;
+    it is likely to do so before one of the blocks `changes`, if there are any.
     """
 
     counts: Floats
@@ -99,6 +100,7 @@ class Blocks:
     steps: Floats
     slow_steps: Floats
     jump: int = 0
+    changes: tuple[int, ...] = ()
 
     @cached_property
     def kinds(self) -> tuple[Floats, Ints]:

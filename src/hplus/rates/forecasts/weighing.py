@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, ndtri
+from scipy.special import expit, ndtri
 from scipy.stats import qmc
 
 from hplus._checks import Floats, Ints
@@ -19,7 +19,7 @@ from hplus.rates.forecasts.level_jumps import (
     LEAST_BLOCKS,
     JumpTrials,
     jump_gains,
-    log_jump_chance,
+    log_jump_chances,
     make_jump_trials,
 )
 from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
@@ -57,6 +57,9 @@ STRETCH = 2.0
 LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 """Deviations of the fields of a log rate."""
 
+
+TAIL_FREEDOM = 3.0
+"""Log deviations have Student's distribution, so that what counts say of large ones remains."""
 
 USUAL_BEND, BEND_SPREAD = -3.0, 2.5
 LEAST_BEND, MOST_BEND = -6.0, 5.0
@@ -153,7 +156,7 @@ def _first_walkers(
     if len(blocks.counts) >= LEAST_BLOCKS:
         other, gains = _best_with_jump(blocks, prior, best)
         starts, trials = [best, other], make_jump_trials(blocks, gains)
-        many = logsumexp(gains) - gains[other.blocks.jump]
+        many = -trials.log_chances[other.blocks.jump]
         chance = float(expit(other.log_density + many - best.log_density))
     reaches = [np.array([_reach(prior, start, axis) for axis in range(7)]) for start in starts]
     walkers: list[Walker] = []
@@ -176,7 +179,7 @@ def _best_with_jump(blocks: Blocks, prior: Plausible, start: Walker) -> tuple[Wa
         links = chain(fields, blocks)
         mode = find_mode(blocks, links, fields.bend, start.rate)
         gains = jump_gains(blocks, links, mode, fields.bend)
-        jumping = replace(blocks, jump=int(gains.argmax()))
+        jumping = replace(blocks, jump=int((gains + log_jump_chances(blocks)).argmax()))
         trial = _tried(jumping, prior, point, start.rate)
         if trial.log_density > found.log_density:
             found, best_gains = trial, gains
@@ -255,8 +258,10 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
-    log_prior = -0.5 * float(x[::2] @ x[::2]) - float(np.log1p(0.5 * x[1::2] ** 2).sum())
-    log_density = mode.log_evidence + log_prior + log_jump_chance(blocks)
+    k = TAIL_FREEDOM
+    tails = 0.5 * (k + 1.0) * np.log1p(x[1::2] ** 2 / k)
+    log_prior = -0.5 * float(x[::2] @ x[::2]) - float(tails.sum())
+    log_density = mode.log_evidence + log_prior + float(log_jump_chances(blocks)[blocks.jump])
     return Walker(point, log_density, mode.rate, blocks)
 
 
