@@ -9,7 +9,9 @@ import pytest
 
 from hplus.rates.forecasts.block_edges import block_length, make_block_edges, part_of, rounding_step
 from hplus.rates.forecasts.cycle_factor import Counted, Cycles, judge, learn_factor
+from hplus.rates.forecasts.level_jumps import jump_gains, make_jump_trials
 from hplus.rates.forecasts.log_rate import (
+    JUMP_DEVIATION,
     LEVEL_DEVIATION,
     Blocks,
     Fields,
@@ -28,6 +30,7 @@ MEANS = np.array([4.0, 4.0, 3.0, 5.0, 4.0, 4.0, 0.0, 0.0, 2.0, 4.0])
 STEPS = np.array([0.0, 1.0, 1.0, 1.0, 0.5, 1.0, 1.0, 2.0, 1.0, 1.0])
 BLOCKS = Blocks(COUNTS, MEANS, STEPS, STEPS)
 IN_STEPS = replace(BLOCKS, slow_steps=np.array([0.0, 0, 0, 2.5, 0, 0, 2.5, 0, 0, 2.5]))
+JUMPING = replace(BLOCKS, jump=4)
 
 
 def covariance(blocks, fields=FIELDS):
@@ -39,11 +42,14 @@ def covariance(blocks, fields=FIELDS):
     (h, s), (h1, s1), (h2, s2), _ = fields
     x = np.sqrt(3.0) * d / h
     K = LEVEL_DEVIATION**2 + s**2 * (1.0 + x) * np.exp(-x)
+    later = (np.arange(len(d)) >= blocks.jump) if blocks.jump else np.zeros(len(d))
+    K = K + JUMP_DEVIATION**2 * np.outer(later, later)
     return K + s1**2 * np.exp(-slow / h1) + s2**2 * np.exp(-d / h2)
 
 
 @pytest.mark.parametrize(
-    ("blocks", "bend"), [(BLOCKS, -6.0), (BLOCKS, 0.0), (BLOCKS, 4.0), (IN_STEPS, -6.0)]
+    ("blocks", "bend"),
+    [(BLOCKS, -6.0), (BLOCKS, 0.0), (BLOCKS, 4.0), (IN_STEPS, -6.0), (JUMPING, -6.0)],
 )
 def test_the_mode_and_the_evidence_are_those_of_dense_matrices(blocks, bend):
     K = covariance(blocks)
@@ -56,7 +62,7 @@ def test_the_mode_and_the_evidence_are_those_of_dense_matrices(blocks, bend):
     assert mode.log_evidence == pytest.approx(fit - 0.5 * volume, abs=0.01)
 
 
-@pytest.mark.parametrize("blocks", [BLOCKS, IN_STEPS])
+@pytest.mark.parametrize("blocks", [BLOCKS, IN_STEPS, JUMPING])
 def test_variances_and_draws_are_those_of_dense_matrices(blocks):
     links = chain(FIELDS, blocks)
     mode = find_mode(blocks, links, FIELDS.bend, np.ones(10))
@@ -65,6 +71,35 @@ def test_variances_and_draws_are_those_of_dense_matrices(blocks):
     paths = draw_paths(links, mode, 20_000, np.random.default_rng(0))
     np.testing.assert_allclose(paths.mean(axis=0), mode.path, atol=0.02)
     np.testing.assert_allclose(np.cov(paths.T), want, atol=0.02)
+
+
+def test_what_a_jump_gains_is_the_difference_of_the_evidences():
+    # many events, so that logarithms of counts are nearly normal
+    rng, n = np.random.default_rng(0), 40
+    fields = Fields((30.0, 0.1), (5.0, 0.05), (1.0, 0.02), -6.0)
+    y = rng.poisson(np.where(np.arange(n) < 25, 900.0, 1000.0)).astype(float)
+    blocks = Blocks(y, np.full(n, y.mean()), np.ones(n), np.ones(n))
+
+    def solved(blocks):
+        links = chain(fields, blocks)
+        return links, find_mode(blocks, links, fields.bend, np.ones(n))
+
+    links, mode = solved(blocks)
+    gains = jump_gains(blocks, links, mode, fields.bend)
+    want = [solved(replace(blocks, jump=b))[1].log_evidence - mode.log_evidence
+            for b in range(1, n)]  # fmt: skip
+    np.testing.assert_allclose(gains[1:], want, atol=0.05)
+    assert gains.argmax() == 25
+    assert gains[0] == -np.inf
+
+
+def test_jumps_are_tried_by_what_they_gain_and_as_often_none():
+    gains = np.append(-np.inf, np.log([0.1, 0.2, 0.7]))
+    trials = make_jump_trials(replace(BLOCKS, jump=0), gains)
+    rng = np.random.default_rng(0)
+    drawn = np.bincount([trials.drawn(rng).jump for _ in range(2000)]) / 2000.0
+    np.testing.assert_allclose(drawn, [0.5, 0.05, 0.1, 0.35], atol=0.03)
+    assert trials.at(3) is trials.at(3)
 
 
 def test_blocks_that_nobody_watches_change_nothing_before_them():

@@ -50,7 +50,8 @@ class Forecast(Estimator):
     The log rate is a long-run level plus a smooth, a slow and a fast field that return to it, times
     the factors of cycles that predict later cycles. Scales and deviations of the fields are
     weighted by how well they forecast each block of time from those before it. The slow field
-    changes at any time, or only between weeks or other cycles, whichever is more probable.
+    changes at any time, or only between weeks or other cycles, whichever is more probable. The
+    level may have jumped once, and may jump again.
 
     >>> import numpy as np
     >>> from hplus import Forecast, Interval
@@ -110,12 +111,14 @@ class Forecast(Estimator):
         *,
         exposure: Exposure | ArrayLike = 1.0,
         sample_weight: ArrayLike | None = None,
+        changes: ArrayLike = (),
     ) -> Self:
         """Learn the rate of events at times (n,) or (n, 1).
 
         `exposure` is how often each time was observed: a number, a function of times (n, 1) that
         is 0 in gaps, or an array over the window, ends included. Rates are per unit of it, and so
-        are forecasts.
+        are forecasts. `changes` are times at which the level is likely to have jumped, such as
+        that of a new law; it may jump at any other time too, and at none.
         """
         with whole_or_not(self):
             periods = self._check_parameters()
@@ -129,7 +132,9 @@ class Forecast(Estimator):
             seed = 0 if self.random_state is None else self.random_state
             drawn = int(check_random_state(seed).randint(2**31 - 1))
             low, high = self.window.low, self.window.high
-            observed = ObservedTimes(at, weights, low, high, as_exposure(exposure, low, high))
+            known = self._times("changes", changes, self.window)
+            given = as_exposure(exposure, low, high)
+            observed = ObservedTimes(at, weights, low, high, given, known)
             horizon = float(self.horizon)
             self.rate_, self.cycles_ = learn_forecast(
                 observed, horizon, periods, float(self.origin), drawn

@@ -226,7 +226,8 @@ class SelfExciting(ExcitedEstimator):
 
     def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
         low, high = self._period.low, self._period.high
-        observed = ObservedTimes(times, shares, low, high, as_exposure(1.0, low, high))
+        exposure, changes = as_exposure(1.0, low, high), np.zeros(0)
+        observed = ObservedTimes(times, shares, low, high, exposure, changes)
         asked = as_cycles(self.cycles, self._period.unit)
         cycles, self.cycles_ = learn_cycles(observed, asked, float(self.origin), self._seed())
         return cycles

@@ -50,6 +50,9 @@ FACTOR_DRAWS, LEAST_CHANGE_CHANCE = 256, 0.02
 MOST_CHANGED_SHARE = 0.99
 """The share of all events of the parts that have changed, at most."""
 
+MOST_GROWN = 0.5
+"""The largest share of changed parts that tells how the total has changed."""
+
 POINTS_OF_PART = 1024
 """Points that tell how much of a part lies in a polygon."""
 
@@ -61,13 +64,16 @@ class RecentShares(Value):
 
     A part has the bounds `lows` and `highs` (c, d); its `shares` (c, k) are 0 where it has not
     changed. What parts have gained, all that has not changed has lost in proportion. `hazard` is
-    how often the share of a part changes in a unit of time.
+    how often the share of a part changes in a unit of time. The largest shares changed at the time
+    `since`, and the total by the factor `growth` if the rate of all other places stayed as it was.
     """
 
     lows: Floats
     highs: Floats
     shares: Floats
     hazard: float = 0.0
+    since: float = 0.0
+    growth: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("lows", "highs", "shares"):
@@ -77,6 +83,10 @@ class RecentShares(Value):
                 "lows, highs and shares must have a row for each part, got "
                 f"{shown(self.lows)}, {shown(self.highs)} and {shown(self.shares)}."
             )
+
+    def exposure(self, times: Floats) -> Floats:
+        """The total at times (n, 1) relative to that before the change, (n,)."""
+        return np.where(times[:, 0] < self.since, 1.0, self.growth)
 
     def after(self, time: float, ratios: Floats) -> Floats:
         """Ratios (r, k) a time later: 1 in the draws in which shares have changed again."""
@@ -168,8 +178,22 @@ def learn_recent_shares(
     low, high = (bound[:-1] for bound in events.window.bounds())
     sides = events.lattice.cell_sides(cells.depth)[:-1]
     lows = low + cells.indices[changed] * sides
-    highs, hazard = np.minimum(lows + sides, high), runs.hazard / (size * time_step_of(events))
-    return RecentShares(lows, highs, (shares[:, None] * drawn)[changed], hazard)
+    highs, block = np.minimum(lows + sides, high), size * time_step_of(events)
+    known = np.where(drawn > 0.0, shares[:, None] * drawn, shares[:, None]).mean(axis=1)
+    first = 1 + int((np.abs(known - shares) @ runs.chances[:, 1:]).argmax())
+    since = float(events.window.bounds()[1][-1]) - block * (counts.shape[1] - first)
+    likely = runs.chances[:, 0] < 0.5
+    growth = _growth(counts[likely, :first].sum() / counts[:, :first].sum(), known[likely].sum())
+    found = (shares[:, None] * drawn)[changed]
+    return RecentShares(lows, highs, found, runs.hazard / block, since, growth)
+
+
+def _growth(before: float, now: float) -> float:
+    """How much a total grows if some parts have other shares of it and the others stay as is.
+
+    Not at all if these are more than half of all.
+    """
+    return float((1.0 - before) / (1.0 - now)) if max(before, now) <= MOST_GROWN else 1.0
 
 
 def _parts_with_events(events: Statistic) -> PlaceCells | None:

@@ -9,6 +9,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.estimators.forecast import Forecast
+from hplus.rates.forecasts.block_edges import Exposure
 from hplus.rates.local_dispersion import (
     LocalDispersion,
     learn_local_dispersion,
@@ -98,24 +99,32 @@ class Outlook(Value):
     blocks: Ints
     recent: RecentShares | None = None
 
+    @property
+    def exposure(self) -> float:
+        """That of times to come: how much more all events are since shares have changed."""
+        return 1.0 if self.recent is None else self.recent.growth
+
 
 def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -> Outlook | None:
     """The outlook of a study; None if it has no times."""
     if clock is None:
         return None
-    forecast, reason = _forecast(clock, events.times, random_state)
-    both = events.both
-    span = in_days(clock.end - clock.start)
-    blocks = _blocks(clock, events.times)
-    if both is None:
-        return Outlook(forecast, reason, None, blocks)
-    local = learn_local_dispersion(both, span, LENGTHS)
-    recent = learn_recent_shares(both, span, local, random_state)
-    return Outlook(forecast, reason, local, blocks, recent)
+    both, local, recent = events.both, None, None
+    if both is not None:
+        span = in_days(clock.end - clock.start)
+        local = learn_local_dispersion(both, span, LENGTHS)
+        recent = learn_recent_shares(both, span, local, random_state)
+    forecast, reason = _forecast(clock, events.times, recent, random_state)
+    return Outlook(forecast, reason, local, _blocks(clock, events.times), recent)
 
 
-def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Forecast | None, str]:
-    """The forecast of all events, or None and why."""
+def _forecast(
+    clock: Clock, times: Statistic, recent: RecentShares | None, random_state: int
+) -> tuple[Forecast | None, str]:
+    """The forecast of all events for an exposure of 1 until shares changed, or None and why.
+
+    Places that gain or lose events change the total, unless its own counts say otherwise.
+    """
     if times.events < MIN_FORECAST_EVENTS:
         few = f"{times.events} events are too few ({MIN_FORECAST_EVENTS} are needed)"
         return None, few
@@ -124,11 +133,15 @@ def _forecast(clock: Clock, times: Statistic, random_state: int) -> tuple[Foreca
     line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
     forecast = Forecast(line, horizon, random_state=random_state)
     at = times.lattice.centers(times.codes, times.depth)[:, 0]
+    exposure: Exposure = 1.0 if recent is None else recent.exposure
+    changes = [] if recent is None else [recent.since]
     try:
         if times.events <= MOST_TIMES:
             # one by one, so that rounded times are recognised
-            return forecast.fit(np.repeat(at, times.counts)), ""
-        return forecast.fit(at, sample_weight=times.masses), ""
+            at = np.repeat(at, times.counts)
+            return forecast.fit(at, exposure=exposure, changes=changes), ""
+        masses = times.masses
+        return forecast.fit(at, sample_weight=masses, exposure=exposure, changes=changes), ""
     except ValueError as error:
         return None, str(error).rstrip(".")
 

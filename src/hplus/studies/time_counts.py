@@ -75,7 +75,9 @@ def _forecast(study: EventStudy, spans: Spans) -> MeanCounts:
     if last > reach:
         raise ValueError(f"forecasts reach as far as {moment(reach)}, got {moment(last)}.")
     parts = [Interval(in_days(a), in_days(b)) for a, b in some]
-    found, draws = outlook.forecast.expected_count(parts), outlook.forecast.count_draws(parts)
+    forecast, exposure = outlook.forecast, outlook.exposure
+    found = forecast.expected_count(parts, exposure=exposure)
+    draws = forecast.count_draws(parts, exposure=exposure)
     # a cycle's rates are of the whole count, others of one unit of exposure
     units = 1.0 if clock.cycle else study.exposure_.amount
     where = [i for i, (a, b) in enumerate(spans) if a < b]

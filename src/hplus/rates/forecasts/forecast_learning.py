@@ -51,13 +51,17 @@ class CycleAsked(NamedTuple):
 
 
 class ObservedTimes(NamedTuple):
-    """Times of events (n,), their weights, the observation period and its exposure."""
+    """Times of events (n,), their weights, the observation period and its exposure.
+
+    `changes` are times at which the level is likely to have jumped.
+    """
 
     times: Floats
     weights: Floats
     low: float
     high: float
     exposure: Exposure
+    changes: Floats
 
 
 def learn_forecast(
@@ -146,9 +150,10 @@ def _learn_blocks(
     means *= base
     rng = np.random.default_rng(seed)
     slow = [line.steps, *_whole_steps(line, periods, cycles.origin)]
-    ways = [Blocks(counts, means, line.steps[:n], each[:n]) for each in slow]
-    way, priors = weigh(ways, line.block, high - low, rng)
-    return ForecastRate(line.edges, n, counts, means, base, priors, slow[way], cycles, seed)
+    changes = tuple(b for b in line.blocks_of(observed.changes).tolist() if 0 < b < n)
+    ways = [Blocks(counts, means, line.steps[:n], each[:n], changes=changes) for each in slow]
+    way, priors, jumps = weigh(ways, line.block, high - low, rng)
+    return ForecastRate(line.edges, n, counts, means, base, priors, jumps, slow[way], cycles, seed)
 
 
 def _whole_steps(line: BlockEdges, periods: list[float], origin: float) -> list[Floats]:

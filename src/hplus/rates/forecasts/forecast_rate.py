@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -13,7 +13,9 @@ from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.forecasts.block_edges import BlockEdges
 from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.rates.forecasts.level_jumps import jump_size, jumped_again, later_chances
 from hplus.rates.forecasts.log_rate import (
+    JUMP_DEVIATION,
     Blocks,
     chain,
     draw_paths,
@@ -62,8 +64,9 @@ class ForecastRate:
     """λ(t) = base · g(z(block of t)) · Π factor(phase of t), for equally likely priors of z.
 
     `edges` are those of the blocks, the first `observed` of which were observed, with `counts` and
-    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`;
-    `slow_steps` is the time before each block that passes for its slow field.
+    `means`, what base · Π factor expects there. `priors` (p, 7) are those of z: `as_fields`, and
+    `jumps` (p,) the block before which its level jumped, or 0; `slow_steps` is the time before each
+    block that passes for its slow field.
     """
 
     edges: Floats
@@ -72,6 +75,7 @@ class ForecastRate:
     means: Floats
     base: float
     priors: Floats
+    jumps: Ints
     slow_steps: Floats
     cycles: Cycles
     seed: int
@@ -86,17 +90,21 @@ class ForecastRate:
         n = len(self.edges) - 1
         counts, means = np.zeros((2, n))
         counts[: self.observed], means[: self.observed] = self.counts, self.means
-        blocks = Blocks(counts, means, self.timeline.steps, self.slow_steps)
-        rng = np.random.default_rng(self.seed)
-        guess, mean, paths = first_guess(blocks), np.zeros(n), []
-        for point in self.priors:
-            fields = as_fields(point)
+        steady = Blocks(counts, means, self.timeline.steps, self.slow_steps)
+        rng, now = np.random.default_rng(self.seed), self.timeline.now
+        guess, mean, paths = first_guess(steady), np.zeros(n), []
+        for point, jump in zip(self.priors, self.jumps, strict=True):
+            fields, blocks = as_fields(point), replace(steady, jump=int(jump))
             links = chain(fields, blocks)
             mode = find_mode(blocks, links, fields.bend, guess)
             guess = mode.rate
-            spread = variances(links, mode)
-            mean += mean_rate(mode.path, spread, fields.bend) / len(self.priors)
-            paths.append(rate_of(draw_paths(links, mode, PATHS_EACH, rng), fields.bend)[0].T)
+            spread, size = variances(links, mode), jump_size(blocks, mode, fields.bend)
+            again = later_chances(self.edges[1:] - now, now - self.edges[0], jump > 0)
+            stays = mean_rate(mode.path, spread, fields.bend)
+            other = mean_rate(mode.path - size, spread + JUMP_DEVIATION**2, fields.bend)
+            mean += (stays + again * (other - stays)) / len(self.priors)
+            drawn = jumped_again(draw_paths(links, mode, PATHS_EACH, rng), again, size, rng)
+            paths.append(rate_of(drawn, fields.bend)[0].T)
         return mean, np.hstack(paths)
 
     @cached_property

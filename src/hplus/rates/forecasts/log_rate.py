@@ -21,6 +21,9 @@ from hplus.rates.forecasts.kalman import (
 LEVEL_DEVIATION = 1.0
 """Deviation of the long-run level of the log rate from that of the mean rate."""
 
+JUMP_DEVIATION = 0.5
+"""Deviation of a jump of the level."""
+
 MAX_MODE_STEPS = 40
 MAX_HALVINGS = 12
 
@@ -88,19 +91,23 @@ class Blocks:
 
     Blocks that nobody watched, such as those to come, have mean 0. `slow_steps` is the time that
     passes for the slow field: `steps`, or whole periods at the start of each if the field is
-    constant in between.
+    constant in between. The level jumps before the block number `jump`, or never if that is 0;
+    it is likely to do so before one of the blocks `changes`, if there are any.
     """
 
     counts: Floats
     means: Floats
     steps: Floats
     slow_steps: Floats
+    jump: int = 0
+    changes: tuple[int, ...] = ()
 
     @cached_property
     def kinds(self) -> tuple[Floats, Ints]:
-        """The different pairs of steps (2, k), and which of them is before each block (n,)."""
-        both = np.array([self.steps, self.slow_steps])
-        kinds, kind = np.unique(both, axis=1, return_inverse=True)
+        """The different steps, steps of the slow field and jumps (3, k), and those before each
+        block (n,)."""
+        jumps = np.arange(len(self.steps)) == (self.jump or -1)
+        kinds, kind = np.unique([self.steps, self.slow_steps, jumps], axis=1, return_inverse=True)
         return kinds, kind.reshape(-1)
 
 
@@ -126,7 +133,7 @@ class Mode(NamedTuple):
 
 def chain(fields: Fields, blocks: Blocks) -> Chain:
     """The Markov chain of the fields in blocks of time; the steps before the first one are 0."""
-    (kinds, slow_kinds), kind = blocks.kinds
+    (kinds, slow_kinds, jumps), kind = blocks.kinds
     (h, s), (h1, s1), (h2, s2), _ = fields
     start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
@@ -138,6 +145,7 @@ def chain(fields: Fields, blocks: Blocks) -> Chain:
     )
     F[:, 3, 3], F[:, 4, 4] = np.exp(-slow_kinds / h1), np.exp(-kinds / h2)
     Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
+    Q[:, 0, 0] += JUMP_DEVIATION**2 * jumps
     return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind, start)
 
 

@@ -5,15 +5,23 @@ The evidence of a chain is the product of its forecasts of each block from those
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import ndtri
+from scipy.special import expit, ndtri
 from scipy.stats import qmc
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus._progress import each
+from hplus.rates.forecasts.level_jumps import (
+    LEAST_BLOCKS,
+    JumpTrials,
+    jump_gains,
+    log_jump_chances,
+    make_jump_trials,
+)
 from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
 
 FIRST_TRIALS, CLIMBING_TRIALS = 64, 90
@@ -34,6 +42,9 @@ STEP_DEVIATIONS = (0.1, 0.3)
 MIN_STEP_GAIN = 1.0
 """Nats by which changes from period to period must be more probable than those at any time."""
 
+JUMP_SHRINKS = 0.2
+"""How much less the smooth and the slow field may vary if the level jumped."""
+
 WALKERS, SWEEPS = 24, 16
 """Priors that move through what is plausible, and how often each may move."""
 
@@ -47,7 +58,10 @@ LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 """Deviations of the fields of a log rate."""
 
 
-USUAL_BEND, BEND_SPREAD = -2.0, 3.0
+TAIL_FREEDOM = 3.0
+"""Log deviations have Student's distribution, so that what counts say of large ones remains."""
+
+USUAL_BEND, BEND_SPREAD = -3.0, 2.5
 LEAST_BEND, MOST_BEND = -6.0, 5.0
 """How a sum of fields becomes a rate: from a product of factors to a sum of terms."""
 
@@ -81,26 +95,37 @@ def plausible_in_steps(prior: Plausible, period: float) -> Plausible:
 
 
 class Walker(NamedTuple):
-    """Log scales, log deviations and bend (7,), the log posterior density and the rates there."""
+    """Log scales, log deviations and bend (7,), the log posterior density and the rates there.
+
+    `blocks` say before which of them the level jumps.
+    """
 
     point: Floats
     log_density: float
     rate: Floats
+    blocks: Blocks
 
 
-def weigh(
-    ways: list[Blocks], block: float, span: float, rng: np.random.Generator
-) -> tuple[int, Floats]:
+class Weighed(NamedTuple):
+    """Equally likely priors (p, 7) and jumps (p,), and the way in which the slow field changes."""
+
+    way: int
+    priors: Floats
+    jumps: Ints
+
+
+def weigh(ways: list[Blocks], block: float, span: float, rng: np.random.Generator) -> Weighed:
     """Equally likely log scales, log deviations and bends (PARTICLES, 7), given counts of blocks.
 
     The blocks are the same in all ways in which their slow field may change, at any time in the
-    first one; the number of the most probable way comes first. By walkers that begin around the
-    most probable point and move along lines through one another [goodman2010].
+    first one; the most probable way is chosen. By walkers that begin around the most probable
+    points, with and without a jump of the level, and move along lines through one another
+    [goodman2010].
     """
     prior = plausible(block, span)
     best, way = _best_of_many(ways[0], prior, rng), 0
     for side in SIMPLEX_SIDES:
-        best = _climbed(ways[0], prior, best, side)
+        best = _climbed(prior, best, side)
     least = best.log_density + MIN_STEP_GAIN
     for other in range(1, len(ways)):
         changed = plausible_in_steps(prior, float(ways[other].slow_steps.max()))
@@ -110,17 +135,55 @@ def weigh(
     blocks = ways[way]
     if way > 0:
         prior = plausible_in_steps(prior, float(blocks.slow_steps.max()))
-        best = _climbed(blocks, prior, best, SIMPLEX_SIDES[-1])
-    reach = np.array([_reach(blocks, prior, best, axis) for axis in range(7)])
-    walkers: list[Walker] = []
-    while len(walkers) < WALKERS:
-        point = np.clip(best.point + reach * rng.standard_normal(7), prior.low, prior.high)
-        walkers.append(_tried(blocks, prior, point, best.rate))
+        best = _climbed(prior, best, SIMPLEX_SIDES[-1])
+    walkers, trials = _first_walkers(blocks, prior, best, rng)
     kept: list[Walker] = []
     for _ in each("weighing forecasts", range(SWEEPS)):
-        walkers = _moved(blocks, prior, walkers, rng)
+        walkers = _moved(prior, walkers, rng)
+        if trials is not None:
+            walkers = [_jumped(prior, walker, trials, rng) for walker in walkers]
         kept += walkers
-    return way, np.array([walker.point for walker in kept[-PARTICLES * APART :: APART]])
+    kept = kept[-PARTICLES * APART :: APART]
+    jumps = np.array([walker.blocks.jump for walker in kept])
+    return Weighed(way, np.array([walker.point for walker in kept]), jumps)
+
+
+def _first_walkers(
+    blocks: Blocks, prior: Plausible, best: Walker, rng: np.random.Generator
+) -> tuple[list[Walker], JumpTrials | None]:
+    """Walkers around the most probable points without and with a jump, and jumps to try."""
+    starts, trials, chance = [best], None, 0.0
+    if len(blocks.counts) >= LEAST_BLOCKS:
+        other, gains = _best_with_jump(blocks, prior, best)
+        starts, trials = [best, other], make_jump_trials(blocks, gains)
+        many = -trials.log_chances[other.blocks.jump]
+        chance = float(expit(other.log_density + many - best.log_density))
+    reaches = [np.array([_reach(prior, start, axis) for axis in range(7)]) for start in starts]
+    walkers: list[Walker] = []
+    for number in range(WALKERS):
+        which = int((number + 0.5) / WALKERS < chance)
+        start, noise = starts[which], rng.standard_normal(7)
+        point = np.clip(start.point + reaches[which] * noise, prior.low, prior.high)
+        walkers.append(_tried(start.blocks, prior, point, start.rate))
+    return walkers, trials
+
+
+def _best_with_jump(blocks: Blocks, prior: Plausible, start: Walker) -> tuple[Walker, Floats]:
+    """The most probable point if the level jumps once, and what a jump before each block gains."""
+    found = Walker(start.point, -np.inf, start.rate, blocks)
+    for shrunk in (1.0, JUMP_SHRINKS):
+        point = start.point.copy()
+        point[[1, 3]] += np.log(shrunk)
+        point = np.clip(point, prior.low, prior.high)
+        fields = as_fields(point)
+        links = chain(fields, blocks)
+        mode = find_mode(blocks, links, fields.bend, start.rate)
+        gains = jump_gains(blocks, links, mode, fields.bend)
+        jumping = replace(blocks, jump=int((gains + log_jump_chances(blocks)).argmax()))
+        trial = _tried(jumping, prior, point, start.rate)
+        if trial.log_density > found.log_density:
+            found, best_gains = trial, gains
+    return _climbed(prior, found, SIMPLEX_SIDES[1]), best_gains
 
 
 def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) -> Walker:
@@ -128,7 +191,7 @@ def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) ->
     points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
     # from visible deviations, the way down to none is shorter than the way up
     points[:, 1:6:2] += np.log(FIRST_DEVIATION) - prior.center[1:6:2]
-    best = Walker(prior.center, -np.inf, first_guess(blocks))
+    best = Walker(prior.center, -np.inf, first_guess(blocks), blocks)
     for point in np.clip(points, prior.low, prior.high):
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
     return best
@@ -136,15 +199,15 @@ def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) ->
 
 def _best_in_steps(blocks: Blocks, prior: Plausible, start: Walker) -> Walker:
     """The most probable point if the slow field is constant in each period, and new in the next."""
-    best = Walker(start.point, -np.inf, start.rate)
+    best = Walker(start.point, -np.inf, start.rate, blocks)
     for deviation in STEP_DEVIATIONS:
         point = start.point.copy()
         point[2], point[3], point[5] = prior.center[2], np.log(deviation), prior.center[5]
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
-    return _climbed(blocks, prior, best, SIMPLEX_SIDES[1])
+    return _climbed(prior, best, SIMPLEX_SIDES[1])
 
 
-def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Walker:
+def _climbed(prior: Plausible, start: Walker, side: float) -> Walker:
     """The most probable point that a simplex finds."""
     best = start
 
@@ -152,7 +215,7 @@ def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Wa
         nonlocal best
         point = prior.center + prior.spread * x
         excess = np.maximum(prior.low - point, 0.0) + np.maximum(point - prior.high, 0.0)
-        trial = _tried(blocks, prior, np.clip(point, prior.low, prior.high), best.rate)
+        trial = _tried(start.blocks, prior, np.clip(point, prior.low, prior.high), best.rate)
         best = max(best, trial, key=lambda w: w.log_density)
         return float(excess.sum()) * 10.0 - trial.log_density
 
@@ -163,7 +226,7 @@ def _climbed(blocks: Blocks, prior: Plausible, start: Walker, side: float) -> Wa
     return best
 
 
-def _reach(blocks: Blocks, prior: Plausible, best: Walker, axis: int) -> float:
+def _reach(prior: Plausible, best: Walker, axis: int) -> float:
     """How far the density falls by about half a nat along an axis, from trials at two distances."""
     step = 0.5 * prior.spread[axis]
     for _ in range(MAX_REACH_TRIALS):
@@ -171,7 +234,7 @@ def _reach(blocks: Blocks, prior: Plausible, best: Walker, axis: int) -> float:
         point = best.point + side * step * np.eye(7)[axis]
         if point[axis] < prior.low[axis]:
             return float(0.5 * step)
-        fall = best.log_density - _tried(blocks, prior, point, best.rate).log_density
+        fall = best.log_density - _tried(best.blocks, prior, point, best.rate).log_density
         if fall < MAX_FALL:
             break
         step *= 0.7 * np.sqrt(MAX_FALL / fall)
@@ -195,12 +258,14 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
-    return Walker(point, mode.log_evidence - 0.5 * float(x @ x), mode.rate)
+    k = TAIL_FREEDOM
+    tails = 0.5 * (k + 1.0) * np.log1p(x[1::2] ** 2 / k)
+    log_prior = -0.5 * float(x[::2] @ x[::2]) - float(tails.sum())
+    log_density = mode.log_evidence + log_prior + float(log_jump_chances(blocks)[blocks.jump])
+    return Walker(point, log_density, mode.rate, blocks)
 
 
-def _moved(
-    blocks: Blocks, prior: Plausible, walkers: list[Walker], rng: np.random.Generator
-) -> list[Walker]:
+def _moved(prior: Plausible, walkers: list[Walker], rng: np.random.Generator) -> list[Walker]:
     """Each walker after one possible move: half of them relative to the other half, and back."""
     half = len(walkers) // 2
     for side in (slice(0, half), slice(half, None)):
@@ -212,9 +277,23 @@ def _moved(
             anchor = others[rng.integers(len(others))].point
             point, chance = anchor + g * (walker.point - anchor), rng.random()
             if np.all((point >= prior.low) & (point <= prior.high)):
-                trial = _tried(blocks, prior, point, walker.rate)
+                trial = _tried(walker.blocks, prior, point, walker.rate)
                 ratio = 6.0 * np.log(g) + trial.log_density - walker.log_density
                 walker = trial if np.log(chance) < ratio else walker
             moved.append(walker)
         walkers = moved + others if side.start == 0 else others + moved
     return walkers
+
+
+def _jumped(
+    prior: Plausible, walker: Walker, trials: JumpTrials, rng: np.random.Generator
+) -> Walker:
+    """A walker after its level may have jumped before another block, or not at all."""
+    blocks, chance = trials.drawn(rng), rng.random()
+    former = walker.blocks.jump
+    if blocks.jump == former:
+        return walker
+    trial = _tried(blocks, prior, walker.point, walker.rate)
+    ratio = trial.log_density - walker.log_density
+    ratio += float(trials.log_chances[former] - trials.log_chances[blocks.jump])
+    return trial if np.log(chance) < ratio else walker
