@@ -152,11 +152,12 @@ def test_a_saved_study_answers_the_same(tmp_path, in_place):
 
 
 def test_expected_counts_by_cell_are_integrals_of_the_conditional_rate(in_place):
+    from hplus.rates.excitation.conditional_rate import rate_given
     from hplus.rates.excitation.expected_cells import expected_cells
     from hplus.windows import Box, Interval
 
     model = in_place.model_
-    cells = expected_cells(model.rate_, model.history_, 0.0, 190.0, (4, 4))
+    cells = expected_cells(rate_given(model.rate_, model.history_, 190.0), 0.0, 190.0, (4, 4))
     half = Box((0.0, 0.0), (25.0, 50.0)) * Interval(0.0, 190.0)
     assert cells[:2].sum() == pytest.approx(model.expected_count(half), rel=0.02)
     assert cells.sum() == pytest.approx(

@@ -149,10 +149,12 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     check_writable(output)
     check_self_exciting(options)
     table = open_table(file)
-    frame = plan(table, **plan_arguments(options))
     if options["self_exciting"]:
+        # a cycle multiplies the background: times are not folded, as their order matters
+        frame = plan(table, **plan_arguments(options | {"cycle": None}))
         fit_excitation(table, frame, options, output, as_json)
         return
+    frame = plan(table, **plan_arguments(options))
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):

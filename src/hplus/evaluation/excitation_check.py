@@ -12,7 +12,9 @@ from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
+from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.expected_cells import expected_cells
+from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.windows import Product
 from hplus.wording import counted, listed
 
@@ -120,15 +122,13 @@ def check_excitation(model: SelfExciting, start: float | None = None) -> Excitat
     window = model.window
     period = window.right if isinstance(window, Product) else window
     begin, end = float(period.bounds()[0][0]) if start is None else start, model.observed_until_
-    events = model.history_.since(begin)
-    times = model.rescaled_times()[-len(events) :] if len(events) else np.zeros(0)
-    table = grouped_gaps(times)
+    events, known = model.history_.since(begin), rate_given(model.rate_, model.history_, end)
+    table = grouped_gaps(rescaled_times(known, begin))
     region = window.left if isinstance(window, Product) else None
-    places, total = None, _expected_between(model, begin, end)
+    places, total = None, known.integral(begin, end)
     if region is not None and len(events):
         shape = (CELLS_PER_SIDE, CELLS_PER_SIDE)
-        expected = expected_cells(model.rate_, model.history_, begin, end, shape)
-        expected *= total / expected.sum()  # the level may have drifted since the fit
+        expected = expected_cells(known, begin, end, shape)
         low, high = region.bounds()
         edges = [np.linspace(a, b, CELLS_PER_SIDE + 1) for a, b in zip(low, high, strict=True)]
         observed = np.histogramdd(events.places, edges)[0]
@@ -150,9 +150,3 @@ def _place_counts(observed: Floats, expected: Floats) -> PlaceCounts:
     seen, mean = seen[mean > 0.0], mean[mean > 0.0]
     statistic = float(np.sum((seen - mean) ** 2 / mean))
     return PlaceCounts(observed, expected, statistic, float(chi2.sf(statistic, len(mean))))
-
-
-def _expected_between(model: SelfExciting, low: float, high: float) -> float:
-    """∫λ from low to high, given the events as they came."""
-    rate = model.rate_
-    return sum(rate.compensator(model.history_, low, high, kind) for kind in range(rate.types))

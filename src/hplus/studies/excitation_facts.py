@@ -53,6 +53,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "distance": distance_facts(study),
         "productivity": productivity_facts(study),
         "types": type_facts(study),
+        "cycle": cycle_facts(model),
         "holdout": None if held is None else held.get_params(),
         "certificate": certificate_facts(model),
         "outlook": outlook_of(study),
@@ -150,6 +151,17 @@ def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:
         source: dict(zip(names, row.tolist(), strict=True))
         for source, row in zip(names, model.branching_matrix_, strict=True)
     }
+
+
+def cycle_facts(model: SelfExciting) -> Json | None:
+    """Whether the cycle asked for was kept, and why; None if none was asked for."""
+    if not model.cycles_:
+        return None
+    (cycle,) = model.cycles_
+    words = f"{cycle.name}: {'kept' if cycle.kept else 'left out'}, {cycle.reason}"
+    if np.isfinite(cycle.gain):
+        words += f" ({cycle.gain:+.3f} ± {cycle.error:.3f} nats per event)"
+    return {"name": cycle.name, "kept": cycle.kept, "words": words}
 
 
 def certificate_facts(model: SelfExciting) -> Json:

@@ -13,6 +13,7 @@ from hplus._checks import Floats
 from hplus.rates.excitation.alternation import LearnCycles, LearnPlace, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.certified import largest_likelihood
+from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.drift import BLOCKS, Drift
 from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents, parts_of
 from hplus.rates.excitation.excited_rate import ExcitedRate
@@ -152,8 +153,8 @@ def _learned_drift(observed: ObservedEvents, fit: ExcitationFit, rate: ExcitedRa
     steps = np.mean([1.0 / prior.strengths[0] for prior in fit.priors])
     edges = np.linspace(observed.start, observed.end, BLOCKS + 1)
     counts = np.histogram(observed.inside.times, edges)[0]
-    parts = [(observed.region, a, b) for a, b in pairwise(edges)]
-    means = sum(rate.region_integrals(observed.events, parts, k) for k in range(observed.types))
+    parts = [(None, a, b) for a, b in pairwise(edges)]
+    means = rate_given(rate, observed.events, observed.end).integrals(parts)
     dispersion = max(float(np.mean((counts - means) ** 2 / np.maximum(means, 1e-9))), 1.0)
     return drift.replace(variance=float(steps / (knots[1] - knots[0])), dispersion=dispersion)
 

@@ -69,6 +69,11 @@ class Trigger(Value):
         return float(np.abs(np.linalg.eigvals(self.integral())).max())
 
     @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Knots of lags and of distances, and the weights: for compiled functions."""
+        return self.lags, self.distances, np.ascontiguousarray(self.weights)
+
+    @property
     def lag_integrals(self) -> Floats:
         """∫ φ_l, (L,)."""
         return hat_integrals(self.lags, self.lags[-1:])[0]

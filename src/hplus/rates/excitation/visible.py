@@ -63,6 +63,21 @@ def hat_integrals(knots, x):
 
 
 @njit(cache=True, nogil=True)
+def lag_integral(masses, knots, lag):
+    """∫ Σ_l masses_l φ_l from 0 to a lag."""
+    total = masses[0] * min(lag, knots[0])
+    for lo in range(len(knots) - 1):
+        if lag <= knots[lo]:
+            break
+        width = knots[lo + 1] - knots[lo]
+        u = min((lag - knots[lo]) / width, 1.0)
+        total += masses[lo] * width * u * (1.0 - 0.5 * u)
+        if lo + 2 < len(knots):
+            total += masses[lo + 1] * 0.5 * width * u * u
+    return total
+
+
+@njit(cache=True, nogil=True)
 def visible_lags(knots, times, start, end):
     """∫ φ_l over the lags from times (m,) that lie between `start` and `end`, (m, K)."""
     return hat_integrals(knots, end - times) - hat_integrals(knots, np.maximum(start - times, 0.0))
