@@ -30,6 +30,7 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
+from hplus.rates.excitation.own_factors import FactorLaw
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
@@ -362,7 +363,7 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
     rate = replace(
         line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.1 if variance else 0.01)),
         drift=Drift(0.0, 5.0, 0.1, 1.0),
-        factor_variance=variance,
+        factor_law=FactorLaw(1.0 if variance else np.inf, 1.0, 1.0, np.inf),
     )
     history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
                        np.zeros(300, dtype=int))  # fmt: skip
@@ -385,12 +386,16 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
 def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng):
     """A single parent and no background: the factor is that of Gamma and Poisson, exactly."""
     rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.5), level=1e-12)
-    rate = replace(rate, factor_variance=0.25, effects=EFFECTS.replace(logs=[-30.0, -20.0, 0.0]))
+    rate = replace(
+        rate,
+        factor_law=FactorLaw(1.0, 4.0, 0.0, np.inf),
+        effects=EFFECTS.replace(logs=[-30.0, -20.0, 0.0]),
+    )
     times = np.append(0.0, np.sort(rng.uniform(0.0, 5.0, 12)))
     history = Catalogue(times, np.zeros((13, 0)), np.append(2.0, np.zeros(12)), np.zeros(13, int))
     known = rate_given(rate, history, 5.0)
     expected = float(hat_integrals(LAGS, np.array([5.0]))[0].sum() * 0.5)
-    assert known.factors.great.tolist() == [0]
+    assert known.factors.which.tolist() == [0]
     assert known.factors.counts[0] == pytest.approx(12.0)
     assert known.factors.means[0] == pytest.approx(expected)
     # each hat function has the factor that is known when it begins to rise

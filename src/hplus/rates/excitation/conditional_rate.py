@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,14 +11,7 @@ from hplus._checks import Floats
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.drift import Levels, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rings_of
-from hplus.rates.excitation.own_factors import (
-    GreatEvents,
-    OwnFactors,
-    follow_great,
-    great_events,
-    is_great,
-    surplus,
-)
+from hplus.rates.excitation.own_factors import OwnFactors, follow_great, great_events, surplus
 from hplus.rates.excitation.visible import visible_lags
 from hplus.windows import Window
 
@@ -37,7 +30,6 @@ class ConditionalRate:
     sources: Catalogue
     masses: Floats
     factors: OwnFactors
-    great: GreatEvents
     levels: Levels
 
     def at(self, targets: Catalogue) -> Floats:
@@ -47,8 +39,8 @@ class ConditionalRate:
     def without_level(self, targets: Catalogue) -> Floats:
         """λ at each target if the level stays 1, (n,)."""
         found = self.rate.without_factors(targets, self.sources)
-        if len(self.great.times):
-            found += surplus(targets.times, targets.places, targets.types, self.great,
+        if len(self.factors.which):
+            found += surplus(targets.times, targets.places, targets.types, self.factors.great,
                              self.rate.trigger.arrays, self.factors.factors)  # fmt: skip
         return found
 
@@ -60,16 +52,12 @@ class ConditionalRate:
         """∫λ of all types over parts of the region, each from a start to an end, (r,)."""
         found = np.zeros(len(parts))
         for r, (place, start, end) in enumerate(parts):
-            own = self.background(start, end)
-            whole = place is None or place == self.rate.region
-            shares = [1.0] * len(own) if whole else [
-                self.rate.background.shares([place], kind)[0] for kind in range(len(own))
-            ]  # fmt: skip
-            lags = self.visible(start, end)
-            masses = self.masses if whole else self.factors.weigh(
-                masses_of(self.rate, self.sources, place)
-            )  # fmt: skip
-            found[r] = own @ shares + np.vdot(lags, masses)
+            own, masses = self.background(start, end), self.masses
+            if place is not None and place != self.rate.region:
+                kinds = range(self.rate.types)
+                own *= [self.rate.background.shares([place], kind)[0] for kind in kinds]
+                masses = self.factors.weigh(masses_of(self.rate, self.sources, place))
+            found[r] = own.sum() + np.vdot(self.visible(start, end), masses)
         return found
 
     def visible(self, start: float, end: float) -> Floats:
@@ -102,30 +90,24 @@ def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Fl
 def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> ConditionalRate:
     """The rate given sources that are known until a time, which may be that of a target."""
     masses = masses_of(rate, sources, rate.region)
-    factors, great = followed(rate, sources, masses, until)
+    factors = followed(rate, sources, masses, until)
     steady = Levels(np.array([until]), np.ones(1), 0.0)
-    found = ConditionalRate(rate, sources, factors.weigh(masses), factors, great, steady)
-    return ConditionalRate(rate, sources, found.masses, factors, great, _levels(found, until))
+    known = ConditionalRate(rate, sources, factors.weigh(masses), factors, steady)
+    return replace(known, levels=_levels(known, until))
 
 
-def followed(
-    rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
-) -> tuple[OwnFactors, GreatEvents]:
+def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float) -> OwnFactors:
     """The factors of great events, as sources came until a time."""
-    none = np.zeros(0)
-    which = np.flatnonzero(is_great(rate.trigger, rate.effects, sources))
-    if rate.factor_variance == 0.0:
-        which = which[:0]
-    great = great_events(rate.trigger, rate.effects, sources.picked(which), masses[which])
+    trigger, law = rate.trigger, rate.factor_law
+    which = np.flatnonzero(law.great(trigger, rate.effects, sources))
+    great = great_events(trigger, rate.effects, law, sources.picked(which), masses[which])
     if not len(which):
-        return OwnFactors(which, masses[which], none, none), great
+        return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
     rates = rate.without_factors(sources, sources)
-    factors, counts = follow_great(
-        sources.times, sources.places, sources.types, rates, great, rate.trigger.arrays,
-        1.0 / rate.factor_variance, until,
-    )  # fmt: skip
-    lags = visible_lags(rate.trigger.lags, great.times, -np.inf, until)
-    return OwnFactors(which, factors, counts, np.einsum("gl,gl->g", lags, great.masses)), great
+    factors, counts, _ = follow_great(
+        sources.times, sources.places, sources.types, rates, great, trigger.arrays, until
+    )
+    return OwnFactors(which, great, factors, counts, great.means(trigger.lags, until))
 
 
 def _levels(known: ConditionalRate, until: float) -> Levels:

@@ -11,7 +11,7 @@ from hplus._checks import Floats, Ints
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.own_factors import is_great
+from hplus.rates.excitation.own_factors import offspring
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import hat_integrals, visible_lags
 
@@ -108,16 +108,18 @@ class Past(NamedTuple):
 
 def past_of(known: ConditionalRate, start: float) -> Past:
     """What is known at the start of a simulation, of events that can still trigger."""
-    sources, (which, _, counts, means) = known.sources, known.factors
+    sources, own = known.sources, known.factors
     near = (sources.times > start - known.rate.trigger.lags[-1]) & (sources.times <= start)
-    own = np.zeros(len(sources), dtype=bool)
-    own[which] = True
-    some, k = near[which], 1.0 / max(known.rate.factor_variance, 1e-300)
+    # those whose factors are 1 again are like others
+    lags, great = known.rate.trigger.lags, own.great
+    some = near[own.which] & (start - great.times < lags[great.ends])
+    with_factor = np.zeros(len(sources), dtype=bool)
+    with_factor[own.which[some]] = True
     return Past(
-        sources.picked(near & ~own),
-        sources.picked(which[some]),
-        k + counts[some],
-        k + means[some],
+        sources.picked(near & ~with_factor),
+        sources.picked(with_factor),
+        (great.shapes + own.counts)[some],
+        (great.shapes + own.means)[some],
     )
 
 
@@ -249,10 +251,10 @@ def _offspring(
 
 def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator) -> Floats:
     """Factors of events of which nothing is known yet, (n,)."""
-    found = np.ones(len(events))
-    if rate.factor_variance > 0.0:
-        great = is_great(rate.trigger, rate.effects, events)
-        found[great] = rng.gamma(1.0 / rate.factor_variance, rate.factor_variance, great.sum())
+    each = offspring(rate.trigger, rate.effects, events)
+    great = each >= rate.factor_law.least
+    shapes, found = rate.factor_law.shapes(each[great]), np.ones(len(events))
+    found[great] = rng.gamma(shapes) / shapes
     return found
 
 

@@ -13,6 +13,7 @@ from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
+from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
@@ -26,8 +27,7 @@ class ExcitedRate:
     """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
-    those of the trigger. Events that trigger many have a factor each, whose variance is
-    `factor_variance`.
+    those of the trigger. Events that trigger many have a factor each, by `factor_law`.
     """
 
     region: Window | None
@@ -37,7 +37,7 @@ class ExcitedRate:
     mark_laws: tuple[MarkLaw, ...]
     draws: Floats
     drift: Drift
-    factor_variance: float = 0.0
+    factor_law: FactorLaw = NO_FACTORS
 
     @property
     def types(self) -> int:
@@ -56,6 +56,9 @@ class ExcitedRate:
 
     def triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
         """What sources add to the rate of a type at each target, (n,)."""
+        if targets.in_place:
+            hats = self.effects.productivity(sources.marks)[:, None]
+            return rows_by_mark(targets, sources, (self.trigger, self.effects), hats, kind)[:, 0]
         rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
         return rows @ self.trigger.weights[:, kind].ravel()
 
@@ -167,10 +170,16 @@ def integrals_of(
     start: float,
     end: float,
     region: Window | None,
+    by_lag: Floats | float = 1.0,
 ) -> Floats:
-    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,)."""
-    near = sources.picked((sources.times > start - trigger.lags[-1]) & (sources.times < end))
+    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,).
+
+    `by_lag` (m, L) are factors of the hat functions of lags of each source.
+    """
+    some = (sources.times > start - trigger.lags[-1]) & (sources.times < end)
+    near = sources.picked(some)
     lags, rings = offspring_of(near, trigger, effects, start, end, region)
     weighted = effects.productivity(near.marks)[:, None] * lags
+    weighted *= by_lag if isinstance(by_lag, float) else by_lag[some]
     kinds: list[Ints] = [np.flatnonzero(near.types == kind) for kind in range(types)]
     return np.concatenate([(weighted[own].T @ rings[own]).ravel() for own in kinds])

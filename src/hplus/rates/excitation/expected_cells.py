@@ -39,14 +39,14 @@ def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights
 
 
 def expected_cells(
-    given: ConditionalRate, start: float, end: float, shape: tuple[int, int]
+    known: ConditionalRate, start: float, end: float, shape: tuple[int, int]
 ) -> Floats:
     """∫λ of all types from start to end over cells of the region, given the sources."""
-    rate, sources = given.rate, given.sources
+    rate, sources = known.rate, known.sources
     assert rate.region is not None
     mask = mask_of(rate.region)
     weights = rate.trigger.weights.sum(axis=1)[sources.types]
-    lags = given.factors.weigh(given.visible(start, end))
+    lags = known.factors.weigh(known.visible(start, end))
     masses = np.einsum("ml,mld->md", lags, weights)
     masses *= rate.effects.productivity(sources.marks)[:, None]
     nodes, node_weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
@@ -62,6 +62,6 @@ def expected_cells(
         for i in range(shape[0])
         for j in range(shape[1])
     ]
-    for kind, total in enumerate(given.background(start, end)):
+    for kind, total in enumerate(known.background(start, end)):
         found += total * rate.background.shares(cells, kind).reshape(shape)
     return found

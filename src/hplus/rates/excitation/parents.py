@@ -63,20 +63,20 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
     return np.array(children, dtype=np.int64), np.array(parents, dtype=np.int64), np.array(shares)
 
 
-def find_parents(given: ConditionalRate, start: float) -> Parents:
+def find_parents(known: ConditionalRate, start: float) -> Parents:
     """The likely parents of all events since the start."""
-    rate, history = given.rate, given.sources
+    rate, history = known.rate, known.sources
     inside = history.since(start)
     first = len(history) - len(inside)
-    rates = given.without_level(inside)
+    rates = known.without_level(inside)
     own = np.zeros(len(inside))
     for kind in range(rate.types):
         some = inside.types == kind
         part = inside.picked(some)
         own[some] = rate.background.at(part.times, part.places, kind)
     row = np.zeros(len(history), dtype=np.int64)
-    row[given.factors.great] = np.arange(1, len(given.factors.great) + 1)
-    factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), given.factors.factors])
+    row[known.factors.which] = np.arange(1, len(known.factors.which) + 1)
+    factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), known.factors.factors])
     children, parents, shares = _likely(
         history.times, history.places, history.types, first, rates,
         rate.effects.productivity(history.marks), rate.effects.reach(history.marks),

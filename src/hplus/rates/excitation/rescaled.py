@@ -29,14 +29,14 @@ def _triggered(t, times, start, masses, knots):
     return found
 
 
-def rescaled_times(given: ConditionalRate, start: float) -> Floats:
+def rescaled_times(known: ConditionalRate, start: float) -> Floats:
     """∫λ of all types over the region from the start to each event since then, (n,)."""
-    rate, sources, levels = given.rate, given.sources, given.levels
+    rate, sources, levels = known.rate, known.sources, known.levels
     events = sources.times[sources.times >= start]
     inner = levels.edges[(levels.edges > start) & (levels.edges < np.max(events, initial=start))]
     times = np.union1d(events, inner)
     own = sum(rate.background.cumulative(times, start, kind) for kind in range(rate.types))
-    triggered = _triggered(sources.times, times, start, given.masses, rate.trigger.lags)
+    triggered = _triggered(sources.times, times, start, known.masses, rate.trigger.lags)
     # the level is that before each time: it changes at the edges
     parts = (np.diff(own, prepend=0.0) + triggered) * levels.before(times)
     return np.cumsum(parts)[np.searchsorted(times, events)]
