@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import minimize_scalar
 
@@ -30,8 +32,9 @@ SHAPES, SHAPE_STEPS, SHAPE_TOLERANCE = (0.02, 50.0), 8, 0.2
 GROWTH = 0.5
 """The shape grows with the square root of the offspring: great sequences vary less."""
 
-FASTEST_EVENTS = 10
-"""Events in a row whose rate is the largest that is known to be recorded."""
+FASTEST_EVENTS, FASTEST_SHARES = 10, (0.3, 0.1, 0.03)
+"""Events in a row whose rate is the largest that is known to be recorded, and shares of it that are
+tried as the rate above which not all events are."""
 
 MIN_FACTOR_GAIN = 3.0
 """Nats that factors must gain."""
@@ -49,11 +52,10 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
         return NO_FACTORS
     masses = masses_of(rate, events, observed.region)[which]
     rates = rate.without_factors(events, events)
-    inside, fastest = events.times >= observed.start, fastest_rate(events.times)
+    inside = events.times >= observed.start
     lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
 
-    def gain(log_shape: float) -> float:
-        law = FactorLaw(least, float(np.exp(log_shape)), GROWTH, fastest)
+    def gain(law: FactorLaw) -> float:
         great = great_events(trigger, effects, law, events.picked(which), masses)
         factors, _, found = follow_great(
             events.times, events.places, events.types, rates, great, trigger.arrays, observed.end
@@ -61,13 +63,23 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))
 
+    return _best_law(FactorLaw(least, 1.0, GROWTH, np.inf), gain, fastest_rate(events.times))
+
+
+def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:
+    """The law of largest gain: first its shape, then the fastest rate that is recorded."""
     best = minimize_scalar(
-        lambda z: -gain(z), bounds=np.log(SHAPES), method="bounded",
+        lambda z: -gain(law.replace(shape=float(np.exp(z)))),
+        bounds=np.log(SHAPES),
+        method="bounded",
         options={"xatol": SHAPE_TOLERANCE, "maxiter": SHAPE_STEPS},
-    )  # fmt: skip
+    )
     if -best.fun < MIN_FACTOR_GAIN:
         return NO_FACTORS
-    return FactorLaw(least, float(np.exp(best.x)), GROWTH, fastest)
+    law = law.replace(shape=float(np.exp(best.x)))
+    tried = [law.replace(fastest=fastest * share) for share in FASTEST_SHARES]
+    gains = [gain(other) for other in tried]
+    return tried[int(np.argmax(gains))] if max(gains) > -best.fun else law
 
 
 def fastest_rate(times: Floats) -> float:
