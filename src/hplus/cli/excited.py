@@ -98,6 +98,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "delay": found["delay"]["words"],
         "distance": "" if far is None else far["words"],
         "marks": "" if marks is None else marks["words"],
+        "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
         "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
         "outlook": f"events: {', '.join(map(_next, found['outlook']))}",

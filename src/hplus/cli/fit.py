@@ -55,7 +55,8 @@ def frame_options(command: Any) -> Any:
         click.option("--from", "start", metavar="DATE", help="Start of the observation period."),
         click.option("--to", "end", metavar="DATE", help="End of the observation period."),
         click.option("--cycle", type=click.Choice(["day", "week"]), help=(
-            "Fold times into hours of the day or week.")),
+            "Fold times into hours of the day or week; with --self-exciting, a cycle of the "
+            "background.")),
         click.option("--timezone", "zone", default="UTC", metavar="ZONE", help=(
             "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(

@@ -16,6 +16,7 @@ from hplus.rates.by_region import one_or_all, rate_unit
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.conditional_rate import ConditionalRate, rate_given
 from hplus.rates.excitation.descendants import past_of, simulate
+from hplus.rates.excitation.excitation_check import ExcitationCheck, check_excitation
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.parents import Parents, find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
@@ -149,6 +150,16 @@ class ExcitedEstimator(Estimator):
         If the rate is right, the gaps are independent and exponential.
         """
         return rescaled_times(self._given(), self._period.low)
+
+    def check(self, start: float | None = None) -> ExcitationCheck:
+        """Does the rate fit the events that it knows since `start`? `print` it for a table.
+
+        Gaps between events in rescaled time, and counts by place; the default is the start of the
+        window. For events that were learned from, p-values are too large.
+        """
+        known, end = self._given(until=self.observed_until_), self.observed_until_
+        begin = self._period.low if start is None else check_number("start", start)
+        return check_excitation(known, begin, end)
 
     @property
     def unit_(self) -> str:

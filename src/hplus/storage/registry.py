@@ -37,7 +37,7 @@ MODULES = {
     "hplus.estimators.self_exciting": ("SelfExciting",),
     "hplus.estimators.separable": ("SeparableIntensity",),
     "hplus.evaluation.dispersion": ("CountDispersion",),
-    "hplus.evaluation.gaps": ("Gaps", "Neighbours"),
+    "hplus.rates.gaps": ("Gaps", "Neighbours"),
     "hplus.evaluation.goodness": ("Check",),
     "hplus.evaluation.lags": ("LagExcess",),
     "hplus.evaluation.near_repeats": ("NearRepeats",),

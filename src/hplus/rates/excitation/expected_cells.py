@@ -7,7 +7,7 @@ from numba import njit
 
 from hplus._checks import Floats
 from hplus.rates.excitation.conditional_rate import ConditionalRate
-from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of
+from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, ring_node
 from hplus.windows import Box
 
 
@@ -17,17 +17,12 @@ def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights
     D, (nx, ny), (kx, ky) = len(knots) - 1, inside.shape, out.shape
     for j in range(len(xy)):
         for d in range(-1, D):
-            a = 0.0 if d < 0 else knots[d]
-            width = knots[d + 1] - a
             for q in range(len(nodes)):
-                v = nodes[q]
-                u = a + width * v
-                value = masses[j, 0]
-                if d >= 0:
-                    value = masses[j, d] * (1.0 - v)
-                    if d + 1 < D:
-                        value += masses[j, d + 1] * v
-                each = value * 2.0 * np.pi * u * width * node_weights[q] / DIRECTIONS
+                u, area, left, right = ring_node(knots, d, nodes[q], node_weights[q])
+                value = masses[j, max(d, 0)] * left
+                if d + 1 < D:
+                    value += masses[j, d + 1] * right
+                each = value * area / DIRECTIONS
                 if each <= 0.0:
                     continue
                 for k in range(DIRECTIONS):
