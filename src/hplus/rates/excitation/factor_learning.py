@@ -29,6 +29,9 @@ MOST_PAIRS = 2e7
 SHAPES, SHAPE_STEPS, SHAPE_TOLERANCE = (0.02, 50.0), 8, 0.2
 """Shapes that are tried: the range, how many, and how exact the logarithm is."""
 
+FIRST_SHAPE = 20.0
+"""If factors that vary so little are no gain, others are not tried."""
+
 GROWTH = 0.5
 """The shape grows with the square root of the offspring: great sequences vary less."""
 
@@ -68,6 +71,8 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
 
 def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:
     """The law of largest gain: first its shape, then the fastest rate that is recorded."""
+    if gain(law.replace(shape=FIRST_SHAPE)) <= 0.0:
+        return NO_FACTORS
     best = minimize_scalar(
         lambda z: -gain(law.replace(shape=float(np.exp(z)))),
         bounds=np.log(SHAPES),
