@@ -256,14 +256,14 @@ def simulate_etas(
     return events[:, np.argsort(events[0])]
 
 
-def forecast_counts(
+def forecast_times(
     fit: EtasFit, history: Columns, start: float, horizon: float, n_paths: int, rng: Rng,
     magnitudes: Magnitudes,
-) -> Floats:  # fmt: skip
-    """Events in the box and start < t <= start + horizon, in each path, (n_paths,)."""
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Times of events in the box and start < t <= start + horizon, and their paths, (n,) each."""
     known = np.stack(history)[:, history[0] <= start]
-    _, path = _paths(fit, known, start, start + horizon, n_paths, rng, magnitudes)
-    return np.bincount(path, minlength=n_paths)
+    events, path = _paths(fit, known, start, start + horizon, n_paths, rng, magnitudes)
+    return events[0], path
 
 
 def _paths(fit, history, start, end, n_paths, rng, magnitudes):

@@ -19,7 +19,7 @@ from _etas import (
     Likelihood,
     compensator,
     fit_etas,
-    forecast_counts,
+    forecast_times,
     gutenberg_richter,
     kernel_background,
     log_rates,
@@ -111,17 +111,22 @@ def beside_truth(past, events, background, how):
     return seconds, z, gains[0][0], gains[1]
 
 
+def counted(simulated, n_paths):
+    """How many events there are in each path, (n_paths,)."""
+    return np.bincount(simulated[1], minlength=n_paths)
+
+
 def check_forecasts(events, background, rng):
     """Means of forecasts: at once after the largest event the compensator's, and without a
     history that of simulated catalogues."""
     fit, start, end = truth(background), events[0, events[3].argmax()], 5e-4
     known = events[:, events[0] <= start]
-    counts = forecast_counts(fit, known, start, end, 200_000, rng, MAGNITUDES)
+    counts = counted(forecast_times(fit, known, start, end, 200_000, rng, MAGNITUDES), 200_000)
     expected = compensator(fit, known, start, start + end)
     print(f"at once after the largest event: {counts.mean():.4f}, compensator {expected:.4f}")
     # secondary aftershocks add up to half a per cent
     assert abs(counts.mean() - expected) < 4.0 * counts.std() / np.sqrt(2e5) + 0.005 * expected
-    empty = forecast_counts(fit, events[:, :0], 0.0, 30.0, 4000, rng, MAGNITUDES)
+    empty = counted(forecast_times(fit, events[:, :0], 0.0, 30.0, 4000, rng, MAGNITUDES), 4000)
     fresh = [simulate_etas(TRUTH, BOX, 30.0, MAGNITUDES, rng, background) for _ in range(400)]
     n = np.array([a.shape[1] for a in fresh])
     print(f"30 days without a history: {empty.mean():.1f}, simulated {n.mean():.1f}")

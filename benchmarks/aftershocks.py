@@ -24,7 +24,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
-from _etas import EtasFit, compensator, fit_etas, forecast_counts, gutenberg_richter, log_rates
+from _etas import EtasFit, compensator, fit_etas, forecast_times, gutenberg_richter, log_rates
 from _measure import finish, header, parser, row
 
 from hplus import Box, Intensity, Interval, SelfExciting
@@ -119,16 +119,9 @@ class Japan:
         row(f"{what}: in place", own - own_time - etas + etas_time)
 
     def _rate_in_time(self, t: np.ndarray, history: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """∫λ over the box at each time: the slope of the count in a very short time."""
-        rate = self.model.rate_
-        sources = self.model._history(history)
-        found = np.zeros(len(t))
-        levels = rate.levels(sources, float(t.max())).at(t)
-        edges = np.append(t, np.inf)
-        for i in range(len(t)):
-            before = sources.picked(sources.times < edges[i])
-            found[i] = rate._integral(before, self.box, t[i], t[i] + 1e-6, 0) / 1e-6
-        return found * levels
+        """∫λ over the box at each time: the slope of the count in a very short time before it."""
+        known = self.model._given(history)
+        return known.integrals([(None, at - 1e-6, at) for at in t]) / 1e-6
 
     def forecasts(self, every: int, paths: int) -> None:
         """Randomised coverage of 90 % intervals at monthly origins and after large events."""
@@ -138,27 +131,38 @@ class Japan:
         origins = {"monthly": months, "after the ten largest": self.X[largest, 2] + 1e-4}
         magnitudes = gutenberg_richter(2.336, self.least - 0.05, 9.5)
         for name, times in origins.items():
-            for horizon, length in HORIZONS.items():
-                found = {"SelfExciting": [], "ETAS": []}
-                for k, start in enumerate(times):
-                    past = self.X[:, 2] <= start
-                    count = int(np.sum((self.X[:, 2] > start) & (self.X[:, 2] <= start + length)))
-                    X, m = self.X[past], self.m[past]
-                    own = self.model.forecast(
-                        length, n_paths=paths, start=float(start), history=(X, m), random_state=k
-                    )
-                    found["SelfExciting"].append(inside(own.counts[0], count, k))
-                    columns = (X[:, 2], X[:, 0], X[:, 1], m)
-                    rng = np.random.default_rng(k)
-                    other = forecast_counts(
-                        self.etas, columns, float(start), length, paths, rng,
-                        lambda n, rng: np.round(magnitudes(n, rng), 1),
-                    )  # fmt: skip
-                    found["ETAS"].append(inside(other, count, k))
-                what = f"M ≥ {self.least}, {name}, next {horizon}: coverage of "
-                row(what + "ETAS", float(np.mean(found["ETAS"])))
-                row(what + "SelfExciting", float(np.mean(found["SelfExciting"])), MOST_COVERAGE,
-                    LEAST_COVERAGE)  # fmt: skip
+            found = {(who, h): [] for who in ("ETAS", "SelfExciting") for h in HORIZONS}
+            for k, start in enumerate(times):
+                for who, counts in self._futures(float(start), paths, k, magnitudes).items():
+                    for horizon, drawn in counts.items():
+                        came = (self.X[:, 2] > start) & (self.X[:, 2] <= start + HORIZONS[horizon])
+                        found[who, horizon].append(inside(drawn, int(came.sum()), k))
+            for (who, horizon), each in found.items():
+                what = f"M ≥ {self.least}, {name}, next {horizon}: coverage of {who}"
+                if who == "ETAS":
+                    row(what, float(np.mean(each)))
+                else:
+                    row(what, float(np.mean(each)), MOST_COVERAGE, LEAST_COVERAGE)
+
+    def _futures(self, start: float, paths: int, seed: int, magnitudes) -> dict:
+        """Counts of simulated futures by model and horizon, all of the same paths."""
+        past, longest = self.X[:, 2] <= start, max(HORIZONS.values())
+        X, m = self.X[past], self.m[past]
+        own = self.model.forecast(
+            longest, n_paths=paths, start=start, history=(X, m), random_state=seed
+        ).simulated
+        columns, rng = (X[:, 2], X[:, 0], X[:, 1], m), np.random.default_rng(seed)
+        times, path = forecast_times(
+            self.etas, columns, start, longest, paths, rng,
+            lambda n, rng: np.round(magnitudes(n, rng), 1),
+        )  # fmt: skip
+        return {
+            who: {h: np.bincount(p[t <= start + length], minlength=paths)
+                  for h, length in HORIZONS.items()}
+            for who, (t, p) in {
+                "SelfExciting": (own.events.times, own.paths), "ETAS": (times, path)
+            }.items()
+        }  # fmt: skip
 
 
 def inside(draws: np.ndarray, count: int, seed: int) -> float:

@@ -32,7 +32,10 @@ def models(aftershocks, tmp_path_factory, coarse_grids):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name, words in (
-            ("time", f"fit quakes.csv {PERIOD} --self-exciting --type kind --holdout 0"),
+            (
+                "time",
+                f"fit quakes.csv {PERIOD} --self-exciting --type kind --cycle week --holdout 0",
+            ),
             ("place", f"fit quakes.csv {PERIOD} {PLACE} --self-exciting --mark mag"),
         ):
             result = CliRunner().invoke(
@@ -65,6 +68,11 @@ def test_fit_tells_what_triggers_what(models):
         assert words in text
     assert "Next: hplus expect place.hplus --for 7d" in models[1]["place"].stderr
     assert "east triggers" in plain(models[1]["time"].stdout)
+
+
+def test_a_cycle_is_judged_and_told(models):
+    said = plain(models[1]["time"].stdout)
+    assert "cycle week: left out, it does not predict later cycles" in said
 
 
 def test_info_reads_the_same_table(folder, models, run):
@@ -138,7 +146,6 @@ def test_report_writes_a_page(folder, run):
     [
         ("--mark mag", "--mark needs --self-exciting: add it"),
         ("--type kind", "--type needs --self-exciting: add it"),
-        ("--self-exciting --cycle week", "--cycle does not go with --self-exciting"),
         ("--self-exciting --exposure 3d", "--exposure does not go with --self-exciting"),
         ("--self-exciting --holdout-blocks 3", "--holdout-blocks does not go with"),
         ("--self-exciting --model sos", "--model sos does not go with --self-exciting"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hplus import Box, Interval, Polygon, SelfExciting
-from hplus.evaluation.gaps import gap_test, grouped_gaps
+from hplus.rates.gaps import gap_test, grouped_gaps
 
 UNTIL = 1500.0
 

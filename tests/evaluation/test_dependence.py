@@ -8,7 +8,11 @@ from scipy.stats import chi2, kstest
 
 from hplus.evaluation import check
 from hplus.evaluation.dispersion import dispersion_test
-from hplus.evaluation.gaps import (
+from hplus.evaluation.lags import excess, round_lags
+from hplus.evaluation.near_repeats import DISTANCES, close_pairs, knox_tables, near_repeats
+from hplus.evaluation.time_order import order_unfollowed, time_order
+from hplus.evaluation.timelines import Timeline, heap_step, slow_part, time_step
+from hplus.rates.gaps import (
     _product_moments,
     darling_weights,
     gap_test,
@@ -16,10 +20,6 @@ from hplus.evaluation.gaps import (
     neighbour_test,
     weighted_chi_square_sf,
 )
-from hplus.evaluation.lags import excess, round_lags
-from hplus.evaluation.near_repeats import DISTANCES, close_pairs, knox_tables, near_repeats
-from hplus.evaluation.time_order import order_unfollowed, time_order
-from hplus.evaluation.timelines import Timeline, heap_step, slow_part, time_step
 from hplus.windows import Interval
 
 

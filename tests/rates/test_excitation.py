@@ -15,7 +15,8 @@ from hplus import Box, Interval, Polygon
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
-from hplus.rates.excitation.descendants import TriggerTable, simulate
+from hplus.rates.excitation.conditional_rate import rate_given
+from hplus.rates.excitation.descendants import TriggerTable, past_of, simulate
 from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.lag_rows import add_line_rows
@@ -29,6 +30,7 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
+from hplus.rates.excitation.own_factors import FactorLaw
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
@@ -273,12 +275,12 @@ def test_rescaled_times_end_at_the_compensator(rng):
     history = in_order(rng.uniform(-10.0, 50.0, 200), np.zeros((200, 0)), np.zeros(200),
                        np.zeros(200, dtype=int))  # fmt: skip
     last = history.times[-1]
-    found = rescaled_times(rate, history, 0.0)
+    found = rescaled_times(rate_given(rate, history, last), 0.0)
     assert np.all(np.diff(found) > 0.0)
-    assert found[-1] == pytest.approx(rate.compensator(history.until(last), 0.0, last, 0), rel=1e-9)
+    assert found[-1] == pytest.approx(rate_given(rate, history, last).integral(0.0, last), rel=1e-9)
     first = history.since(0.0).times[0]
     before = history.picked(history.times < first)
-    assert found[0] == pytest.approx(rate.compensator(before, 0.0, first, 0), rel=1e-9)
+    assert found[0] == pytest.approx(rate_given(rate, before, first).integral(0.0, first), rel=1e-9)
 
 
 def test_simulated_counts_have_the_mean_of_a_branching_process(rng):
@@ -286,7 +288,7 @@ def test_simulated_counts_have_the_mean_of_a_branching_process(rng):
     weights = weights * 0.6 / Trigger(LAGS, np.zeros(0), weights).integral()[0, 0]
     rate = line_rate(weights)
     nothing = Catalogue(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=int))
-    found = simulate(rate, nothing, 0.0, 4000.0, 30, rng)
+    found = simulate(rate, past_of(rate_given(rate, nothing, 0.0), 0.0), 0.0, 4000.0, 30, rng)
     counts = np.bincount(found.paths, minlength=30)
     assert counts.mean() == pytest.approx(4000.0 / 0.4, rel=0.02)
     assert counts.var() / counts.mean() == pytest.approx(1.0 / 0.4**2, rel=0.8)
@@ -296,7 +298,7 @@ def test_what_the_history_still_triggers_follows_the_rest_of_the_trigger(rng):
     weights = np.full((1, 1, len(LAGS) - 1, 1), 0.02)
     rate = line_rate(weights, level=1e-9)
     history = Catalogue(np.array([-1.0]), np.zeros((1, 0)), np.zeros(1), np.zeros(1, dtype=int))
-    found = simulate(rate, history, 0.0, 0.5, 20_000, rng)
+    found = simulate(rate, past_of(rate_given(rate, history, 0.0), 0.0), 0.0, 0.5, 20_000, rng)
     rest = (hat_integrals(LAGS, np.array([1.5])) - hat_integrals(LAGS, np.array([1.0])))[0]
     direct = float(rest @ weights[0, 0, :, 0])
     assert len(found.paths) / 20_000 == pytest.approx(direct, rel=0.1)
@@ -322,7 +324,7 @@ def test_probabilities_of_parents_and_background_add_up_to_one(rng):
     rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.05), level=0.1)
     history = in_order(rng.uniform(-5.0, 50.0, 40), np.zeros((40, 0)), np.zeros(40),
                        np.zeros(40, dtype=int))  # fmt: skip
-    found = find_parents(rate, history, 0.0)
+    found = find_parents(rate_given(rate, history, 50.0), 0.0)
     total = found.background.copy()
     np.add.at(total, found.children - found.events[0], found.probabilities)
     np.testing.assert_allclose(total, 1.0, atol=0.01 * 40)
@@ -355,18 +357,56 @@ def test_the_level_follows_counts_and_keeps_what_it_expects():
     assert sum(high - low for low, high, _ in twice.spans(0.0, 95.0)) == pytest.approx(95.0)
 
 
-def test_a_rate_whose_level_drifts_integrates_to_its_own_compensator(rng):
+@pytest.mark.parametrize("variance", [0.0, 0.5])
+def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator(rng, variance):
+    # with a weight of 0.1 an event triggers two others, so that all are great
     rate = replace(
-        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.01)), drift=Drift(0.0, 5.0, 0.1, 1.0)
+        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.1 if variance else 0.01)),
+        drift=Drift(0.0, 5.0, 0.1, 1.0),
+        factor_law=FactorLaw(1.0 if variance else np.inf, 1.0, 1.0, np.inf),
     )
     history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
                        np.zeros(300, dtype=int))  # fmt: skip
-    whole = rate.compensator(history, 0.0, 50.0, 0)
-    parts = [rate.compensator(history, a, a + 12.5, 0) for a in (0.0, 12.5, 25.0, 37.5)]
-    assert whole == pytest.approx(sum(parts), rel=1e-9)
+    known = rate_given(rate, history, 50.0)
+    whole = known.integral(0.0, 50.0)
+    parts = known.integrals([(None, a, a + 12.5) for a in (0.0, 12.5, 25.0, 37.5)])
+    assert whole == pytest.approx(parts.sum(), rel=1e-9)
     grid = np.linspace(0.0, 50.0, 100_001)
     middle = 0.5 * (grid[1:] + grid[:-1])
     n = len(middle)
     targets = Catalogue(middle, np.zeros((n, 0)), np.zeros(n), np.zeros(n, dtype=int))
-    assert whole == pytest.approx(rate.conditional(targets, history).sum() * 50.0 / n, rel=1e-3)
-    assert rate.levels(history, 50.0).factors[-1] > 2.0
+    assert whole == pytest.approx(known.at(targets).sum() * 50.0 / n, rel=1e-3)
+    assert rescaled_times(known, 0.0)[-1] == pytest.approx(
+        known.integral(0.0, history.times[-1]), rel=1e-9
+    )
+    assert np.ptp(known.levels.factors) > 0.2
+    assert bool(variance) == (np.ptp(known.factors.factors) > 0.2 if variance else False)
+
+
+def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng):
+    """A single parent and no background: the factor is that of Gamma and Poisson, exactly."""
+    rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.5), level=1e-12)
+    rate = replace(
+        rate,
+        factor_law=FactorLaw(1.0, 4.0, 0.0, np.inf),
+        effects=EFFECTS.replace(logs=[-30.0, -20.0, 0.0]),
+    )
+    times = np.append(0.0, np.sort(rng.uniform(0.0, 5.0, 12)))
+    history = Catalogue(times, np.zeros((13, 0)), np.append(2.0, np.zeros(12)), np.zeros(13, int))
+    known = rate_given(rate, history, 5.0)
+    expected = float(hat_integrals(LAGS, np.array([5.0]))[0].sum() * 0.5)
+    assert known.factors.which.tolist() == [0]
+    assert known.factors.counts[0] == pytest.approx(12.0)
+    assert known.factors.means[0] == pytest.approx(expected)
+    # each hat function has the factor that is known when it begins to rise
+    knots = LAGS[:-2][LAGS[:-2] < 5.0]
+    seen = np.searchsorted(times[1:], knots)
+    at = hat_integrals(LAGS, knots).sum(axis=1) * 0.5
+    np.testing.assert_allclose(known.factors.factors[0, 1 : len(at) + 1], (4 + seen) / (4 + at))
+    past = past_of(known, 5.0)
+    found = simulate(rate, past, 5.0, 6.0, 20_000, rng)
+    counts = np.bincount(found.paths, minlength=20_000)
+    ahead = float(np.diff(hat_integrals(LAGS, np.array([5.0, 6.0])).sum(axis=1))[0] * 0.5)
+    k, b = 4.0 + 12.0, 4.0 + expected
+    assert counts.mean() == pytest.approx(ahead * k / b, rel=0.03)
+    assert counts.var() == pytest.approx(ahead * k / b + ahead**2 * k / b**2, rel=0.06)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from hplus import load, save
-from hplus.evaluation.excitation_check import check_excitation
 from hplus.files.feeds import TableError
 from hplus.studies.checked_files import checked
 from hplus.studies.excitation_study import ExcitationStudy
@@ -152,11 +151,12 @@ def test_a_saved_study_answers_the_same(tmp_path, in_place):
 
 
 def test_expected_counts_by_cell_are_integrals_of_the_conditional_rate(in_place):
+    from hplus.rates.excitation.conditional_rate import rate_given
     from hplus.rates.excitation.expected_cells import expected_cells
     from hplus.windows import Box, Interval
 
     model = in_place.model_
-    cells = expected_cells(model.rate_, model.history_, 0.0, 190.0, (4, 4))
+    cells = expected_cells(rate_given(model.rate_, model.history_, 190.0), 0.0, 190.0, (4, 4))
     half = Box((0.0, 0.0), (25.0, 50.0)) * Interval(0.0, 190.0)
     assert cells[:2].sum() == pytest.approx(model.expected_count(half), rel=0.02)
     assert cells.sum() == pytest.approx(
@@ -165,7 +165,7 @@ def test_expected_counts_by_cell_are_integrals_of_the_conditional_rate(in_place)
 
 
 def test_the_rate_fits_its_own_events_and_not_those_of_another_kind(in_place, tmp_path):
-    found = check_excitation(in_place.model_)
+    found = in_place.model_.check()
     assert not found.faults
     assert found.count == pytest.approx(found.expected, rel=0.05)
     assert found.places.observed.sum() == found.count
@@ -264,3 +264,14 @@ def test_a_wide_range_of_latitudes_is_warned_of(tmp_path):
     frame = plan(path, ["lon", "lat"], window=(0, 0, 20, 80), **PERIOD)
     with pytest.warns(UserWarning, match="Distances are up to 4.4 times too long"):
         ExcitationStudy(frame, holdout=0.0).fit(path)
+
+
+def test_weeks_of_a_cycle_begin_on_mondays(aftershocks, frame):
+    model = ExcitationStudy(frame, cycle="week")._unfitted()
+    monday = np.datetime64("2026-01-11T00:00:00") + np.timedelta64(
+        round(model.origin * 86_400), "s"
+    )
+    assert model.cycles == ("week",)
+    assert (monday.astype("datetime64[D]").astype(int) + 3) % 7 == 0
+    with pytest.raises(ValueError, match="cycle"):
+        ExcitationStudy(frame, cycle="moon").fit(str(aftershocks))

@@ -38,11 +38,6 @@ def check_self_exciting(options: Json) -> None:
         return
     if not options["time"]:
         raise click.UsageError("--self-exciting needs a column of times: give --time.")
-    if options["cycle"]:
-        raise click.UsageError(
-            "--cycle does not go with --self-exciting, for which the order of events matters: "
-            "leave one of them out."
-        )
     if options["exposure"] is not None:
         raise click.UsageError(
             "--exposure does not go with --self-exciting: --from and --to say what was observed."
@@ -67,7 +62,7 @@ def fit_excitation(
 
     began = perf_counter()
     names = ("mark", "kind", "holdout", "most_dropped", "random_state", "n_jobs")
-    given = {name: options[name] for name in names}
+    given = {name: options[name] for name in names} | {"cycle": options["cycle"] or ""}
     study = ExcitationStudy(frame, background=BACKGROUNDS[options["model"]], **given)
     with progress_bar(as_json):
         study.fit(table)
@@ -103,7 +98,9 @@ def excitation_table(found: Json) -> dict[str, str]:
         "delay": found["delay"]["words"],
         "distance": "" if far is None else far["words"],
         "marks": "" if marks is None else marks["words"],
+        "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
+        "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
         "outlook": f"events: {', '.join(map(_next, found['outlook']))}",
         "certificate": found["certificate"]["words"],
     }

@@ -55,7 +55,8 @@ def frame_options(command: Any) -> Any:
         click.option("--from", "start", metavar="DATE", help="Start of the observation period."),
         click.option("--to", "end", metavar="DATE", help="End of the observation period."),
         click.option("--cycle", type=click.Choice(["day", "week"]), help=(
-            "Fold times into hours of the day or week.")),
+            "Fold times into hours of the day or week; with --self-exciting, a cycle of the "
+            "background.")),
         click.option("--timezone", "zone", default="UTC", metavar="ZONE", help=(
             "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
@@ -149,10 +150,12 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     check_writable(output)
     check_self_exciting(options)
     table = open_table(file)
-    frame = plan(table, **plan_arguments(options))
     if options["self_exciting"]:
+        # a cycle multiplies the background: times are not folded, as their order matters
+        frame = plan(table, **plan_arguments(options | {"cycle": None}))
         fit_excitation(table, frame, options, output, as_json)
         return
+    frame = plan(table, **plan_arguments(options))
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
     with progress_bar(as_json):

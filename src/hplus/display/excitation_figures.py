@@ -18,8 +18,8 @@ from hplus.display.outlook_charts import PageOutlook
 from hplus.display.page_figures import MOST_DOTS, PageMap, readable
 from hplus.display.provenance import Fact
 from hplus.estimators.self_exciting import SelfExciting
-from hplus.evaluation.excitation_check import ExcitationCheck
 from hplus.positivity.exp import GridFunction
+from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.rates.excitation.trigger import Trigger
 from hplus.studies.excitation_facts import lag_shares, mean_trigger
 from hplus.studies.excitation_study import ExcitationStudy

@@ -20,7 +20,6 @@ from hplus.display.excitation_figures import (
 from hplus.display.findings import SIGNIFICANT_ERRORS, Finding
 from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
-from hplus.evaluation.excitation_check import check_excitation
 from hplus.storage.files import Json, replace_file
 from hplus.studies.checked_files import Checked, checked
 from hplus.studies.excitation_study import ExcitationStudy
@@ -89,7 +88,7 @@ def gather_excitation(
 def _checked(study: ExcitationStudy, events: str | None) -> Checked:
     if events is not None:
         return checked(study, events)
-    return Checked(check_excitation(study.model_), study.reading_, False)
+    return Checked(study.model_.check(), study.reading_, False)
 
 
 def _about(study: ExcitationStudy, found: Json) -> str:

@@ -14,7 +14,9 @@ from hplus.estimators.event_rows import EventRows, History, Labels
 from hplus.estimators.futures import Futures, futures_of
 from hplus.rates.by_region import one_or_all, rate_unit
 from hplus.rates.excitation.catalogue import Catalogue, in_order
-from hplus.rates.excitation.descendants import simulate
+from hplus.rates.excitation.conditional_rate import ConditionalRate, rate_given
+from hplus.rates.excitation.descendants import past_of, simulate
+from hplus.rates.excitation.excitation_check import ExcitationCheck, check_excitation
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.parents import Parents, find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
@@ -39,12 +41,12 @@ class ExcitedEstimator(Estimator):
         `history` are those events, by default `history_`. With `types` (n,), the rate of events of
         that type; otherwise of all types together.
         """
-        rate, sources = self._rate, self._history(history)
         points = self._rows.points("X", X)
+        known = self._given(history, float(np.max(points[:, -1], initial=-np.inf)))
         if types is not None:
-            return self._at(rate, points, self._rows.kinds(types, len(points)), sources)
-        each = [self._at(rate, points, np.full(len(points), k), sources) for k in range(rate.types)]
-        return np.sum(each, axis=0)
+            return self._at(known, points, self._rows.kinds(types, len(points)))
+        kinds = range(known.rate.types)
+        return np.sum([self._at(known, points, np.full(len(points), k)) for k in kinds], axis=0)
 
     def expected_count(
         self, regions: Window | Sequence[Window], *, history: History | None = None
@@ -55,9 +57,8 @@ class ExcitedEstimator(Estimator):
         """
         listed = [regions] if isinstance(regions, Window) else list(regions)
         parts = [self._rows.part(region) for region in listed]
-        rate, sources = self._rate, self._history(history)
-        counts = sum(rate.region_integrals(sources, parts, kind) for kind in range(rate.types))
-        return one_or_all(regions, np.asarray(counts))
+        known = self._given(history, max((end for _, _, end in parts), default=-np.inf))
+        return one_or_all(regions, known.integrals(parts))
 
     def log_likelihood(
         self,
@@ -73,17 +74,16 @@ class ExcitedEstimator(Estimator):
         """
         events = self._rows.catalogue("X", X, marks, types)
         span = self._period if period is None else period
-        rate, sources = self._rate, events
+        check_fitted(self, "rate_")
+        sources = events
         if len(events):
             sources = self.history_.picked(self.history_.times < events.times[0]).with_others(
                 events
             )
-        inside = events.since(span.low).until(span.high)
+        known = rate_given(self.rate_, sources.until(span.high), span.high)
         with np.errstate(divide="ignore"):
-            logs = np.log(rate.conditional(inside, sources))
-        sources = sources.until(span.high)
-        total = sum(rate.compensator(sources, span.low, span.high, k) for k in range(rate.types))
-        return float(logs.sum() - total)
+            logs = np.log(known.at(events.since(span.low).until(span.high)))
+        return float(logs.sum() - known.integral(span.low, span.high))
 
     def score(
         self,
@@ -106,7 +106,7 @@ class ExcitedEstimator(Estimator):
 
     def parents(self) -> Parents:
         """Which event triggered which, and which belong to the background: a `Parents`."""
-        return find_parents(self._rate, self.history_, self._period.low)
+        return find_parents(self._given(), self._period.low)
 
     def forecast(
         self,
@@ -123,21 +123,20 @@ class ExcitedEstimator(Estimator):
         From `start`, by default `observed_until_`, for a time `horizon`. `regions` are places, by
         default the whole window. Weights are drawn anew for each group of paths.
         """
-        rate = self._rate
         begin = self.observed_until_ if start is None else check_number("start", start)
         span = begin, begin + check_positive("horizon", horizon)
-        sources, listed = self._history(history).until(begin), self._rows.places(regions)
+        listed = self._rows.places(regions)
+        known = rate_given(self.rate_, self._history(history).until(begin), begin)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return futures_of(rate, sources, span, listed, check_count("n_paths", n_paths), rng)
+        return futures_of(known, span, listed, check_count("n_paths", n_paths), rng)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
         """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""
-        rate, period = self._rate, self._period
+        check_fitted(self, "rate_")
+        low, high = self._period.low, self._period.high
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        nothing = self.history_.picked(slice(0, 0))
-        found = simulate(
-            rate, nothing, period.low, period.high, check_count("n_paths", n_paths), rng
-        )
+        past = past_of(rate_given(self.rate_, self.history_.picked(slice(0, 0)), low), low)
+        found = simulate(self.rate_, past, low, high, check_count("n_paths", n_paths), rng)
         patterns = []
         for path in range(n_paths):
             own = found.events.picked(found.paths == path)
@@ -150,7 +149,17 @@ class ExcitedEstimator(Estimator):
 
         If the rate is right, the gaps are independent and exponential.
         """
-        return rescaled_times(self._rate, self.history_, self._period.low)
+        return rescaled_times(self._given(), self._period.low)
+
+    def check(self, start: float | None = None) -> ExcitationCheck:
+        """Does the rate fit the events that it knows since `start`? `print` it for a table.
+
+        Gaps between events in rescaled time, and counts by place; the default is the start of the
+        window. For events that were learned from, p-values are too large.
+        """
+        known, end = self._given(until=self.observed_until_), self.observed_until_
+        begin = self._period.low if start is None else check_number("start", start)
+        return check_excitation(known, begin, end)
 
     @property
     def unit_(self) -> str:
@@ -158,19 +167,22 @@ class ExcitedEstimator(Estimator):
         return rate_unit(self.window)
 
     @staticmethod
-    def _at(rate: ExcitedRate, points: Floats, kinds: Ints, sources: Catalogue) -> Floats:
+    def _at(known: ConditionalRate, points: Floats, kinds: Ints) -> Floats:
         """λ of types (n,) at points (n, d) in any order of time."""
         order = np.argsort(points[:, -1], kind="stable")
         at = points[order]
         targets = Catalogue(at[:, -1], at[:, :-1], np.zeros(len(at)), kinds[order])
         found = np.zeros(len(at))
-        found[order] = rate.conditional(targets, sources)
+        found[order] = known.at(targets)
         return found
 
-    @property
-    def _rate(self) -> ExcitedRate:
-        check_fitted(self, "rate_")
-        return self.rate_
+    def _given(self, history: History | None = None, until: float = -np.inf) -> ConditionalRate:
+        """The rate given a history, by default what is known, until a time or later."""
+        sources = self._history(history)
+        last = float(
+            np.max(sources.times, initial=self.observed_until_ if history is None else -np.inf)
+        )
+        return rate_given(self.rate_, sources, max(last, until))
 
     @property
     def _rows(self) -> EventRows:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats, check_fraction, check_number
-from hplus.rates.excitation.catalogue import Catalogue
-from hplus.rates.excitation.descendants import Simulated, joined, simulate
+from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.descendants import Simulated, joined, past_of, simulate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.windows import Interval, Window
 
@@ -48,20 +48,20 @@ class Futures:
 
 
 def futures_of(
-    rate: ExcitedRate,
-    history: Catalogue,
+    known: ConditionalRate,
     span: tuple[float, float],
     regions: Sequence[Window | None],
     n_paths: int,
     rng: np.random.Generator,
 ) -> Futures:
     """Futures of a period, with weights drawn anew for each group of paths."""
-    draws = _possible_rates(rate, history, span, min(len(rate.draws), n_paths), rng)
+    past = past_of(known, span[0])
+    draws = _possible_rates(known, span, min(len(known.rate.draws), n_paths), rng)
     # bursts that never die out would leave nothing to tell of the other futures
     draws = [draw for draw in draws if draw.trigger.branching() < 1.0] or draws
     found = []
     for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
-        part = simulate(draw, history, *span, len(group), rng)
+        part = simulate(draw, past, *span, len(group), rng)
         found.append(Simulated(part.paths + group[0], part.events))
     simulated = joined(found)
     paths, events = simulated.paths, simulated.events
@@ -75,14 +75,13 @@ def futures_of(
 
 
 def _possible_rates(
-    rate: ExcitedRate,
-    history: Catalogue,
+    known: ConditionalRate,
     span: tuple[float, float],
     many: int,
     rng: np.random.Generator,
 ) -> list[ExcitedRate]:
     """Rates with weights and a level that are equally likely, for a time to come."""
-    levels = rate.levels(history, span[0])
+    rate, levels = known.rate, known.levels
     ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
     spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
     factors = levels.factors[-1] * np.exp(spread * rng.standard_normal(many))

@@ -9,10 +9,10 @@ import numpy as np
 
 from hplus._values import Value, value
 from hplus.evaluation.dispersion import MIN_EVEN_BLOCKS, CountDispersion
-from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.lags import LagExcess
 from hplus.evaluation.near_repeats import NearRepeats
 from hplus.evaluation.time_order import PATTERN_LEVEL, TimeOrder
+from hplus.rates.gaps import GROUP_GAPS
 from hplus.wording import duration_words, lengths_words, times
 
 NOTABLE_EXCESS = 1.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 from typing import Any, final
 
 import numpy as np
@@ -21,7 +20,6 @@ from hplus._checks import (
 from hplus._values import Value, value
 from hplus.evaluation.dependence import Dependence, patterns
 from hplus.evaluation.dispersion import CountDispersion
-from hplus.evaluation.gaps import Gaps, Neighbours
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
 from hplus.evaluation.residuals import (
     Calibration,
@@ -46,6 +44,8 @@ from hplus.evaluation.time_order import (
 )
 from hplus.evaluation.timelines import Timeline
 from hplus.rates.exposure import OverWindow, check_exposures, values_at
+from hplus.rates.gaps import Gaps, Neighbours
+from hplus.rates.rejections import rejected
 from hplus.windows import Product, Window
 from hplus.wording import counted, listed
 
@@ -95,11 +95,7 @@ class Check(Value):
     @property
     def faults(self) -> tuple[str, ...]:
         """The checks that reject the rate, by Holm's rule: 5 % for any if the rate is right."""
-        p = self.p_values
-        ranked = sorted(p, key=p.__getitem__)
-        rejected = takewhile(lambda i: (len(p) - i) * p[ranked[i]] < SIGNIFICANCE, range(len(p)))
-        names = {ranked[i] for i in rejected}
-        return tuple(name for name in p if name in names)
+        return rejected(self.p_values, SIGNIFICANCE)
 
     @property
     def patterns(self) -> tuple[Dependence, ...]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
-from hplus.evaluation.gaps import GROUP_GAPS
 from hplus.evaluation.timelines import Timeline, ordered
+from hplus.rates.gaps import GROUP_GAPS
 from hplus.wording import SECONDS_IN
 
 TIME_LAGS = (

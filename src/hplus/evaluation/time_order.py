@@ -9,14 +9,6 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.evaluation.dispersion import CountDispersion, dispersion_test
-from hplus.evaluation.gaps import (
-    GROUP_GAPS,
-    Gaps,
-    Neighbours,
-    gap_test,
-    grouped_gaps,
-    neighbour_test,
-)
 from hplus.evaluation.lags import LagExcess, excess
 from hplus.evaluation.residuals import Predicted
 from hplus.evaluation.scores import Rate
@@ -28,6 +20,14 @@ from hplus.evaluation.timelines import (
     slow_part,
     time_profile,
     with_hours,
+)
+from hplus.rates.gaps import (
+    GROUP_GAPS,
+    Gaps,
+    Neighbours,
+    gap_test,
+    grouped_gaps,
+    neighbour_test,
 )
 from hplus.windows import Interval, Product
 

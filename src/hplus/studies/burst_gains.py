@@ -8,8 +8,8 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.evaluation.dependence import NOTABLE_EXCESS
-from hplus.evaluation.gaps import gap_test, grouped_gaps
 from hplus.evaluation.time_order import PATTERN_LEVEL
+from hplus.rates.gaps import gap_test, grouped_gaps
 from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.wording import rounded, with_error

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hplus.evaluation.excitation_check import ExcitationCheck, check_excitation
 from hplus.files.feeds import TableError
 from hplus.files.times import MAX_SECONDS
+from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.studies.events import Reading
 from hplus.studies.excitation_holdouts import AheadScores, ahead_scores
 from hplus.studies.marked_events import MarkedEvents, read_marked
@@ -46,7 +46,7 @@ def checked(study: ExcitationStudy, path: str) -> Checked:
                 f"{path} must hold the events that the model was fitted to, or later ones than "
                 f"{moment(known_until(study))}, got other events of the time before."
             )
-        return Checked(check_excitation(study.model_), own.reading, False)
+        return Checked(study.model_.check(), own.reading, False)
     return _later(study, everything.picked(after), known)
 
 
@@ -56,10 +56,10 @@ def _later(study: ExcitationStudy, new: MarkedEvents, known: float) -> Checked:
     times, model = new.X[:, -1], copy(study.model_)
     if len(times) < 2:
         model.update(new.X, until=float(times[-1]), marks=new.marks, types=new.types)
-        return Checked(check_excitation(model, known), new.reading, True)
+        return Checked(model.check(known), new.reading, True)
     ours = ahead_scores(model, new, float(times[-1]))
     per_time = study.model_.total_ / clock_of(study).window.volume
     constant = np.full(len(times), np.log(study.model_.total_ / study.frame.window.volume))
     theirs = AheadScores(constant, times, per_time * np.diff(ours.edges), ours.edges)
     gain, error = ours.gain_over(theirs)
-    return Checked(check_excitation(model, known), new.reading, True, gain, error)
+    return Checked(model.check(known), new.reading, True, gain, error)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import gamma
 
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
@@ -26,7 +27,7 @@ from hplus.wording import (
 if TYPE_CHECKING:
     from hplus.studies.excitation_study import ExcitationStudy
 
-HALF = 0.5
+HALF, TAIL = 0.5, 0.05
 
 TABLE_POINTS = 4000
 """Points at which triggers are summed up."""
@@ -52,7 +53,9 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "delay": delay_facts(study),
         "distance": distance_facts(study),
         "productivity": productivity_facts(study),
+        "variation": variation_facts(model),
         "types": type_facts(study),
+        "cycle": cycle_facts(model),
         "holdout": None if held is None else held.get_params(),
         "certificate": certificate_facts(model),
         "outlook": outlook_of(study),
@@ -140,6 +143,19 @@ def productivity_facts(study: ExcitationStudy) -> Json | None:
     return {"step": step, "factor": factor, "reach": farther, "words": words}
 
 
+def variation_facts(model: SelfExciting) -> Json | None:
+    """How much events of one mark differ in how many they trigger; None if they do not."""
+    law = model.factor_law_
+    if not np.isfinite(law.least):
+        return None
+    low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
+    words = (
+        f"events alike differ: one of which 1 is expected triggers {rounded(float(low), 1)} to "
+        f"{rounded(float(high), 2)} times as many (90 %)"
+    )
+    return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
+
+
 def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:
     """How many events of each type an event of each type triggers; None with one type."""
     model = study.model_
@@ -150,6 +166,17 @@ def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:
         source: dict(zip(names, row.tolist(), strict=True))
         for source, row in zip(names, model.branching_matrix_, strict=True)
     }
+
+
+def cycle_facts(model: SelfExciting) -> Json | None:
+    """Whether the cycle asked for was kept, and why; None if none was asked for."""
+    if not model.cycles_:
+        return None
+    (cycle,) = model.cycles_
+    words = f"{cycle.name}: {'kept' if cycle.kept else 'left out'}, {cycle.reason}"
+    if np.isfinite(cycle.gain):
+        words += f" ({cycle.gain:+.3f} ± {cycle.error:.3f} nats per event)"
+    return {"name": cycle.name, "kept": cycle.kept, "words": words}
 
 
 def certificate_facts(model: SelfExciting) -> Json:

@@ -19,6 +19,7 @@ from hplus.studies.excitation_facts import excitation_facts
 from hplus.studies.excitation_holdouts import ExcitationHoldout, predicted_ahead
 from hplus.studies.frames import Frame, check_frame
 from hplus.studies.marked_events import MarkedEvents, check_observed, read_marked
+from hplus.studies.spans import CYCLES, MONDAY, SECONDS
 
 LARGEST_HOLDOUT = 0.9
 """The largest share of the observation period that may be held out."""
@@ -35,10 +36,12 @@ class ExcitationStudy(Estimator):
     Parameters
     ----------
     frame : Frame
-        Which columns are the axes of which window; see `plan`. It must have times, without a cycle,
-        and either no other column or two.
+        Which columns are the axes of which window; see `plan`. It must have times, which are not
+        folded into a cycle, and either no other column or two.
     mark, kind : str
         Columns with a number for each event, such as a magnitude, and with its type; "" for none.
+    cycle : "", "day" or "week"
+        A cycle that may multiply the background; it is kept only if it predicts later cycles.
     background : "tree", "exp" or "auto", default="tree"
         As in `SelfExciting`.
     holdout : float, default=0.2
@@ -69,6 +72,7 @@ class ExcitationStudy(Estimator):
         frame: Any,
         mark: str = "",
         kind: str = "",
+        cycle: str = "",
         background: str = "tree",
         holdout: float = 0.2,
         most_dropped: float = 0.2,
@@ -78,6 +82,7 @@ class ExcitationStudy(Estimator):
         self.frame = frame
         self.mark = mark
         self.kind = kind
+        self.cycle = cycle
         self.background = background
         self.holdout = holdout
         self.most_dropped = most_dropped
@@ -110,9 +115,13 @@ class ExcitationStudy(Estimator):
         return excitation_facts(self)
 
     def _unfitted(self) -> SelfExciting:
+        clock = self.frame.clock
+        since_monday = (clock.start - MONDAY) / SECONDS[clock.unit]
         return SelfExciting(
             self.frame.window,
             background=self.background,
+            cycles=(self.cycle,) if self.cycle else (),
+            origin=-since_monday % (CYCLES["week"] / SECONDS[clock.unit]),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )
@@ -127,8 +136,8 @@ class ExcitationStudy(Estimator):
             raise ValueError("a self-exciting rate needs a column of times: give time=.")
         if clock.cycle:
             raise ValueError(
-                f"cycle must be left out of a self-exciting rate, got {clock.cycle!r}: the order "
-                "of events matters, and a cycle loses it."
+                f"cycle must not be in the frame of a self-exciting rate, got {clock.cycle!r}: the "
+                "order of events matters, and folding loses it. Give cycle= to the study."
             )
         if len(columns) not in (0, 2):
             raise ValueError(
@@ -137,6 +146,7 @@ class ExcitationStudy(Estimator):
             )
         _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)
+        check_choice("cycle", self.cycle, ("", *CYCLES))
         if not 0.0 <= check_number("holdout", self.holdout) <= LARGEST_HOLDOUT:
             raise ValueError(
                 f"holdout must be a share from 0 to {LARGEST_HOLDOUT}, got {self.holdout}: the fit "

@@ -83,16 +83,15 @@ class Background:
         self, start: float, end: float, n: int, kind: int, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Times (n,) and places (n, 2) or (n, 0) of n independent events of a type."""
-        edges = np.linspace(start, end, self._cells(start, end) + 1)
-        masses = self.hats(0.5 * (edges[1:] + edges[:-1])) @ self.levels[kind]
+        edges = self._edges(start, end)
+        rates, widths = self.hats(edges) @ self.levels[kind], np.diff(edges)
+        masses = widths * (rates[1:] + rates[:-1])
         cell: Ints = rng.choice(len(masses), size=n, p=masses / masses.sum())
-        times = edges[cell] + (edges[1] - edges[0]) * rng.random(n)
+        # linear between edges: the inverse of its integral, from u of the mass on
+        a, b, u = rates[cell], rates[cell + 1], rng.random(n)
+        root = np.sqrt(a**2 + u * (b**2 - a**2))
+        times = edges[cell] + widths[cell] * u * (a + b) / (a + root)
         if not self.places:
             return times, np.zeros((n, 0))
         state = np.random.RandomState(rng.integers(2**31 - 1))
         return times, self.places[kind].on_grid.sample(n, state)
-
-    def _cells(self, start: float, end: float) -> int:
-        if not self.cycles.periods:
-            return 4 * len(self.knots)
-        return int(np.ceil((end - start) * CELLS_PER_CYCLE / min(self.cycles.periods))) + 1

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.own_factors import offspring
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import hat_integrals, visible_lags
 
@@ -81,32 +84,68 @@ class TriggerTable:
         return found
 
 
+Tables = dict[tuple[int, int], TriggerTable]
+"""The trigger of each pair of types."""
+
+
 def _refined(knots: Floats) -> Floats:
     parts = [np.linspace(a, b, STEPS_PER_SEGMENT, endpoint=False) for a, b in
              zip(np.append(0.0, knots[:-1]), knots, strict=True)]  # fmt: skip
     return np.append(np.concatenate(parts), knots[-1])
 
 
+class Past(NamedTuple):
+    """Events before a simulation: those without a factor of their own, and great ones with it.
+
+    The factors of the great ones are Gamma(`shapes`, `rates`), (G,) each.
+    """
+
+    others: Catalogue
+    great: Catalogue
+    shapes: Floats
+    rates: Floats
+
+
+def past_of(known: ConditionalRate, start: float) -> Past:
+    """What is known at the start of a simulation, of events that can still trigger."""
+    sources, own = known.sources, known.factors
+    near = (sources.times > start - known.rate.trigger.lags[-1]) & (sources.times <= start)
+    # those whose factors are 1 again are like others
+    lags, great = known.rate.trigger.lags, own.great
+    some = near[own.which] & (start - great.times < lags[great.ends])
+    with_factor = np.zeros(len(sources), dtype=bool)
+    with_factor[own.which[some]] = True
+    return Past(
+        sources.picked(near & ~with_factor),
+        sources.picked(with_factor),
+        (great.shapes + own.counts)[some],
+        (great.shapes + own.means)[some],
+    )
+
+
 def simulate(
     rate: ExcitedRate,
-    history: Catalogue,
+    past: Past,
     start: float,
     end: float,
     n_paths: int,
     rng: np.random.Generator,
 ) -> Simulated:
-    """Events from start to end on each path, given the history up to the start."""
-    generation = _background(rate, start, end, n_paths, rng)
+    """Events from start to end on each path, given the past up to the start."""
     tables = {
         (s, t): TriggerTable.of(rate.trigger, s, t)
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    first = _from_history(rate, tables, history, start, end, n_paths, rng)
-    generation = joined([generation, first])
+    generation = joined([
+        _background(rate, start, end, n_paths, rng),
+        _from_great(rate, tables, past, (start, end), n_paths, rng),
+        _from_history(rate, tables, past.others, start, end, n_paths, rng),
+    ])  # fmt: skip
     found, count = [generation], len(generation.paths)
     for _ in range(MAX_GENERATIONS):
-        generation = _offspring(rate, tables, generation, end, rng)
+        factors = _new_factors(rate, generation.events, rng)
+        generation = _offspring(rate, tables, generation, factors, (start, end), rng)
         if not len(generation.paths):
             break
         found.append(generation)
@@ -148,51 +187,75 @@ def _background(
     return joined(parts)
 
 
+def _from_great(
+    rate: ExcitedRate,
+    tables: Tables,
+    past: Past,
+    span: tuple[float, float],
+    n_paths: int,
+    rng: np.random.Generator,
+) -> Simulated:
+    """Direct offspring of great events of the past on each path, whose factors are drawn."""
+    G = len(past.great)
+    factors = rng.gamma(past.shapes, 1.0 / past.rates, (n_paths, G))
+    which = np.tile(np.arange(G), n_paths)
+    parents = Simulated(np.repeat(np.arange(n_paths), G), past.great.picked(which))
+    return _offspring(rate, tables, parents, factors.ravel(), span, rng)
+
+
 def _from_history(
     rate: ExcitedRate,
-    tables: dict[tuple[int, int], TriggerTable],
+    tables: Tables,
     history: Catalogue,
     start: float,
     end: float,
     n_paths: int,
     rng: np.random.Generator,
 ) -> Simulated:
-    """Direct offspring of the history, from start to end, on each path."""
-    near = history.until(start)
-    near = near.picked(near.times > start - rate.trigger.lags[-1])
-    lags = visible_lags(rate.trigger.lags, near.times, start, end)
-    parts, productivity = [], rate.effects.productivity(near.marks)
+    """Direct offspring of the history, all of whose factors are 1, on each path."""
+    lags = visible_lags(rate.trigger.lags, history.times, start, end)
+    parts, productivity = [], rate.effects.productivity(history.marks)
     for (source, kind), table in tables.items():
         by_lag = rate.trigger.weights[source, kind] @ rate.trigger.distance_integrals
-        mean = productivity * (lags @ by_lag) * (near.types == source)
+        mean = productivity * (lags @ by_lag) * (history.types == source)
         total = float(mean.sum())
         counts = rng.poisson(total, n_paths)
         n = int(counts.sum())
-        which = rng.choice(len(near), size=n, p=mean / total) if n else np.zeros(0, dtype=int)
-        parents, paths = near.picked(which), np.repeat(np.arange(n_paths), counts)
-        low = start - parents.times
-        parts.append(_children(rate, table, kind, Simulated(paths, parents), low, end, rng))
+        which = rng.choice(len(history), size=n, p=mean / total) if n else np.zeros(0, dtype=int)
+        parents = Simulated(np.repeat(np.arange(n_paths), counts), history.picked(which))
+        low = start - parents.events.times
+        parts.append(_children(rate, table, kind, parents, low, end, rng))
     return joined(parts)
 
 
 def _offspring(
     rate: ExcitedRate,
-    tables: dict[tuple[int, int], TriggerTable],
+    tables: Tables,
     parents: Simulated,
-    end: float,
+    factors: Floats,
+    span: tuple[float, float],
     rng: np.random.Generator,
 ) -> Simulated:
-    """Direct offspring of simulated events, up to the end."""
+    """Direct offspring in a span of time of events with factors (n,), each on its path."""
     parts, events = [], parents.events
-    productivity = rate.effects.productivity(events.marks)
+    low, high = np.maximum(span[0] - events.times, 0.0), span[1] - events.times
+    weights = factors * rate.effects.productivity(events.marks)
     for (source, kind), table in tables.items():
-        reached = np.interp(end - events.times, table.lags, table.cumulative)
-        counts = rng.poisson(productivity * reached * (events.types == source))
+        a, b = (np.interp(lags, table.lags, table.cumulative) for lags in (low, high))
+        counts = rng.poisson(weights * (b - a) * (events.types == source))
         which = np.repeat(np.arange(len(events)), counts)
         chosen = Simulated(parents.paths[which], events.picked(which))
-        low = np.zeros(len(which))
-        parts.append(_children(rate, table, kind, chosen, low, end, rng))
+        parts.append(_children(rate, table, kind, chosen, low[which], span[1], rng))
     return joined(parts)
+
+
+def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator) -> Floats:
+    """Factors of events of which nothing is known yet, (n,)."""
+    each = offspring(rate.trigger, rate.effects, events)
+    great = each >= rate.factor_law.least
+    shapes, found = rate.factor_law.shapes(each[great]), np.ones(len(events))
+    found[great] = rng.gamma(shapes) / shapes
+    return found
 
 
 def _children(

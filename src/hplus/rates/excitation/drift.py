@@ -41,6 +41,10 @@ class Levels(NamedTuple):
         which = np.searchsorted(self.edges, times, side="right")
         return np.append(1.0, self.factors)[which]
 
+    def before(self, times: Floats) -> Floats:
+        """The factor just before each time, (n,)."""
+        return np.append(1.0, self.factors)[np.searchsorted(self.edges, times, side="left")]
+
     def spans(self, start: float, end: float) -> list[tuple[float, float, float]]:
         """Parts (from, to, factor) of a period in which the level is the same."""
         inner = self.edges[(self.edges > start) & (self.edges < end)]

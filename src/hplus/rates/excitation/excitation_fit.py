@@ -24,6 +24,7 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.excitation.mark_effects import MarkEffects
+from hplus.rates.excitation.own_factors import OwnFactors, add_surplus_rows
 from hplus.rates.excitation.trigger import Trigger
 from hplus.windows import Window
 
@@ -63,7 +64,8 @@ class ExcitationFit:
 
     `densities` (n,) are those of the background at the events inside, each learned from other
     blocks of time. `lag_spread` is the least and the largest branching ratio under longest lags
-    that the evidence hardly tells apart, relative to that of the trigger.
+    that the evidence hardly tells apart, relative to that of the trigger. `factors` are those of
+    events that trigger more or fewer than expected.
     """
 
     trigger: Trigger
@@ -74,6 +76,7 @@ class ExcitationFit:
     modes: tuple[WeightMode, ...] = ()
     mark_strength: float = FIRST_MARK_STRENGTH
     lag_spread: tuple[float, float] = (1.0, 1.0)
+    factors: OwnFactors | None = None
 
     @property
     def log_posterior(self) -> float:
@@ -99,10 +102,30 @@ def parts_of(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> Parts:
     integrals = integrals_of(
         observed.events, fit.trigger, fit.effects, observed.types, start, end, observed.region
     )
+    if fit.factors is not None:
+        _add_factors(observed, fit, fit.factors, targets, Parts(rows, integrals))
     return Parts(
         np.hstack([hats, rows]),
         np.concatenate([fit.background.hat_integrals(start, end), integrals]),
     )
+
+
+def _add_factors(
+    observed: ObservedEvents,
+    fit: ExcitationFit,
+    own: OwnFactors,
+    targets: Catalogue,
+    parts: Parts,
+) -> None:
+    """Add what events with a factor of their own trigger beyond what is expected."""
+    lags, distances, weights = fit.trigger.arrays
+    columns = own.great.types * weights[0, 0].size
+    add_surplus_rows(targets.times, targets.places, own.great, lags, distances, own.factors,
+                     columns, parts.rows)  # fmt: skip
+    parts.integrals[:] += integrals_of(
+        observed.events.picked(own.which), fit.trigger, fit.effects, observed.types,
+        observed.start, observed.end, observed.region, own.factors - 1.0,
+    )  # fmt: skip
 
 
 def first_prior(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> LogPrior:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +11,10 @@ from hplus._checks import Floats, Ints
 from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.catalogue import Catalogue
-from hplus.rates.excitation.drift import Drift, Levels, follow
+from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
+from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
@@ -28,7 +28,7 @@ class ExcitedRate:
     """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
-    those of the trigger.
+    those of the trigger. Events that trigger many have a factor each, by `factor_law`.
     """
 
     region: Window | None
@@ -38,82 +38,41 @@ class ExcitedRate:
     mark_laws: tuple[MarkLaw, ...]
     draws: Floats
     drift: Drift
+    factor_law: FactorLaw = NO_FACTORS
 
     @property
     def types(self) -> int:
         """The number of types of events."""
         return len(self.background.levels)
 
-    def conditional(self, targets: Catalogue, sources: Catalogue) -> Floats:
-        """λ of the target's type at each target, given the sources before it, (n,)."""
+    def without_factors(self, targets: Catalogue, sources: Catalogue) -> Floats:
+        """λ of the target's type at each target if all factors and the level are 1, (n,)."""
         found = np.zeros(len(targets))
         for kind in range(self.types):
             own = np.flatnonzero(targets.types == kind)
             part = targets.picked(own)
             found[own] = self.background.at(part.times, part.places, kind)
             found[own] += self.triggered(part, sources, kind)
-        return found * self.levels(sources, np.max(targets.times, initial=-np.inf)).at(
-            targets.times
-        )
+        return found
 
     def triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
         """What sources add to the rate of a type at each target, (n,)."""
+        if targets.in_place:
+            hats = self.effects.productivity(sources.marks)[:, None]
+            return rows_by_mark(targets, sources, (self.trigger, self.effects), hats, kind)[:, 0]
         rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
         return rows @ self.trigger.weights[:, kind].ravel()
-
-    def compensator(self, sources: Catalogue, start: float, end: float, kind: int) -> float:
-        """∫λ of a type over the region from start to end, given the sources as they come."""
-        return float(self.region_integrals(sources, [(self.region, start, end)], kind)[0])
-
-    def region_integrals(
-        self, sources: Catalogue, regions: Sequence[tuple[Window | None, float, float]], kind: int
-    ) -> Floats:
-        """∫λ of a type over parts of the region, each from a start to an end, (r,)."""
-        levels = self.levels(sources, max(end for _, _, end in regions))
-        found = np.zeros(len(regions))
-        for r, (part, start, end) in enumerate(regions):
-            for low, high, factor in levels.spans(start, end):
-                found[r] += factor * self._integral(sources, part, low, high, kind)
-        return found
-
-    def levels(self, sources: Catalogue, until: float) -> Levels:
-        """The level after each block of time since the rate was learned, up to a time."""
-        drift, many = self.drift, 0
-        if until > drift.start and drift.variance > 0.0:
-            many = int((until - drift.start) / drift.block)
-        edges = drift.start + drift.block * np.arange(many + 1)
-        counts = np.histogram(sources.times, edges)[0] if many else np.zeros(0)
-        means = np.zeros(many)
-        for k in range(many):
-            for kind in range(self.types):
-                means[k] += self._integral(sources, self.region, edges[k], edges[k + 1], kind)
-        return follow(drift, counts, means)
-
-    def _integral(
-        self, sources: Catalogue, part: Window | None, start: float, end: float, kind: int
-    ) -> float:
-        """∫λ of a type over a part of the region, if the level stays 1."""
-        seen = integrals_of(sources, self.trigger, self.effects, self.types, start, end, part)
-        share = 1.0 if part in (None, self.region) else self.background.shares([part], kind)[0]
-        return float(
-            share * self.background.integral(start, end, kind)
-            + seen @ self.trigger.weights[:, kind].ravel()
-        )
 
     def drawn(self, k: int, factor: float = 1.0) -> ExcitedRate:
         """The rate with the k-th draw of its weights, times a factor."""
         T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])
         shape = (self.types, self.types, *self.trigger.weights.shape[2:])
-        return ExcitedRate(
-            self.region,
-            self.trigger.replace(weights=np.moveaxis(weights[:, T:].reshape(shape), 0, 1)),
-            self.effects,
-            Background(self.background.places, self.background.knots, weights[:, :T],
-                       self.background.cycles),
-            self.mark_laws,
-            self.draws,
-            self.drift,
-        )  # fmt: skip
+        trigger = np.moveaxis(weights[:, T:].reshape(shape), 0, 1)
+        return replace(
+            self,
+            trigger=self.trigger.replace(weights=trigger),
+            background=replace(self.background, levels=weights[:, :T]),
+        )
 
 
 def rows_of(
@@ -191,10 +150,17 @@ def offspring_of(
     Of lags (m, L) and of distances (m, D), whose products are those of both.
     """
     lags = visible_lags(trigger.lags, sources.times, start, end)
+    return lags, rings_of(sources, trigger, effects, region)
+
+
+def rings_of(
+    sources: Catalogue, trigger: Trigger, effects: MarkEffects, region: Window | None
+) -> Floats:
+    """∫ of each hat function of distances that lies in the region, for each source, (m, D)."""
     if region is None:
-        return lags, np.ones((len(sources), 1))
+        return np.ones((len(sources), 1))
     reach = effects.reach(sources.marks)
-    return lags, visible_rings(trigger.distances, sources.places, reach, mask_of(region))
+    return visible_rings(trigger.distances, sources.places, reach, mask_of(region))
 
 
 def integrals_of(
@@ -205,10 +171,16 @@ def integrals_of(
     start: float,
     end: float,
     region: Window | None,
+    by_lag: Floats | float = 1.0,
 ) -> Floats:
-    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,)."""
-    near = sources.picked((sources.times > start - trigger.lags[-1]) & (sources.times < end))
+    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,).
+
+    `by_lag` (m, L) are factors of the hat functions of lags of each source.
+    """
+    some = (sources.times > start - trigger.lags[-1]) & (sources.times < end)
+    near = sources.picked(some)
     lags, rings = offspring_of(near, trigger, effects, start, end, region)
     weighted = effects.productivity(near.marks)[:, None] * lags
+    weighted *= by_lag if isinstance(by_lag, float) else by_lag[some]
     kinds: list[Ints] = [np.flatnonzero(near.types == kind) for kind in range(types)]
     return np.concatenate([(weighted[own].T @ rings[own]).ravel() for own in kinds])

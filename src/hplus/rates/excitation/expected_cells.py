@@ -6,9 +6,8 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
-from hplus.rates.excitation.catalogue import Catalogue
-from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, visible_lags
+from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, ring_node
 from hplus.windows import Box
 
 
@@ -18,17 +17,12 @@ def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights
     D, (nx, ny), (kx, ky) = len(knots) - 1, inside.shape, out.shape
     for j in range(len(xy)):
         for d in range(-1, D):
-            a = 0.0 if d < 0 else knots[d]
-            width = knots[d + 1] - a
             for q in range(len(nodes)):
-                v = nodes[q]
-                u = a + width * v
-                value = masses[j, 0]
-                if d >= 0:
-                    value = masses[j, d] * (1.0 - v)
-                    if d + 1 < D:
-                        value += masses[j, d + 1] * v
-                each = value * 2.0 * np.pi * u * width * node_weights[q] / DIRECTIONS
+                u, area, left, right = ring_node(knots, d, nodes[q], node_weights[q])
+                value = masses[j, max(d, 0)] * left
+                if d + 1 < D:
+                    value += masses[j, d + 1] * right
+                each = value * area / DIRECTIONS
                 if each <= 0.0:
                     continue
                 for k in range(DIRECTIONS):
@@ -40,20 +34,20 @@ def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights
 
 
 def expected_cells(
-    rate: ExcitedRate, sources: Catalogue, start: float, end: float, shape: tuple[int, int]
+    known: ConditionalRate, start: float, end: float, shape: tuple[int, int]
 ) -> Floats:
     """∫λ of all types from start to end over cells of the region, given the sources."""
+    rate, sources = known.rate, known.sources
     assert rate.region is not None
     mask = mask_of(rate.region)
-    near = sources.picked(sources.times > start - rate.trigger.lags[-1]).until(end)
-    lags = visible_lags(rate.trigger.lags, near.times, start, end)
-    weights = rate.trigger.weights.sum(axis=1)[near.types]
+    weights = rate.trigger.weights.sum(axis=1)[sources.types]
+    lags = known.factors.weigh(known.visible(start, end))
     masses = np.einsum("ml,mld->md", lags, weights)
-    masses *= rate.effects.productivity(near.marks)[:, None]
+    masses *= rate.effects.productivity(sources.marks)[:, None]
     nodes, node_weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
     found = np.zeros(shape)
-    _add_cells(rate.trigger.distances, near.places, rate.effects.reach(near.marks), masses, *mask,
-               0.5 * (nodes + 1.0), 0.5 * node_weights, found)  # fmt: skip
+    _add_cells(rate.trigger.distances, sources.places, rate.effects.reach(sources.marks), masses,
+               *mask, 0.5 * (nodes + 1.0), 0.5 * node_weights, found)  # fmt: skip
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(mask.low, mask.high, shape, strict=True)]
     cells = [
         Box(
@@ -63,7 +57,6 @@ def expected_cells(
         for i in range(shape[0])
         for j in range(shape[1])
     ]
-    for kind in range(rate.types):
-        total = rate.background.integral(start, end, kind)
+    for kind, total in enumerate(known.background(start, end)):
         found += total * rate.background.shares(cells, kind).reshape(shape)
     return found

@@ -13,11 +13,19 @@ from hplus._checks import Floats
 from hplus.rates.excitation.alternation import LearnCycles, LearnPlace, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.certified import largest_likelihood
+from hplus.rates.excitation.conditional_rate import followed, masses_of, rate_given
 from hplus.rates.excitation.drift import BLOCKS, Drift
-from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents, parts_of
+from hplus.rates.excitation.excitation_fit import (
+    ExcitationFit,
+    ObservedEvents,
+    parts_of,
+    with_weights,
+)
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.factor_learning import learn_factor_law
 from hplus.rates.excitation.log_weights import drawn, log_likelihood
 from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
+from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.solvers.result import SolverResult
 
@@ -103,6 +111,7 @@ def learn_excited_rate(
     fit = _first_fit(observed, knots)
     in_place = observed.region is not None
     fit, trace = learn_excitation(observed, fit, learn_place if in_place else None, learn_cycles)
+    fit, law = _with_factors(observed, fit)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
     draws = [
@@ -111,21 +120,39 @@ def learn_excited_rate(
         )
         for kind in range(observed.types)
     ]
+    rate = replace(_rate_of(observed, fit), draws=np.stack(draws, axis=1), factor_law=law)
+    rate = replace(rate, drift=_learned_drift(observed, fit, rate))
+    return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
+
+
+def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
+    """The fit given factors of events that trigger more or fewer than expected, and their law."""
+    rate = _rate_of(observed, fit)
+    law = learn_factor_law(observed, rate)
+    if law == NO_FACTORS:
+        return fit, law
+    rate = replace(rate, factor_law=law)
+    own = followed(
+        rate, observed.events, masses_of(rate, observed.events, observed.region), observed.end
+    )
+    return with_weights(observed, replace(fit, factors=own), learn=False), law
+
+
+def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:
+    """The rate of a fit, whose level does not drift yet, and which has no draws."""
     laws = tuple(
         learn_mark_law(observed.inside.marks[observed.inside.types == kind])
         for kind in range(observed.types)
     )
-    rate = ExcitedRate(
+    return ExcitedRate(
         observed.region,
         fit.trigger,
         fit.effects,
         fit.background,
         laws,
-        np.stack(draws, axis=1),
+        np.zeros((0, observed.types, 0)),
         Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
     )
-    rate = replace(rate, drift=_learned_drift(observed, fit, rate))
-    return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
 
 
 def _first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
@@ -152,8 +179,8 @@ def _learned_drift(observed: ObservedEvents, fit: ExcitationFit, rate: ExcitedRa
     steps = np.mean([1.0 / prior.strengths[0] for prior in fit.priors])
     edges = np.linspace(observed.start, observed.end, BLOCKS + 1)
     counts = np.histogram(observed.inside.times, edges)[0]
-    parts = [(observed.region, a, b) for a, b in pairwise(edges)]
-    means = sum(rate.region_integrals(observed.events, parts, k) for k in range(observed.types))
+    parts = [(None, a, b) for a, b in pairwise(edges)]
+    means = rate_given(rate, observed.events, observed.end).integrals(parts)
     dispersion = max(float(np.mean((counts - means) ** 2 / np.maximum(means, 1e-9))), 1.0)
     return drift.replace(variance=float(steps / (knots[1] - knots[0])), dispersion=dispersion)
 

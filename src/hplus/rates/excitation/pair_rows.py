@@ -74,6 +74,25 @@ def hats_at(knots, x):
     return k, (x - knots[k]) / (knots[k + 1] - knots[k])
 
 
+@njit(cache=True, nogil=True, inline="always")
+def added_by_hats(table, lag, far, lags, distances):
+    """What two hat functions of lags add at a lag and a distance: the first one's number, and each.
+
+    `table` (L, D) are weights; a hat function that does not exist adds 0.
+    """
+    L, D = table.shape
+    k, u = hats_at(lags, lag)
+    d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
+    low, high = 0.0, 0.0
+    for r in range(max(d, 0), min(d + 2, D)):
+        w = v if r > d else 1.0 - v
+        if k >= 0:
+            low += (1.0 - u) * w * table[k, r]
+        if k + 1 < L:
+            high += u * w * table[k + 1, r]
+    return k, low, high
+
+
 @njit(cache=True, nogil=True)
 def _add_pair(row, first, w, lag, far, lags, distances, weights):
     """Add w φ_l(lag) ψ_d(far) to the columns of a row, or their sum with weights to one column."""

@@ -9,10 +9,8 @@ from numba import njit
 
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
-from hplus.grids.hats import read_only
-from hplus.rates.excitation.catalogue import Catalogue
-from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.pair_rows import hats_at
+from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.pair_rows import added_by_hats
 
 LEAST_PROBABILITY = 0.01
 """Parents that are less likely are not listed."""
@@ -36,22 +34,10 @@ class Parents(Value):
     likeliest: Ints
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _added(table, lag, far, lags, distances):
-    """The trigger of one pair of types (L, D) at a lag and a distance."""
-    L, D = len(lags) - 1, table.shape[1]
-    k, u = hats_at(lags, lag)
-    d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
-    total = 0.0
-    for q in range(max(k, 0), min(k + 2, L)):
-        for r in range(max(d, 0), min(d + 2, D)):
-            total += (u if q > k else 1.0 - u) * (v if r > d else 1.0 - v) * table[q, r]
-    return total
-
-
 @njit(cache=True, nogil=True)
-def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, least):
+def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, least):
     """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
+    lags, distances, table = trigger
     children, parents, shares = [], [], []
     for i in range(first, len(t)):
         for j in range(i - 1, -1, -1):
@@ -66,8 +52,10 @@ def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, le
                     continue
             if lag <= 0.0:
                 continue
-            share = w * _added(table[kind[j], kind[i]], lag, far, lags, distances)
-            share /= rates[i - first]
+            k, low, high = added_by_hats(table[kind[j], kind[i]], lag, far, lags, distances)
+            own = factors[row[j]]
+            share = own[max(k, 0)] * low + own[min(k + 1, len(own) - 1)] * high
+            share *= w / rates[i - first]
             if share >= least:
                 children.append(i)
                 parents.append(j)
@@ -75,21 +63,24 @@ def _likely(t, x, kind, first, rates, weights, reach, lags, distances, table, le
     return np.array(children, dtype=np.int64), np.array(parents, dtype=np.int64), np.array(shares)
 
 
-def find_parents(rate: ExcitedRate, history: Catalogue, start: float) -> Parents:
+def find_parents(known: ConditionalRate, start: float) -> Parents:
     """The likely parents of all events since the start."""
+    rate, history = known.rate, known.sources
     inside = history.since(start)
     first = len(history) - len(inside)
-    rates = rate.conditional(inside, history)
+    rates = known.without_level(inside)
     own = np.zeros(len(inside))
     for kind in range(rate.types):
         some = inside.types == kind
         part = inside.picked(some)
         own[some] = rate.background.at(part.times, part.places, kind)
+    row = np.zeros(len(history), dtype=np.int64)
+    row[known.factors.which] = np.arange(1, len(known.factors.which) + 1)
+    factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), known.factors.factors])
     children, parents, shares = _likely(
         history.times, history.places, history.types, first, rates,
         rate.effects.productivity(history.marks), rate.effects.reach(history.marks),
-        rate.trigger.lags, rate.trigger.distances, read_only(rate.trigger.weights),
-        LEAST_PROBABILITY,
+        rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
     )  # fmt: skip
     background = own / rates
     most, likeliest = background.copy(), np.full(len(inside), -1)

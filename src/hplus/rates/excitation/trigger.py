@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats, frozen_array
 from hplus._values import Value, value
+from hplus.grids.hats import read_only
 from hplus.rates.excitation.visible import hat_integrals, ring_areas
 
 
@@ -67,6 +68,11 @@ class Trigger(Value):
     def branching(self) -> float:
         """The spectral radius of the matrix of direct offspring; below 1, bursts die out."""
         return float(np.abs(np.linalg.eigvals(self.integral())).max())
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """Knots of lags and of distances, and the weights: for compiled functions."""
+        return self.lags, self.distances, read_only(self.weights)
 
     @property
     def lag_integrals(self) -> Floats:

@@ -63,6 +63,21 @@ def hat_integrals(knots, x):
 
 
 @njit(cache=True, nogil=True)
+def lag_integral(masses, knots, lag):
+    """∫ Σ_l masses_l φ_l from 0 to a lag."""
+    total = masses[0] * min(lag, knots[0])
+    for lo in range(len(knots) - 1):
+        if lag <= knots[lo]:
+            break
+        width = knots[lo + 1] - knots[lo]
+        u = min((lag - knots[lo]) / width, 1.0)
+        total += masses[lo] * width * u * (1.0 - 0.5 * u)
+        if lo + 2 < len(knots):
+            total += masses[lo + 1] * 0.5 * width * u * u
+    return total
+
+
+@njit(cache=True, nogil=True)
 def visible_lags(knots, times, start, end):
     """∫ φ_l over the lags from times (m,) that lie between `start` and `end`, (m, K)."""
     return hat_integrals(knots, end - times) - hat_integrals(knots, np.maximum(start - times, 0.0))
@@ -83,6 +98,16 @@ def _share_inside(x, y, radius, directions, low, high, inside):
     return count / len(directions)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def ring_node(knots, d, v, weight):
+    """A node at v from 0 to 1 between knots d and d + 1, or before the first: its radius, 2πu du,
+    and what hat function max(d, 0) and the next one are there."""
+    a = 0.0 if d < 0 else knots[d]
+    width = knots[d + 1] - a
+    u, right = a + width * v, v if d >= 0 else 0.0
+    return u, 2.0 * np.pi * u * width * weight, 1.0 - right, right
+
+
 @njit(cache=True, nogil=True)
 def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
     """2π ∫ ψ_d(u) u · share of the circle of radius s u inside du, (m, D)."""
@@ -95,21 +120,13 @@ def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
         x, y, s = xy[j, 0], xy[j, 1], scales[j]
         room = min(min(x - low[0], high[0] - x), min(y - low[1], high[1] - y))
         for d in range(-1, D):
-            a = 0.0 if d < 0 else knots[d]
-            width = knots[d + 1] - a
             for q in range(len(nodes)):
-                v = nodes[q]
-                u = a + width * v
-                share = 1.0
+                u, area, left, right = ring_node(knots, d, nodes[q], node_weights[q])
                 if not solid or s * u > room:
-                    share = _share_inside(x, y, s * u, directions, low, high, inside)
-                each = 2.0 * np.pi * u * width * node_weights[q] * share
-                if d < 0:
-                    found[j, 0] += each
-                else:
-                    found[j, d] += each * (1.0 - v)
-                    if d + 1 < D:
-                        found[j, d + 1] += each * v
+                    area *= _share_inside(x, y, s * u, directions, low, high, inside)
+                found[j, max(d, 0)] += area * left
+                if d + 1 < D:
+                    found[j, d + 1] += area * right
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import takewhile
 from typing import final
 
 import numpy as np
@@ -10,10 +9,11 @@ from scipy.stats import chi2
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
-from hplus.estimators.self_exciting import SelfExciting
-from hplus.evaluation.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
+from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.expected_cells import expected_cells
-from hplus.windows import Product
+from hplus.rates.excitation.rescaled import rescaled_times
+from hplus.rates.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
+from hplus.rates.rejections import rejected
 from hplus.wording import counted, listed
 
 CELLS_PER_SIDE = 4
@@ -72,10 +72,7 @@ class ExcitationCheck(Value):
     @property
     def faults(self) -> tuple[str, ...]:
         """The checks that reject the rate, by Holm's rule."""
-        p = self.p_values
-        ranked = sorted(p, key=p.__getitem__)
-        rejected = takewhile(lambda i: (len(p) - i) * p[ranked[i]] < FAULT_LEVEL, range(len(p)))
-        return tuple(ranked[i] for i in rejected)
+        return rejected(self.p_values, FAULT_LEVEL)
 
     @property
     def verdict(self) -> str:
@@ -110,32 +107,23 @@ class ExcitationCheck(Value):
         return ["Events keep further apart than the rate says."]
 
 
-def check_excitation(model: SelfExciting, start: float | None = None) -> ExcitationCheck:
-    """Does a self-exciting rate fit the events that it knows since `start`?
+def check_excitation(known: ConditionalRate, start: float, end: float) -> ExcitationCheck:
+    """Does a self-exciting rate fit the events from start to end, each given those before it?
 
     Rescaled by ∫λ, gaps between events are exponential (gaps) and independent (neighbours), and
-    counts in a grid of places are what the rate expects given the events before (places). The
-    default is the start of the window: for events that were learned from, p-values are too large.
+    counts in a grid of places are what the rate expects given the events before (places).
     """
-    window = model.window
-    period = window.right if isinstance(window, Product) else window
-    begin, end = float(period.bounds()[0][0]) if start is None else start, model.observed_until_
-    events = model.history_.since(begin)
-    times = model.rescaled_times()[-len(events) :] if len(events) else np.zeros(0)
-    table = grouped_gaps(times)
-    region = window.left if isinstance(window, Product) else None
-    places, total = None, _expected_between(model, begin, end)
+    events, region = known.sources.since(start), known.rate.region
+    table = grouped_gaps(rescaled_times(known, start))
+    places = None
     if region is not None and len(events):
-        shape = (CELLS_PER_SIDE, CELLS_PER_SIDE)
-        expected = expected_cells(model.rate_, model.history_, begin, end, shape)
-        expected *= total / expected.sum()  # the level may have drifted since the fit
+        expected = expected_cells(known, start, end, (CELLS_PER_SIDE, CELLS_PER_SIDE))
         low, high = region.bounds()
         edges = [np.linspace(a, b, CELLS_PER_SIDE + 1) for a, b in zip(low, high, strict=True)]
-        observed = np.histogramdd(events.places, edges)[0]
-        places = _place_counts(observed, expected)
+        places = _place_counts(np.histogramdd(events.places, edges)[0], expected)
     return ExcitationCheck(
         len(events),
-        float(total),
+        known.integral(start, end),
         None if table is None else gap_test(table),
         None if table is None else neighbour_test(table),
         places,
@@ -150,9 +138,3 @@ def _place_counts(observed: Floats, expected: Floats) -> PlaceCounts:
     seen, mean = seen[mean > 0.0], mean[mean > 0.0]
     statistic = float(np.sum((seen - mean) ** 2 / mean))
     return PlaceCounts(observed, expected, statistic, float(chi2.sf(statistic, len(mean))))
-
-
-def _expected_between(model: SelfExciting, low: float, high: float) -> float:
-    """∫λ from low to high, given the events as they came."""
-    rate = model.rate_
-    return sum(rate.compensator(model.history_, low, high, kind) for kind in range(rate.types))

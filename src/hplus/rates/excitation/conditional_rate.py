@@ -1,0 +1,121 @@
+"""ConditionalRate: a self-exciting rate given events as they come, and its integrals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hplus._checks import Floats
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.drift import Levels, follow
+from hplus.rates.excitation.excited_rate import ExcitedRate, rings_of
+from hplus.rates.excitation.own_factors import OwnFactors, follow_great, great_events, surplus
+from hplus.rates.excitation.visible import visible_lags
+from hplus.windows import Window
+
+Part = tuple[Window | None, float, float]
+"""A place, None for the whole region, and a start and an end."""
+
+
+@dataclass(frozen=True)
+class ConditionalRate:
+    """λ given the sources before each moment: with their own factors, times a level.
+
+    `masses` (m, L) are what each source adds by lag in the whole region, with its factor.
+    """
+
+    rate: ExcitedRate
+    sources: Catalogue
+    masses: Floats
+    factors: OwnFactors
+    levels: Levels
+
+    def at(self, targets: Catalogue) -> Floats:
+        """λ of the target's type at each target, (n,)."""
+        return self.without_level(targets) * self.levels.at(targets.times)
+
+    def without_level(self, targets: Catalogue) -> Floats:
+        """λ at each target if the level stays 1, (n,)."""
+        found = self.rate.without_factors(targets, self.sources)
+        if len(self.factors.which):
+            found += surplus(targets.times, targets.places, targets.types, self.factors.great,
+                             self.rate.trigger.arrays, self.factors.factors)  # fmt: skip
+        return found
+
+    def integral(self, start: float, end: float) -> float:
+        """∫λ of all types over the region from start to end."""
+        return float(self.integrals([(None, start, end)])[0])
+
+    def integrals(self, parts: Sequence[Part]) -> Floats:
+        """∫λ of all types over parts of the region, each from a start to an end, (r,)."""
+        found = np.zeros(len(parts))
+        for r, (place, start, end) in enumerate(parts):
+            own, masses = self.background(start, end), self.masses
+            if place is not None and place != self.rate.region:
+                kinds = range(self.rate.types)
+                own *= [self.rate.background.shares([place], kind)[0] for kind in kinds]
+                masses = self.factors.weigh(masses_of(self.rate, self.sources, place))
+            found[r] = own.sum() + np.vdot(self.visible(start, end), masses)
+        return found
+
+    def visible(self, start: float, end: float) -> Floats:
+        """∫ level · φ_l over the lags from each source between start and end, (m, L)."""
+        knots, times = self.rate.trigger.lags, self.sources.times
+        found = np.zeros((len(times), len(knots) - 1))
+        for low, high, level in self.levels.spans(start, end):
+            near = slice(*np.searchsorted(times, [low - knots[-1], high]))
+            found[near] += level * visible_lags(knots, times[near], low, high)
+        return found
+
+    def background(self, start: float, end: float) -> Floats:
+        """∫ level · μ over the region from start to end, of each type."""
+        found = np.zeros(self.rate.types)
+        for low, high, level in self.levels.spans(start, end):
+            for kind in range(self.rate.types):
+                found[kind] += level * self.rate.background.integral(low, high, kind)
+        return found
+
+
+def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Floats:
+    """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L)."""
+    weights = rate.trigger.weights.sum(axis=1)[sources.types]
+    rings = rings_of(sources, rate.trigger, rate.effects, place)
+    found: Floats = np.einsum("mld,md->ml", weights, rings)
+    found *= rate.effects.productivity(sources.marks)[:, None]
+    return found
+
+
+def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> ConditionalRate:
+    """The rate given sources that are known until a time, which may be that of a target."""
+    masses = masses_of(rate, sources, rate.region)
+    factors = followed(rate, sources, masses, until)
+    steady = Levels(np.array([until]), np.ones(1), 0.0)
+    known = ConditionalRate(rate, sources, factors.weigh(masses), factors, steady)
+    return replace(known, levels=_levels(known, until))
+
+
+def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float) -> OwnFactors:
+    """The factors of great events, as sources came until a time."""
+    trigger, law = rate.trigger, rate.factor_law
+    which = np.flatnonzero(law.great(trigger, rate.effects, sources))
+    great = great_events(trigger, rate.effects, law, sources.picked(which), masses[which])
+    if not len(which):
+        return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
+    rates = rate.without_factors(sources, sources)
+    factors, counts, _ = follow_great(
+        sources.times, sources.places, sources.types, rates, great, trigger.arrays, until
+    )
+    return OwnFactors(which, great, factors, counts, great.means(trigger.lags, until))
+
+
+def _levels(known: ConditionalRate, until: float) -> Levels:
+    """The level after each block of time since the rate was learned, up to a time."""
+    drift, many = known.rate.drift, 0
+    if until > drift.start and drift.variance > 0.0:
+        many = int((until - drift.start) / drift.block)
+    edges = drift.start + drift.block * np.arange(many + 1)
+    counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
+    means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
+    return follow(drift, counts, means)

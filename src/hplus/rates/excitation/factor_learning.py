@@ -1,0 +1,103 @@
+"""How much single events differ in how many they trigger, learned from how events came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from hplus._checks import Floats
+from hplus.rates.excitation.conditional_rate import masses_of
+from hplus.rates.excitation.excitation_fit import ObservedEvents
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.own_factors import (
+    NO_FACTORS,
+    FactorLaw,
+    follow_great,
+    great_events,
+    offspring,
+)
+from hplus.rates.excitation.visible import visible_lags
+
+LEAST_OFFSPRING = 0.25
+"""Events that trigger fewer, in expectation, have no factor of their own."""
+
+MOST_PAIRS = 2e7
+"""Pairs of events and events with a factor, at most: the others trigger as expected."""
+
+SHAPES, SHAPE_STEPS, SHAPE_TOLERANCE = (0.02, 50.0), 8, 0.2
+"""Shapes that are tried: the range, how many, and how exact the logarithm is."""
+
+FIRST_SHAPE = 20.0
+"""If factors that vary so little are no gain, others are not tried."""
+
+GROWTH = 0.5
+"""The shape grows with the square root of the offspring: great sequences vary less."""
+
+FASTEST_EVENTS, FASTEST_SHARES = 10, (0.3, 0.1, 0.03)
+"""Events in a row whose rate is the largest that is known to be recorded, and shares of it that are
+tried as the rate above which not all events are."""
+
+MIN_FACTOR_GAIN = 3.0
+"""Nats that factors must gain."""
+
+
+def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
+    """The law under which each event is predicted best from those before it; none if it is no gain.
+
+    The rate is that with the factors as they were known before each event.
+    """
+    events, trigger, effects = observed.events, rate.trigger, rate.effects
+    least = _least(offspring(trigger, effects, events), events.times, float(trigger.lags[-1]))
+    which = np.flatnonzero(offspring(trigger, effects, events) >= least)
+    if not len(which):
+        return NO_FACTORS
+    masses = masses_of(rate, events, observed.region)[which]
+    rates = rate.without_factors(events, events)
+    inside = events.times >= observed.start
+    lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
+
+    def gain(law: FactorLaw) -> float:
+        great = great_events(trigger, effects, law, events.picked(which), masses)
+        factors, _, found = follow_great(
+            events.times, events.places, events.types, rates, great, trigger.arrays, observed.end
+        )
+        logs = np.log(found[inside] / rates[inside]).sum()
+        return float(logs - np.vdot(factors - 1.0, masses * lags))
+
+    return _best_law(FactorLaw(least, 1.0, GROWTH, np.inf), gain, fastest_rate(events.times))
+
+
+def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:
+    """The law of largest gain: first its shape, then the fastest rate that is recorded."""
+    if gain(law.replace(shape=FIRST_SHAPE)) <= 0.0:
+        return NO_FACTORS
+    best = minimize_scalar(
+        lambda z: -gain(law.replace(shape=float(np.exp(z)))),
+        bounds=np.log(SHAPES),
+        method="bounded",
+        options={"xatol": SHAPE_TOLERANCE, "maxiter": SHAPE_STEPS},
+    )
+    if -best.fun < MIN_FACTOR_GAIN:
+        return NO_FACTORS
+    law = law.replace(shape=float(np.exp(best.x)))
+    tried = [law.replace(fastest=fastest * share) for share in FASTEST_SHARES]
+    gains = [gain(other) for other in tried]
+    return tried[int(np.argmax(gains))] if max(gains) > -best.fun else law
+
+
+def fastest_rate(times: Floats) -> float:
+    """The largest rate at which several events in a row came."""
+    spans = times[FASTEST_EVENTS:] - times[:-FASTEST_EVENTS]
+    return float(FASTEST_EVENTS / max(np.min(spans, initial=np.inf), 1e-300))
+
+
+def _least(offspring: Floats, times: Floats, longest: float) -> float:
+    """The least offspring of events with a factor: as many as there is time to follow."""
+    n = max(len(times), 1)
+    near = n * min(longest / max(float(np.ptp(times)), 1e-300), 1.0)
+    most = int(MOST_PAIRS / near)
+    if most >= n:
+        return LEAST_OFFSPRING
+    return max(LEAST_OFFSPRING, float(np.nextafter(np.sort(offspring)[-most - 1], np.inf)))

@@ -1,0 +1,245 @@
+"""How much more or less than expected single events trigger: Gamma factors, updated as they come.
+
+Events of one mark differ in how many others they trigger. Those that trigger many, in expectation,
+have a factor each, Gamma(k, k) at first. After N triggered events where E were expected it is
+Gamma(k + N, k + E); N is a sum of probabilities, as parents are not observed.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+from numba import njit
+
+from hplus._checks import Bools, Floats, Ints
+from hplus._values import Value, value
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.mark_effects import MarkEffects
+from hplus.rates.excitation.pair_rows import added_by_hats, hats_at
+from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.excitation.visible import hat_integrals, lag_integral, visible_lags
+
+LEAST_LEFT = 0.05
+"""A factor is 1 from the lag on after which fewer events are expected."""
+
+
+@final
+@value
+class FactorLaw(Value):
+    """Which events have a factor of their own, and how much these vary.
+
+    Those that trigger at least `least` events, in expectation; a factor is of mean 1 and variance
+    1/k with k = shape · offspring^growth. There are none if `least` is infinite. While an event is
+    expected to trigger others faster than `fastest`, a rate at which none have been recorded yet,
+    what follows says nothing of its factor: after a large earthquake, many go unrecorded.
+    """
+
+    least: float
+    shape: float
+    growth: float
+    fastest: float
+
+    def great(self, trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Bools:
+        """Which events have a factor of their own, (n,)."""
+        return offspring(trigger, effects, events) >= self.least
+
+    def shapes(self, offspring: Floats) -> Floats:
+        """The shape k of the factors of events that trigger so many, (n,)."""
+        return self.shape * offspring**self.growth
+
+
+NO_FACTORS = FactorLaw(np.inf, 1.0, 0.0, np.inf)
+"""All events of one mark trigger equally many, in expectation."""
+
+
+def offspring(trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Floats:
+    """How many events each one triggers directly, in expectation, wherever they fall, (n,)."""
+    each = trigger.integral().sum(axis=1)[events.types]
+    return effects.productivity(events.marks) * each
+
+
+class GreatEvents(NamedTuple):
+    """Events with a factor of their own, in the order of time, and what they add.
+
+    `masses` (G, L) are what they add by lag in the region. What follows within a lag `blind` (G,)
+    does not count; factors are 1 from hat function `ends` (G,) on.
+    """
+
+    times: Floats
+    places: Floats
+    types: Ints
+    weights: Floats
+    reach: Floats
+    shapes: Floats
+    masses: Floats
+    blind: Floats
+    ends: Ints
+
+    def means(self, lags: Floats, until: float) -> Floats:
+        """How many events each was expected to trigger until a time, those that count, (G,)."""
+        seen = visible_lags(lags, self.times, -np.inf, until)
+        seen -= hat_integrals(lags, self.blind)
+        return np.maximum(np.einsum("gl,gl->g", seen, self.masses), 0.0)
+
+
+class OwnFactors(NamedTuple):
+    """Which events have a factor of their own, and how it changed with the time since them.
+
+    `which` (G,) are these events, and `factors` (G, L) are those of hat functions of lags.
+    `counts` and `means` (G,) are how many events each triggered, and how many were expected.
+    """
+
+    which: Ints
+    great: GreatEvents
+    factors: Floats
+    counts: Floats
+    means: Floats
+
+    def weigh(self, masses: Floats) -> Floats:
+        """What events add by lag (n, L), times their factors."""
+        if len(self.which):
+            masses = masses.copy()
+            masses[self.which] *= self.factors
+        return masses
+
+
+def great_events(
+    trigger: Trigger, effects: MarkEffects, law: FactorLaw, events: Catalogue, masses: Floats
+) -> GreatEvents:
+    """These events, all of them great, which add so much by lag in the region (G, L)."""
+    weights, reach = effects.productivity(events.marks), effects.reach(events.marks)
+    fast = (np.cumsum((masses > law.fastest)[:, ::-1], axis=1) > 0)[:, ::-1].sum(axis=1)
+    left = np.cumsum((masses * trigger.lag_integrals)[:, ::-1], axis=1)[:, ::-1]
+    return GreatEvents(
+        events.times,
+        events.places,
+        events.types,
+        weights / reach ** (2 * events.in_place),
+        reach,
+        law.shapes(offspring(trigger, effects, events)),
+        np.ascontiguousarray(masses),
+        np.append(0.0, trigger.lags)[fast],
+        np.maximum((left >= LEAST_LEFT).sum(axis=1), 1),
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _added(great, g, t, x, kind, trigger):
+    """What a great event adds by two hat functions of lags: see `added_by_hats`."""
+    lags, distances, table = trigger
+    far = 0.0
+    if len(distances):
+        dx, dy = x[0] - great.places[g, 0], x[1] - great.places[g, 1]
+        far = np.sqrt(dx * dx + dy * dy) / great.reach[g]
+        if far >= distances[-1]:
+            return 0, 0.0, 0.0
+    k, low, high = added_by_hats(
+        table[great.types[g], kind], t - great.times[g], far, lags, distances
+    )
+    return k, great.weights[g] * low, great.weights[g] * high
+
+
+@njit(cache=True, nogil=True)
+def _update(great, g, factors, done, counts, lag, lags):
+    """The factors of the hat functions that have begun to rise before a lag."""
+    while done[g] < great.ends[g] and lag >= lags[done[g] - 1]:
+        factors[g, done[g]] = _expected(great, g, counts[g], lags[done[g] - 1], lags)
+        done[g] += 1
+
+
+@njit(cache=True, nogil=True)
+def _expected(great, g, count, lag, lags):
+    """The mean of a factor after a lag: (k + N) / (k + E)."""
+    k, mean = great.shapes[g], 0.0
+    if lag > great.blind[g]:
+        mean = lag_integral(great.masses[g], lags, lag)
+        mean -= lag_integral(great.masses[g], lags, great.blind[g])
+    return (k + count) / (k + mean)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _still_active(great, lags, t, active, n, following):
+    """The great events before a time whose factors are not yet 1 again: how many, and the next."""
+    while following < len(great.times) and great.times[following] < t:
+        active[n] = following
+        n, following = n + 1, following + 1
+    kept = 0
+    for a in range(n):
+        g = active[a]
+        if t - great.times[g] < lags[great.ends[g]]:
+            active[kept] = g
+            kept += 1
+    return kept, following
+
+
+@njit(cache=True, nogil=True)
+def follow_great(t, x, kinds, rates, great, trigger, until):
+    """Factors (G, L) of great events as events t (n,) come, what they triggered (G,), rates (n,).
+
+    `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
+    rise, at the knot before its own, so that the rate depends on earlier events only.
+    """
+    lags, G, L = trigger[0], len(great.times), len(trigger[0]) - 1
+    factors, counts, found = np.ones((G, L)), np.zeros(G), rates.copy()
+    done, shares = np.ones(G, dtype=np.int64), np.zeros(G)
+    active, n, following = np.zeros(G, dtype=np.int64), 0, 0
+    for i in range(len(t)):
+        n, following = _still_active(great, lags, t[i], active, n, following)
+        for a in range(n):
+            g = active[a]
+            _update(great, g, factors, done, counts, t[i] - great.times[g], lags)
+            k, low, high = _added(great, g, t[i], x[i], kinds[i], trigger)
+            shares[g] = factors[g, max(k, 0)] * low + factors[g, min(k + 1, L - 1)] * high
+            found[i] += shares[g] - low - high
+        for a in range(n):
+            g = active[a]
+            if t[i] - great.times[g] >= great.blind[g]:
+                counts[g] += shares[g] / found[i]
+    for g in range(G):
+        lag = until - great.times[g]
+        _update(great, g, factors, done, counts, lag, lags)
+        factors[g, done[g] : great.ends[g]] = _expected(great, g, counts[g], lag, lags)
+    return factors, counts, found
+
+
+@njit(cache=True, nogil=True)
+def surplus(t, x, kinds, great, trigger, factors):
+    """What great events add to the rate at each target, sorted by time, beyond a factor of 1."""
+    lags, G, L = trigger[0], len(great.times), len(trigger[0]) - 1
+    active, n, following = np.zeros(G, dtype=np.int64), 0, 0
+    found = np.zeros(len(t))
+    for i in range(len(t)):
+        n, following = _still_active(great, lags, t[i], active, n, following)
+        for a in range(n):
+            g = active[a]
+            k, low, high = _added(great, g, t[i], x[i], kinds[i], trigger)
+            found[i] += (factors[g, max(k, 0)] - 1.0) * low
+            found[i] += (factors[g, min(k + 1, L - 1)] - 1.0) * high
+    return found
+
+
+@njit(cache=True, nogil=True)
+def add_surplus_rows(t, x, great, lags, distances, factors, columns, rows):
+    """Add what great events add beyond a factor of 1 to the columns of lags and distances.
+
+    `columns` (G,) is where those of each event begin, as in `add_pair_rows`.
+    """
+    L, D = len(lags) - 1, max(len(distances) - 1, 1)
+    active, n, following = np.zeros(len(great.times), dtype=np.int64), 0, 0
+    for i in range(len(t)):
+        n, following = _still_active(great, lags, t[i], active, n, following)
+        for a in range(n):
+            g = active[a]
+            far = 0.0
+            if len(distances):
+                dx, dy = x[i, 0] - great.places[g, 0], x[i, 1] - great.places[g, 1]
+                far = np.sqrt(dx * dx + dy * dy) / great.reach[g]
+                if far >= distances[-1]:
+                    continue
+            k, u = hats_at(lags, t[i] - great.times[g])
+            d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
+            for q in range(max(k, 0), min(k + 2, L)):
+                w = great.weights[g] * (factors[g, q] - 1.0) * (u if q > k else 1.0 - u)
+                for r in range(max(d, 0), min(d + 2, D)):
+                    rows[i, columns[g] + q * D + r] += w * (v if r > d else 1.0 - v)
