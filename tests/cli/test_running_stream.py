@@ -69,7 +69,7 @@ def test_every_command_answers_while_a_stream_runs(running, tmp_path):
 def test_what_is_missing_is_said_in_a_sentence(running, tmp_path):
     state, _ = running
     assert "does not keep the events" in asked("check", state, code=2)
-    assert "without any: give the --state" in asked("info", tmp_path, code=4)
+    assert "without any: give that of a stream" in asked("info", tmp_path, code=4)
     steps = StreamStudy(load(newest_file(state)).frame, "spppot").begin()
     assert steps.take(b"at\n2026-01-07\n").events_ == 1
 

@@ -28,8 +28,8 @@ def newest_file(folder: str | os.PathLike[str]) -> Path:
     known = [path for slot in SLOTS if (path := Path(folder) / slot).exists()]
     if not known:
         raise FileNotFoundError(
-            f"{folder} must hold the snapshots of a stream, got a folder without any: give the "
-            "--state of hplus stream, or a model file."
+            f"{folder} must hold the snapshots of a stream, got a folder without any: give that of "
+            "a stream, or a model file."
         )
     offsets: dict[Path, int] = {}
     broken: list[str] = []
