@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from hplus import load, save
 from hplus.cli.commands import hplus
-from hplus.studies.snapshots import SLOTS, newest_file
+from hplus.storage.slots import SLOTS, newest_file
 from hplus.studies.streams import StreamStudy
 
 FRAME = ["--time", "at", "--from", "2026-01-05", "--cycle", "week", "--forget", "8w"]

@@ -22,10 +22,11 @@ from hplus.files import feeds, lines
 from hplus.files.feeds import TableError
 from hplus.storage import files
 from hplus.storage.documents import pack
+from hplus.storage.slots import SLOTS, DamagedError
 from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
-from hplus.studies.snapshots import SLOTS, DamagedError, Snapshots
+from hplus.studies.snapshots import Snapshots
 from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
 
