@@ -127,7 +127,7 @@ class StreamingIntensity(StreamingEstimator):
         return self
 
     def learn_one(self, x: Any, *, exposure: Any = None, time: Any = None) -> None:
-        """Learn from one event; `exposure` is the time since the event before."""
+        """Learn from one event at a `time`; `exposure` is the time since the event before."""
         plain = exposure is None and time is None and hasattr(self, "state_")
         if not plain or self.exposed_ or getattr(self, "timed_", False):
             times = None if time is None else [time]
