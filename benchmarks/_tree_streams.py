@@ -150,7 +150,11 @@ def real_sets(folder: Path) -> None:
     quakes = read_columns(folder / "earthquakes_japan_1990_2020.csv.gz", "x_km", "y_km")
     low, high = quakes.min(axis=0) - 1.0, quakes.max(axis=0) + 1.0
     for name, window, X in (
-        ("places by longitude", Box((-180, -90), (180, 90)), places[np.argsort(places[:, 0])]),
+        (
+            "places by longitude",
+            Box((-180, -90), (180, 90), unit="°"),
+            places[np.argsort(places[:, 0])],
+        ),
         ("Japan's earthquakes in time", Box(tuple(low), tuple(high)), quakes),
     ):
         held = np.random.default_rng(0).random(len(X)) < 0.2

@@ -66,6 +66,13 @@ def test_every_command_answers_while_a_stream_runs(running, tmp_path):
     assert "events per week" in (tmp_path / "page.html").read_text()
 
 
+def test_a_model_file_of_a_stream_answers_like_its_state(running, tmp_path):
+    save(load(newest_file(running[0])), tmp_path / "model.hplus")
+    words = ["--grid", "3", "--for", "1d"]
+    from_file = asked("expect", tmp_path / "model.hplus", *words)
+    assert from_file == asked("expect", running[0], *words)
+
+
 def test_what_is_missing_is_said_in_a_sentence(running, tmp_path):
     state, _ = running
     assert "does not keep the events" in asked("check", state, code=2)
