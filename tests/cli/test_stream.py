@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -264,6 +265,21 @@ def test_a_state_of_another_method_goes_on_with_it(tmp_path):
         kept = snapshots.newest()
     assert content(kept) == content(StreamStudy(PLANE, "spppot", 20).take(data))
     assert "which keeps no atoms, got 20" in _flat(run(path, "--budget", "20", code=2))
+
+
+def test_a_state_of_version_0_1_0_goes_on_and_can_be_looked_at(tmp_path):
+    state, path, data = tmp_path / "state", tmp_path / "events.csv", events(30)
+    state.mkdir()
+    shutil.copy(Path(__file__).parents[1] / "stored" / "study_stream.hplus", state / SLOTS[0])
+    before = load(state / SLOTS[0])
+    path.write_bytes(before.header_.encode().ljust(before.offset_, b"\n") + data[4:])
+    shown = CliRunner().invoke(hplus, ["info", str(state), "--json"])
+    assert json.loads(shown.stdout)["events"] == before.events_ == 60
+    run(path, "--state", state)
+    with Snapshots(state) as snapshots:
+        kept = snapshots.newest()
+    assert (kept.method, kept.events_) == ("spppot", 90)
+    assert content(kept) == content(before.take(data[4:]))
 
 
 def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):

@@ -30,8 +30,9 @@ def newest_file(folder: str | os.PathLike[str]) -> Path:
     broken: list[str] = []
     for path in known:
         try:
-            offsets[path] = int((read_summary(path) or {})["offset"])
-        except (OSError, ValueError, KeyError) as error:
+            # files of earlier versions have no summary
+            offsets[path] = int((read_summary(path) or {}).get("offset", -1))
+        except (OSError, ValueError) as error:
             broken.append(str(error))
     if not offsets:
         raise DamagedError(f"no snapshot in {folder} can be read: {'; '.join(broken)}")
