@@ -205,6 +205,14 @@ def test_a_stream_that_was_put_away_goes_on_exactly(road, forget, tmp_path):
     assert (tmp_path / "again.hplus").read_bytes() == (tmp_path / "whole.hplus").read_bytes()
 
 
+def test_what_was_said_of_a_window_is_not_said_again(recwarn):
+    world = Box((-180, -90), (180, 90))
+    with pytest.warns(UserWarning, match="looks like degrees"):
+        model = StreamingIntensity(world, method="tree").partial_fit(events(world, 20))
+    model.partial_fit(events(world, 20)).predict([[0.0, 0.0]])
+    assert not recwarn
+
+
 # The door
 
 
