@@ -2,9 +2,10 @@
 
     python benchmarks/streaming.py [--data FOLDER] [--quick]
 
-FOLDER contains a9a_train.csv.gz, which is not bundled with hplus; without it, only simulated events
-are used. Times are CPU seconds on one thread after compilation, the best of a few repeats; relative
-speeds are ratios within this run. Exits with code 1 if a bound is missed.
+FOLDER contains a9a_train.csv.gz, places_world_geonames.csv.gz and
+earthquakes_japan_1990_2020.csv.gz, which are not bundled with hplus; without it, only simulated
+events are used. Times are CPU seconds on one thread after compilation, the best of a few repeats;
+relative speeds are ratios within this run. Exits with code 1 if a bound is missed.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _measure import best, finish, header, parser, peak_megabytes, row
 from _numpy_komp import TextbookStream
+from _tree_streams import trees
 from machines import read_a9a
 from numba import njit
 from river import linear_model, optim
@@ -278,6 +280,7 @@ def main() -> None:
         speed(PLANE)
         one_by_one()
         growth()
+        trees(folder, options.quick, alone)
         if not options.quick:
             memory()
         if folder is not None and not options.quick:

@@ -11,18 +11,16 @@ from click.testing import CliRunner
 
 from hplus import load, save
 from hplus.cli.commands import hplus
-from hplus.studies.snapshots import SLOTS, newest_file
+from hplus.storage.slots import SLOTS, newest_file
 from hplus.studies.streams import StreamStudy
 
-FRAME = ["--columns", "lon,lat", "--window=-74.3,40.5,-73.7,40.9", "--time", "at"]
-FRAME += ["--from", "2026-01-05", "--cycle", "week", "--forget", "8w"]
+FRAME = ["--time", "at", "--from", "2026-01-05", "--cycle", "week", "--forget", "8w"]
 
 
 def rows(n=300):
-    rng = np.random.RandomState(0)
-    at = [datetime(2026, 1, 5) + timedelta(hours=float(h)) for h in 500.0 * rng.rand(n)]
-    places = zip(-74.0 + 0.05 * rng.randn(n), 40.7 + 0.03 * rng.randn(n), at, strict=True)
-    return "".join(f"{x:.5f},{y:.5f},{t.isoformat(timespec='seconds')}\n" for x, y, t in places)
+    hours = 500.0 * np.random.RandomState(0).rand(n)
+    times = (datetime(2026, 1, 5) + timedelta(hours=float(h)) for h in hours)
+    return "".join(f"{t.isoformat(timespec='seconds')}\n" for t in times)
 
 
 def asked(*words, code=0):
@@ -36,7 +34,7 @@ def running(tmp_path_factory):
     """The folder of a stream that has saved a snapshot and waits for more lines, and its events."""
     folder = tmp_path_factory.mktemp("running")
     events = folder / "events.csv"
-    events.write_text("lon,lat,at\n" + rows())
+    events.write_text("at\n" + rows())
     words = [sys.executable, "-m", "hplus", "stream", "-", *FRAME, "--json"]
     words += ["--state", str(folder / "state"), "--seconds", "0.1"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -58,23 +56,29 @@ def test_every_command_answers_while_a_stream_runs(running, tmp_path):
     week = json.loads(asked("expect", state, "--for", "7d", "--json"))
     assert "does not keep the dates" in week["basis"]
     assert week["regions"][0]["expected"] == pytest.approx(300 / 500 * 168, rel=0.15)
-    cells = asked("expect", state, "--grid", "4x4", "--for", "1d").splitlines()
-    assert cells[0].startswith("region,lon_low,lat_low")
+    assert len(asked("expect", state, "--grid", "4", "--for", "1d").splitlines()) == 5
     rates = asked("predict", state, events).splitlines()
     assert len(rates) == 301
-    assert rates[0] == "lon,lat,at,rate,low,high"
+    assert rates[0] == "at,rate,low,high"
     assert json.loads(asked("check", state, events, "--json"))["events"] == 300
-    assert asked("sample", state, "--for", "7d", "--seed", "1").startswith("path,lon,lat,at\n1,")
+    assert asked("sample", state, "--for", "7d", "--seed", "1").startswith("path,at\n1,2026")
     asked("report", state, events, "-o", tmp_path / "page.html")
     assert "events per week" in (tmp_path / "page.html").read_text()
+
+
+def test_a_model_file_of_a_stream_answers_like_its_state(running, tmp_path):
+    save(load(newest_file(running[0])), tmp_path / "model.hplus")
+    words = ["--grid", "3", "--for", "1d"]
+    from_file = asked("expect", tmp_path / "model.hplus", *words)
+    assert from_file == asked("expect", running[0], *words)
 
 
 def test_what_is_missing_is_said_in_a_sentence(running, tmp_path):
     state, _ = running
     assert "does not keep the events" in asked("check", state, code=2)
-    assert "without any: give the --state" in asked("info", tmp_path, code=4)
+    assert "without any: give that of a stream" in asked("info", tmp_path, code=4)
     steps = StreamStudy(load(newest_file(state)).frame, "spppot").begin()
-    assert steps.take(b"lon,lat,at\n-74,40.7,2026-01-07\n").events_ == 1
+    assert steps.take(b"at\n2026-01-07\n").events_ == 1
 
     save(steps, tmp_path / "steps.hplus")
     assert "a stream answers if" in asked("expect", tmp_path / "steps.hplus", code=2)
@@ -83,7 +87,7 @@ def test_what_is_missing_is_said_in_a_sentence(running, tmp_path):
 def test_the_newest_of_two_snapshots_that_can_be_read_is_used(running, tmp_path):
     for slot, lines in zip(SLOTS, (5, 3), strict=True):
         study = load(newest_file(running[0])).begin()
-        study.take(("lon,lat,at\n" + rows(lines)).encode())
+        study.take(("at\n" + rows(lines)).encode())
 
         save(study, tmp_path / slot, summary=study.facts())
     assert newest_file(tmp_path).name == SLOTS[0]

@@ -51,7 +51,7 @@ class Kept:
     def __init__(self):
         self.X = []
 
-    def add(self, X, exposure=None):
+    def add(self, X, seconds=None, times=None):
         self.X.extend(X.tolist())
 
     partial_fit = add

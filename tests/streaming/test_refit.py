@@ -164,7 +164,7 @@ def test_a_rate_is_learned_from_the_first_event_on(rng):
 
 def test_steep_rates_on_a_large_window_gain_from_more_events(rng):
     window, cities = Box((0, 0), (1000, 1000)), rng.uniform(50.0, 950.0, (12, 2))
-    X = (cities[rng.randint(12, size=3000)] + rng.normal(0.0, 2.0, (3000, 2))).clip(0.0, 1000.0)
+    X = (cities[rng.integers(12, size=3000)] + rng.normal(0.0, 2.0, (3000, 2))).clip(0.0, 1000.0)
     few, many = (
         StreamingIntensity(window, method=Refit(penalty=1e-4)).partial_fit(X[:n]).score(X[2000:])
         for n in (200, 2000)

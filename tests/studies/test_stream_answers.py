@@ -103,6 +103,14 @@ def test_a_half_life_weighs_events_and_weeks_alike():
     assert expected == pytest.approx(3 * 800 / 25.5 * 7, rel=0.25)
 
 
+def test_a_line_of_times_that_forgets_is_not_lower_at_first():
+    table = np.vstack([rows(400, seed) for seed in range(4)])
+    found = answering(taken("a line of times", table, forget=Amount(4.0, "day")))
+    early, late = found.model_.expected_count([Interval(5, 10), Interval(20, 25)])
+    assert early == pytest.approx(1600 / 25.0 * 5.0, rel=0.2)
+    assert late == pytest.approx(1600 / 25.0 * 5.0, rel=0.1)
+
+
 def test_hours_come_by_as_often_as_they_are_counted():
     hours, latest = np.linspace(0.0, 167.9, 41), START + 17.3 * 86_400.0
     observed = WEEKS.replace(end=latest)

@@ -172,7 +172,7 @@ def model_path(path: str) -> str:
     """A model file, or that of the newest snapshot if the folder of a stream is given."""
     if not Path(path).is_dir():
         return path
-    from hplus.studies.snapshots import newest_file
+    from hplus.storage.slots import newest_file
 
     with model_file(path):
         return str(newest_file(path))

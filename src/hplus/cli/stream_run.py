@@ -18,10 +18,11 @@ from hplus.cli.summary import made_with
 from hplus.files.feeds import Feed
 from hplus.files.lines import Lines
 from hplus.files.tables import start_table
+from hplus.storage.slots import DamagedError
 from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
-from hplus.studies.snapshots import DamagedError, Snapshots, differences
+from hplus.studies.snapshots import Snapshots, differences
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count
 

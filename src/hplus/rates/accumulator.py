@@ -31,7 +31,7 @@ class CellAccumulator:
         self._rows = np.empty((BUFFERED_EVENTS, window.dimension))
         self._units = np.empty(BUFFERED_EVENTS, dtype=np.int64)
         self._waiting, self._weighted = 0, False
-        self._total = 0 if known is None else round(known.total * 2**WEIGHT_BITS)
+        self._total = 0 if known is None else _units(known)
 
     @property
     def total(self) -> float:
@@ -79,3 +79,9 @@ class CellAccumulator:
             new = count_events(self._lattice, X, q if self._weighted else None)
             self._parts = with_another(self._parts, new)
         self._waiting = 0
+
+
+def _units(known: Statistic) -> int:
+    """Σw in units of 2⁻²⁰."""
+    weights = known.weights
+    return int(weights.sum()) if weights.size else known.events << WEIGHT_BITS

@@ -127,7 +127,7 @@ class StreamingIntensity(StreamingEstimator):
         return self
 
     def learn_one(self, x: Any, *, exposure: Any = None, time: Any = None) -> None:
-        """Learn from one event; `exposure` is the time since the event before."""
+        """Learn from one event at a `time`; `exposure` is the time since the event before."""
         plain = exposure is None and time is None and hasattr(self, "state_")
         if not plain or self.exposed_ or getattr(self, "timed_", False):
             times = None if time is None else [time]
@@ -137,21 +137,17 @@ class StreamingIntensity(StreamingEstimator):
         row = np.array(as_floats("x", x), ndmin=2)
         if not self._inside(row):
             row = np.array(self.window.require("x", np.reshape(row, (1, -1))))
-        stream = self._current()
         try:
-            stream.learn_one(row)
+            self._current().learn_one(row)
         finally:
-            self._record(stream)
+            self._record(self._current())
 
     def predict(self, X: Any) -> Floats:
         """The rate at points of the window, shape (n,), never negative."""
         return self._answers().predict(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
-        """Bounds (low, high) that contain the rate at each point with probability `level`.
-
-        With "tree" only, like `count_interval`.
-        """
+        """Bounds (low, high) that contain the rate at each point with that probability ("tree")."""
         return self._answers().predict_interval(X, level)
 
     def expected_count(self, regions: Window | Sequence[Window], *, exposure: float = 1.0) -> Any:
@@ -161,7 +157,7 @@ class StreamingIntensity(StreamingEstimator):
     def count_interval(
         self, regions: Window | Sequence[Window], level: float = 0.9, *, exposure: float = 1.0
     ) -> tuple[Any, Any]:
-        """Bounds (low, high) that contain the count of a region with probability `level`."""
+        """Bounds (low, high) that contain the count of a region with that probability ("tree")."""
         return self._answers().count_interval(regions, level, exposure=exposure)
 
     def score(self, X: Any, y: None = None) -> float:

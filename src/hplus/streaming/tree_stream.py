@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any, Self, final
 
@@ -95,7 +96,9 @@ class TreeStream:
         if found is None or (events, exposure) != (self._events, self._exposure):
             E = self.latest_weight * (self.exposure if exposed else 1.0)
             found = Intensity(self.window, model="tree", random_state=self.method.random_state)
-            found.fit(self.statistic(), exposure=E)
+            with warnings.catch_warnings():  # what was said when the stream began
+                warnings.filterwarnings("ignore", "window looks like degrees")
+                found.fit(self.statistic(), exposure=E)
             self._answers = (self._events, self._exposure, found)
         return found
 

@@ -47,9 +47,8 @@ class StreamStudy(Estimator):
     budget : int, optional
         The largest number of atoms, of a method that has atoms.
     forget : Amount, optional
-        The half-life of events. A time, such as 8 weeks, is measured between the times of events,
-        and lines may come in any order; it needs a column of times, and a cycle unless method is
-        "tree". A number of events is counted in the order of lines.
+        The half-life of events: a number of events, in the order of lines, or a time, which needs a
+        column of times. With "tree" it goes by these in any order; other methods need a cycle.
     exposure : Amount, optional
         The exposure of all lines so far, for example 82 games. With a cycle it is the time from the
         frame's start to the latest event.
@@ -94,8 +93,7 @@ class StreamStudy(Estimator):
         )
         self.offset_, self.lines_, self.events_ = 0, 0, 0
         self.dropped_: dict[str, int] = {}
-        self.header_, self.kind_, self.offsets_ = "", "", ""
-        self.fingerprint_ = 0
+        self.header_, self.kind_, self.offsets_, self.fingerprint_ = "", "", "", 0
         self.latest_ = self.frame.clock.start if self.frame.clock else 0.0
         self.made_with_: dict[str, Any] = {}
         self._lines = Lines()
@@ -144,9 +142,9 @@ class StreamStudy(Estimator):
         """The exposure: of a cycle, or as given; 1 without a unit if it is not known."""
         cycle = self.frame.cycle
         if cycle and hasattr(self.model_, "state_"):
-            if self.by_trees:
-                return Amount(self.times.cycles(self.latest_), cycle)
-            return Amount(float(self.model_.state_[0]["numbers"][EXPOSURE]), cycle)
+            numbers = None if self.by_trees else self.model_.state_[0]["numbers"]
+            known = self.times.cycles(self.latest_) if numbers is None else numbers[EXPOSURE]
+            return Amount(float(known), cycle)
         return Amount(1.0, cycle) if self.exposure is None or cycle else self.exposure
 
     @property
@@ -185,7 +183,7 @@ class StreamStudy(Estimator):
     @property
     def fingerprint(self) -> str:
         """That of all events, as in a `Reading`; "" in files of earlier versions."""
-        return f"{self.fingerprint_ % 2**64:016x}" if hasattr(self, "fingerprint_") else ""
+        return f"{self.fingerprint_:016x}" if hasattr(self, "fingerprint_") else ""
 
     @property
     def times(self) -> StreamTimes:
@@ -263,8 +261,9 @@ class StreamStudy(Estimator):
         if heard is not None:
             heard(found.X)
         self._learn(found.X, found.seconds)
-        own = np.column_stack([found.X[:, : len(self.frame.columns)], found.seconds])
-        self.fingerprint_ = (getattr(self, "fingerprint_", 0) + fingerprint_of(own)) % 2**64
+        if hasattr(self, "fingerprint_"):  # not in a state of an earlier version
+            own = np.column_stack([found.X[:, : len(self.frame.columns)], found.seconds])
+            self.fingerprint_ = (self.fingerprint_ + fingerprint_of(own)) % 2**64
         return len(found.X)
 
     def _learn(self, X: Floats, seconds: Floats) -> None:
