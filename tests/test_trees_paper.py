@@ -14,7 +14,7 @@ SMALL = {
     "offsets": {"events": 600, "seeds": 2, "most": 8},
     "spectrum": {"events": 2000, "names": ("fine", "none")},
     "coverage": {"events": 500, "sets": 1, "depths": 3},
-    "smooth": {"sets": 1, "factor": 1.0, "rates": 1},
+    "smooth": {"sets": 1, "factor": 1.0, "rates": 1, "events": 400},
     "stream": {"events": 300, "parts": (3,)},
 }
 

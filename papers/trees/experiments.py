@@ -183,20 +183,21 @@ class Compared:
 MODELS = ("exp", "tree", "auto")
 
 
-def smooth_data(sets: int = 3, factor: float = 10.0, rates: int = 3) -> list[Compared]:
+def smooth_data(
+    sets: int = 3, factor: float = 10.0, rates: int = 3, events: int = 3000
+) -> list[Compared]:
     """Smooth rates on a line, where trees lose, and a cascade, where they win."""
     known = enumerate(simulate.TRUTHS[-rates:], start=4 - rates)
     truths = {f"Λ{k}": truth.scaled(factor) for k, truth in known}
     found = [_compared(name, t.window, t.rate, t.sample, sets) for name, t in truths.items()]
     cascade = Cascade.drawn(1, 8, np.array([3.0] * 8), 5)
-    n = 3000
 
     def rate(X: Floats) -> Floats:
-        return n * cascade.density(np.asarray(X))
+        return events * cascade.density(np.asarray(X))
 
     def sample(random_state: int) -> Floats:
         rng = np.random.default_rng(random_state)
-        return cascade.sample(rng.poisson(n), rng)
+        return cascade.sample(rng.poisson(events), rng)
 
     return [*found, _compared("cascade", UNIT, rate, sample, sets)]
 
