@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.rates.map_by_time import MapByTime, CellMasses, bins_of, closed_axes
+from hplus.rates.map_by_time import CellMasses, MapByTime, bins_of, closed_axes
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import MIN_GAIN, MIN_GAIN_PER_EVENT
 from hplus.rates.trees.profile_trees import learned_concentrations
