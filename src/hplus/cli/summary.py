@@ -49,19 +49,26 @@ def fit_table(found: Json) -> dict[str, str]:
         asked = found.get("held_share") == 0.0
         table["held out"] = "none, because of --holdout 0" if asked else "none: too few events"
     else:
-        table["patterns"] = "; ".join(held["constant"])
-        table["place and time"] = held.get("map", "")
-        table["held out"] = held["words"]
-        table["vs constant"] = gain_words(held["gain"], held["gain_error"])
-        table["vs KDE"] = gain_words(held["over_kde"], held["over_kde_error"])
-        if held.get("faults"):
-            faults = listed(held["faults"])
-            table["does it fit?"] = (
-                f"not in all respects: {faults} found a misfit on held-out events"
-            )
+        table |= holdout_rows(held)
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def holdout_rows(held: Json) -> dict[str, str]:
+    """What was held out, how well it is predicted, and what does not predict it."""
+    table = {
+        "patterns": "; ".join(held["constant"]),
+        # files of earlier versions do not say
+        "place and time": held.get("map", ""),
+        "held out": held["words"],
+        "vs constant": gain_words(held["gain"], held["gain_error"]),
+        "vs KDE": gain_words(held["over_kde"], held["over_kde_error"]),
+    }
+    if held.get("faults"):
+        faults = listed(held["faults"])
+        table["does it fit?"] = f"not in all respects: {faults} found a misfit on held-out events"
+    return table
 
 
 def outlook_rows(outlook: Json | None) -> dict[str, str]:

@@ -13,7 +13,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.rate_estimator import RateEstimator
 from hplus.rates.lattice import LATTICE_BITS
-from hplus.rates.map_by_time import MapByTime, margins_of
+from hplus.rates.map_by_time import MapByTime, masses_of
 from hplus.rates.map_learning import joint_statistic, learn_map_by_time
 from hplus.rates.prior import Mixture
 from hplus.rates.separable import SeparableRate
@@ -107,7 +107,7 @@ class SeparableIntensity(RateEstimator):
 
     def learn_map(self, events: Statistic, place: Intensity, time: Intensity) -> MapByTime | None:
         """How the map of events by place and time changes with time, given the rates of both."""
-        margins = partial(margins_of, place.rate_, time.rate_, self.window)
+        margins = partial(masses_of, place.rate_, time.rate_, self.window)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return learn_map_by_time(events, margins, seed)
 

@@ -32,7 +32,7 @@ MAP_TREES = 64
 """Trees that the ratio is averaged over, and draws of it."""
 
 
-class Margins(NamedTuple):
+class CellMasses(NamedTuple):
     """∫ of the rate by place over each cell, (*cells), and of that by time over each bin, (bins,).
 
     Any multiple of them will do.
@@ -171,15 +171,15 @@ def masses_by_bin(
     return np.bincount(some % bins, masses, minlength=bins).astype(float)
 
 
-def margins_of(
+def masses_of(
     place: FittedRate, time: FittedRate, window: Product, counts: Floats, period: float
-) -> Margins:
+) -> CellMasses:
     """The margins of a separable rate over the cells and bins of a table of counts."""
     _, cells, pieces = pieces_of(place_grid(window, counts.shape[:-1]), [window.left])
     masses = np.zeros(int(np.prod(counts.shape[:-1])))
     masses[cells] = place.integrals(pieces)
     by_bin = masses_by_bin(time, window, window.right, period, counts.shape[-1])
-    return Margins(masses.reshape(counts.shape[:-1]), by_bin)
+    return CellMasses(masses.reshape(counts.shape[:-1]), by_bin)
 
 
 def _length(window: Window) -> float:

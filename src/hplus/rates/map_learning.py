@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.rates.map_by_time import MapByTime, Margins, bins_of, closed_axes
+from hplus.rates.map_by_time import CellMasses, MapByTime, bins_of, closed_axes
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.concentrations import MIN_GAIN, MIN_GAIN_PER_EVENT
 from hplus.rates.trees.profile_trees import learned_concentrations
@@ -50,11 +50,11 @@ def joint_statistic(window: Product, X: Floats) -> Statistic:
     return statistic.coarsened(min(statistic.depth, JOINT_DEPTH))
 
 
-MarginsOf = Callable[[Floats, float], Margins]
+MassesOf = Callable[[Floats, float], CellMasses]
 """The margins of a separable rate for a table of counts and a period."""
 
 
-def learn_map_by_time(events: Statistic, margins: MarginsOf | None, seed: int) -> MapByTime | None:
+def learn_map_by_time(events: Statistic, margins: MassesOf | None, seed: int) -> MapByTime | None:
     """How the map changes with time; None if there is no evidence that it does.
 
     `margins` are those of the separable rate; None for those of the events.
@@ -64,7 +64,7 @@ def learn_map_by_time(events: Statistic, margins: MarginsOf | None, seed: int) -
     if not best.log_evidence > 0.0:
         return None
     d = best.counts.ndim - 1
-    found = Margins(best.counts.sum(axis=-1), best.counts.sum(axis=tuple(range(d))))
+    found = CellMasses(best.counts.sum(axis=-1), best.counts.sum(axis=tuple(range(d))))
     if margins is not None:
         found = margins(best.counts, best.period)
     window, (period, counts, concentrations, gains) = _window(events), best

@@ -87,10 +87,11 @@ class SeparableRate:
         """
         if self.by_time is None:
             return np.ones(len(where)), np.ones((len(where), 1))
-        whens = list(dict.fromkeys(when))
-        masses = np.array([self.by_time.in_bins(each, self.time) for each in whens])
-        at = [whens.index(each) for each in when]
-        return self.by_time.ratios_of(self.by_time.in_cells(where, self.place), masses, at)
+        places, times = (dict.fromkeys(asked) for asked in (where, when))
+        row, column = ({each: i for i, each in enumerate(asked)} for asked in (places, times))
+        cells = self.by_time.in_cells(list(places), self.place)[[row[each] for each in where]]
+        bins = np.array([self.by_time.in_bins(each, self.time) for each in times])
+        return self.by_time.ratios_of(cells, bins, [column[each] for each in when])
 
     @property
     def result(self) -> SolverResult:

@@ -11,8 +11,8 @@ from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
-from hplus.rates.map_by_time import MapByTime, margins_of
-from hplus.rates.map_learning import MarginsOf
+from hplus.rates.map_by_time import MapByTime, masses_of
+from hplus.rates.map_learning import MassesOf
 from hplus.studies.events import SplitEvents
 from hplus.studies.factor_trials import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.frames import Frame
@@ -102,11 +102,11 @@ def _trials(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> list[
     ]
 
 
-def _margins(frame: Frame, models: list[Intensity]) -> MarginsOf | None:
+def _margins(frame: Frame, models: list[Intensity]) -> MassesOf | None:
     """The margins of the separable rate."""
     if len(models) < 2 or not isinstance(frame.window, Product):
         return None
-    return partial(margins_of, models[0].rate_, models[1].rate_, frame.window)
+    return partial(masses_of, models[0].rate_, models[1].rate_, frame.window)
 
 
 def _check(

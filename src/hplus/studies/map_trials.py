@@ -14,7 +14,7 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.map_by_time import MapByTime
-from hplus.rates.map_learning import DAY_HOURS, MarginsOf, learn_map_by_time
+from hplus.rates.map_learning import DAY_HOURS, MassesOf, learn_map_by_time
 from hplus.studies.events import SplitEvents
 from hplus.studies.factor_trials import MIN_LEARNED, block_error
 from hplus.studies.frames import Frame
@@ -54,7 +54,7 @@ class MapScores(NamedTuple):
 
 
 def map_scores(
-    frame: Frame, events: SplitEvents, margins: MarginsOf | None, blocks: Ints, seed: int
+    frame: Frame, events: SplitEvents, margins: MassesOf | None, blocks: Ints, seed: int
 ) -> MapScores | None:
     """Judge the change of the map, and score it on the events held out; None if it cannot be.
 
