@@ -17,6 +17,7 @@ from hplus.display import (
     findings,
     map_charts,
     outlook_charts,
+    spectrum_charts,
     zoom_figures,
 )
 from hplus.display.facts import gather
@@ -71,8 +72,8 @@ def page_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    drawing = (canvas, charts, excitation_charts, map_charts, outlook_charts, zoom_figures)
-    modules = (*drawing, findings, wording)
+    maps = (map_charts, spectrum_charts, zoom_figures)
+    modules = (canvas, charts, excitation_charts, *maps, findings, outlook_charts, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template(name)
 

@@ -134,8 +134,8 @@ def _levels(lattice: CellLattice, crowds: list[tuple[Codes, Floats]], most: int)
 def _leaf_rates(rate: PlaneRate, lattice: CellLattice, depth: int, level: Level) -> Floats:
     """The mean rates of the cells that are not divided, (n,); NaN of others and of those outside.
 
-    Trees that know nothing of smaller cells have means over cells of about the same size: within
-    some percent, the rate in the middle is that of the cell.
+    Trees that know nothing of smaller cells have means over cells of about the same size: the rate
+    in the middle is that of the cell, within a tenth or so.
     """
     found = np.full(len(level.codes), np.nan)
     parts = 2 if depth <= AVERAGED_DEPTH else 1
