@@ -42,9 +42,10 @@ def spectrum_words(spectrum: ScaleSpectrum) -> str:
     ends = np.flatnonzero(found & ~np.append(found[1:], False))
     runs = [_span(sides[a], sides[b], unit) for a, b in zip(starts, ends, strict=True)]
     most = int(np.argmax(spectrum.variation))
+    where = f", most at {_size(sides[most], unit)}" if found.sum() > 1 else ""
     text = (
-        f"Events cluster {listed(runs)}, most at {_size(sides[most], unit)}: there, the rates of "
-        f"neighbouring {cells} differ by {percent(spectrum.variation[most])} of their mean."
+        f"Events cluster {listed(runs)}{where}: there, the rates of neighbouring {cells} differ by "
+        f"{percent(spectrum.variation[most])} of their mean."
     )
     if not found[-1]:
         text += f" In smaller {cells} they are spread evenly, as far as the events tell."
