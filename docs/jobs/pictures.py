@@ -41,6 +41,7 @@ def screenshot(report: Path, name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         shot = Path(folder) / "shot.png"
         options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--screenshot={shot}"]
+        options.append("--virtual-time-budget=3000")  # the map is drawn by a script
         size = f"--window-size={WIDTH},{TOP + HEIGHT + 120}"
         subprocess.run(["chromium", *options, size, report.resolve().as_uri()], check=True)
         picture = Image.open(shot).convert("RGB").crop((0, TOP, WIDTH, TOP + HEIGHT))

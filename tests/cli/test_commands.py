@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zlib
 
 import numpy as np
 import pytest
@@ -53,6 +54,17 @@ def test_cells_of_a_grid_add_up_and_can_be_drawn_on_a_map(kept, run):
     assert len(found["features"]) == 6
     total = sum(feature["properties"]["expected"] for feature in found["features"])
     assert total == pytest.approx(400 / 30, rel=1e-4)
+
+
+def test_a_grid_can_be_a_picture_for_a_gis(kept, run, tmp_path):
+    path = tmp_path / "map.tif"
+    run("expect", kept / "plane.hplus", "--grid", "3x2", "-o", path)
+    data = path.read_bytes()
+    assert data[:4] == b"II*\0"
+    # the first of three bands, where the first strip begins
+    expected = np.frombuffer(zlib.decompressobj().decompress(data[8:]), "<f4")
+    assert expected.shape == (6,)
+    assert expected.sum() == pytest.approx(400 / 30, rel=1e-4)
 
 
 def test_a_day_of_the_observation_period_is_the_rate_of_the_cycle(kept, run):

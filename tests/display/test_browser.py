@@ -20,24 +20,70 @@ FLAGS = (
 )  # fmt: skip
 
 WATCH = """<script>var wrong = []; addEventListener("error", (e) => wrong.push(String(e.message)));
+addEventListener("unhandledrejection", (e) => wrong.push(String(e.reason)));
 addEventListener("securitypolicyviolation", (e) => wrong.push(e.violatedDirective));</script>"""
 
-MEASURE = """<script>addEventListener("load", () => {
-  const shown = [...document.querySelectorAll("#main-figure > svg")]
+MEASURE = """<script>addEventListener("load", () => setTimeout(async () => {
+  const shown = [...document.querySelectorAll("#main-figure svg")]
     .map((svg) => svg.getBoundingClientRect()).filter((box) => box.width > 0);
   const texts = [...document.querySelectorAll("#main-figure text")]
     .map((text) => text.getBoundingClientRect().height).filter((height) => height > 0);
-  const map = document.querySelector(".reader");
-  let readout = "";
+  const frames = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)));
+  const words = () => document.querySelector(".readout").textContent;
+  const at = (box) => ({ clientX: box.left + box.width / 3, clientY: box.bottom - box.height / 3,
+    pointerId: 1, bubbles: true, cancelable: true });
+  const zoom = document.querySelector(".zoom");
+  for (let k = 0; zoom && k < 100 && !zoom.querySelector("canvas"); k++) await frames();
+  const said = {}, map = document.querySelector(".reader, .zoom canvas");
   if (map) {
-    const box = map.getBoundingClientRect();
-    const at = { clientX: box.left + box.width / 3, clientY: box.bottom - box.height / 3 };
-    map.dispatchEvent(new PointerEvent("pointermove", at));
-    readout = document.querySelector(".readout").textContent;
+    map.dispatchEvent(new PointerEvent("pointermove", at(map.getBoundingClientRect())));
+    said.readout = words();
+  }
+  if (zoom) {
+    const view = () => (zoom.dataset.view || "0 0 1").split(" ").map(Number);
+    const key = (key) => map.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const legend = () => document.querySelector(".bar .ticks").textContent;
+    const colours = () => {
+      const copy = new OffscreenCanvas(map.width, map.height).getContext("2d");
+      copy.drawImage(map, 0, 0);
+      const { data } = copy.getImageData(0, 0, map.width, map.height);
+      return new Set(new Uint32Array(data.buffer)).size;
+    };
+    said.label = map.getAttribute("aria-label");
+    said.whole = { colours: colours(), legend: legend() };
+    key("+"); said.plus = view();
+    key("ArrowLeft"); said.moved = view();
+    key("-"); key("0"); said.back = view();
+    const third = at(map.getBoundingClientRect());
+    for (let k = 0; k < 60; k++) {
+      map.dispatchEvent(new WheelEvent("wheel", { deltaY: -300, ...third }));
+    }
+    said.finest = view();
+    await frames();
+    map.dispatchEvent(new PointerEvent("pointermove", at(map.getBoundingClientRect())));
+    said.close = { colours: colours(), legend: legend(), readout: words(),
+      ticks: document.querySelector(".zoom .axes").textContent };
+    const box = map.getBoundingClientRect(), x = box.left + 100, y = box.top + 100;
+    const press = (type, pointerId, clientX) =>
+      map.dispatchEvent(new PointerEvent(type, { pointerId, clientX, clientY: y }));
+    const before = view();
+    press("pointerdown", 1, x); press("pointermove", 1, x - 20); press("pointerup", 1, x - 20);
+    said.dragged = view()[0] - before[0];
+    press("pointerdown", 1, x); press("pointerdown", 2, x + 80);
+    press("pointermove", 2, x + 40); press("pointerup", 1, x); press("pointerup", 2, x + 40);
+    said.pinched = view()[2] / before[2];
+    key("0");
+    const links = document.querySelectorAll(".rank button");
+    links[0].click();
+    await frames();
+    said.spot = { view: view(), links: links.length, readout: words(),
+      focused: document.activeElement === map };
+    document.querySelector(".zoom-buttons button:last-child").click();
+    said.end = view();
   }
   document.querySelectorAll("th button")[1].click();
   const column = [...document.querySelectorAll("tbody tr")].map((row) => row.cells[1].textContent);
-  const found = { wrong, readout, column, width: innerWidth,
+  const found = { wrong, said, column, width: innerWidth,
     scroll: document.documentElement.scrollWidth,
     left: Math.min(...shown.map((box) => box.left)),
     right: Math.max(...shown.map((box) => box.right)),
@@ -46,7 +92,7 @@ MEASURE = """<script>addEventListener("load", () => {
     fetched: performance.getEntriesByType("resource").map((entry) => entry.name)
       .filter((name) => !name.startsWith("data:")) };
   parent.postMessage(JSON.stringify(found), "*");
-});</script>"""
+}, 100));</script>"""
 
 FRAME = """<!doctype html><body style="margin:0"><pre id="found"></pre><script>
 addEventListener("message", (e) => { document.getElementById("found").textContent = e.data; });
@@ -84,7 +130,44 @@ def test_a_page_works_in_a_browser_at_any_width(request, shown, tmp_path, shape,
     assert 0 <= found["left"] < found["right"] <= width
     assert found["height"] > 150
     assert found["smallest"] >= 9
-    if shape != "line":
-        assert re.fullmatch(r"Under the pointer: (over )?[\d,.]+ events per .+", found["readout"])
+    if shape == "excited":
+        words = found["said"]["readout"]
+        assert re.fullmatch(r"Under the pointer: (over )?[\d,.]+ events per .+", words)
+    if shape == "week":
+        check_zoom(found["said"])
     numbers = [float(text.replace("−", "-")) for text in found["column"]]
     assert numbers == sorted(numbers, reverse=True)
+
+
+def check_zoom(said):
+    """Keys, wheel, drag, pinch, buttons and hot spots move the map; legend and readout follow."""
+    number = r"([\d,.]+)(?: × 10[⁻⁰-⁹]+)?"
+    told = re.compile(
+        rf"At the pointer \(x {number}, y {number}\): about {number} events per km² per week; "
+        rf"{number} events per week in this cell of {number} m"
+    )
+    x, y, rate, mass, side = map(float, told.fullmatch(said["readout"]).groups())
+    assert (x, y) == pytest.approx((2.0, 4.0 / 3.0), abs=0.03)
+    assert mass == pytest.approx(rate * (side / 1000.0) ** 2, rel=0.1)
+    assert "arrow keys" in said["label"]
+    assert said["plus"][2] == 2.0
+    assert said["plus"][:2] == [0.25, 0.25]
+    assert said["moved"][0] < 0.25
+    assert said["back"] == [0.0, 0.0, 1.0]
+    assert said["whole"]["colours"] > 50
+    # at the greatest zoom a cell of the grid is 24 pixels wide
+    assert said["finest"][2] > 3.0
+    assert said["close"]["legend"] != said["whole"]["legend"]
+    assert said["close"]["colours"] > 5
+    # the place under the pointer stays there
+    close = list(map(float, told.fullmatch(said["close"]["readout"]).groups()))
+    assert close[:2] == pytest.approx((x, y), abs=0.03)
+    assert close[2:] == pytest.approx((rate, mass, side), rel=0.15)
+    assert "2.0" in said["close"]["ticks"]
+    assert said["dragged"] > 0.0
+    assert 0.4 < said["pinched"] < 0.6
+    assert said["spot"]["links"] > 0
+    assert said["spot"]["view"][2] > 1.5
+    assert said["spot"]["focused"]
+    assert said["spot"]["readout"].startswith("In the middle (x ")
+    assert said["end"] == [0.0, 0.0, 1.0]

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from hplus import Box, Intensity, Interval, Polygon
+from hplus.display import IntensityMapDisplay
 from hplus.display.data.gridded import gridded
 from hplus.display.data.hot_spots import find_hot_spots
 from hplus.display.data.margins import line_curve, margins
+from hplus.display.data.rate_data import map_data
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")
 
@@ -36,6 +38,23 @@ def test_events_of_a_spot_are_on_the_map_however_small_it_is(clustered):
     sides = 2.0 * f.grid.spacing
     around = [_box(spot - sides, spot + sides) for spot in spots]
     np.testing.assert_allclose(f.integrals(around), model.expected_count(around), rtol=0.2)
+
+
+def test_a_map_shows_spots_that_are_smaller_than_its_cells_and_a_view_their_size(clustered):
+    model, spots = clustered
+    if model.window.dimension != 2:
+        return
+    whole = map_data(model, cells=16)
+    cell = (whole.x[1] - whole.x[0]) * (whole.y[1] - whole.y[0])
+    assert np.nansum(whole.rate) * cell == pytest.approx(
+        model.expected_count(model.window), rel=0.2
+    )
+    view = Box(spots[0] - 1e-3, spots[0] + 1e-3)
+    close = map_data(model, cells=16, view=view)
+    assert (close.x[0], close.y[-1]) == pytest.approx((view.low[0], view.high[1]))
+    assert np.nanmax(close.rate) > 100.0 * np.nanmax(whole.rate)
+    shown = IntensityMapDisplay(close, spots)
+    assert len(shown.events) == 1
 
 
 def test_hot_spots_are_where_the_events_are(clustered):

@@ -67,6 +67,17 @@ def test_pages_are_well_formed_with_unique_ids_and_sections(shown, shape):
     assert len(page.encode()) < 1_000_000
 
 
+def test_a_map_is_a_picture_until_a_script_draws_it_at_every_scale(shown):
+    read = Reader(shown("polygon"))
+    given = dict(read.attributes)
+    assert "image" in read.tags
+    assert "canvas" not in read.tags
+    assert {"data-cells", "data-outline", "data-dots", "data-spots"} <= given.keys()
+    assert given["data-lonlat"].startswith("-74 40.5 40.6 ")
+    assert "data-cells" not in dict(Reader(shown("line")).attributes)
+    assert "zoomMap" not in shown("line")
+
+
 def test_a_page_is_the_same_every_time(studied, shown):
     assert report_html(*studied("plane")) == shown("plane")
 

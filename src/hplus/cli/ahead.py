@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,30 +10,26 @@ from hplus.cli.base import (
     check_writable,
     command,
     json_option,
-    json_text,
     level_option,
     load_model,
     note,
     note_dropped,
-    rows_as_csv,
     rows_output_option,
     seed_option,
     write_rows,
-    write_text,
 )
+from hplus.cli.count_output import form_of, write_counts
 from hplus.cli.excited import future_rows, triggered_row
 from hplus.cli.options import amount_option, shape_option
 from hplus.cli.summary import count_row
-from hplus.storage.files import Json, replace_file
+from hplus.storage.files import Json
 from hplus.studies.periods import Period
 from hplus.studies.spans import Amount, moment
 
 if TYPE_CHECKING:
-    from hplus.studies.count_grids import Counted
     from hplus.studies.event_study import EventStudy
     from hplus.studies.excitation_study import ExcitationStudy
     from hplus.studies.expect import Region
-    from hplus.studies.frames import Frame
 
 
 start_option = click.option(
@@ -134,18 +128,13 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if regions:
         asked = named_regions(study.frame, regions, options["name_field"])
     time = time_asked(study, options["lasting"], options["start"], options["end"])
-    form = _form(output, grid, options)
+    form = form_of(output, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
     total, basis = sum(part.expected for part in found), basis_words(study, time)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
-    if form == "tif":
-        _write_tif(output, study.frame, found)
-        return
     about = {"level": options["level"], "period": time.words, "basis": basis}
-    kept = [part for part in found if part.expected > 0.0] if grid else found
-    text = _counts([(count_row(part), part.region.geometry) for part in kept], form, about)
-    write_text(output, text)
+    write_counts(output, form, study.frame, found, list(map(count_row, found)), about)
 
 
 def _expect_triggered(
@@ -168,12 +157,12 @@ def _expect_triggered(
     if regions:
         asked = named_regions(study.frame, regions, options["name_field"])
     time, known = period_asked(study, options["lasting"], options["start"], options["end"]), None
+    if options["newer"] is not None and options["start"] is None:
+        raise click.UsageError("--events needs --from: until when its events were observed.")
     if options["newer"] is not None:
-        if options["start"] is None:
-            raise click.UsageError("--events needs --from: until when its events were observed.")
         known, reading = brought_up_to(study, options["newer"], time.start)
         note_dropped(reading.dropped, reading.rows)
-    form = _form(output, grid, options)
+    form = form_of(output, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
     found = triggered_counts(study, cells, periods, options["level"], mark_above=above, model=known)
@@ -186,13 +175,9 @@ def _expect_triggered(
     every = [part for row in found for part in row]
     total, basis = sum(part.expected for part in every), basis_of(study, time, known)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}")
-    if form == "tif":
-        _write_tif(output, study.frame, every)
-        return
     about = {"level": options["level"], "period": time.words, "basis": basis}
-    kept = [part for part in every if not grid or part.expected > 0.0]
-    rows = [(triggered_row(part, above), part.region.geometry) for part in kept]
-    write_text(output, _counts(rows, form, about))
+    rows = [triggered_row(part, above) for part in every]
+    write_counts(output, form, study.frame, every, rows, about)
 
 
 def _cut(
@@ -216,40 +201,6 @@ def _cut(
     elif grid:
         return asked, cut(time, parts=grid[0])
     return asked, time if every is None else cut(time, every=every)
-
-
-def _form(output: str | None, grid: tuple[int, ...] | None, options: Json) -> str:
-    """The format of the output: as given, or by the suffix of the file."""
-    endings = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
-    known = next((form for end, form in endings.items() if (output or "").endswith(end)), "csv")
-    form = "json" if options["as_json"] else options["form"] or known
-    if form == "tif" and (grid is None or output is None):
-        raise click.UsageError("A GeoTIFF needs --grid, and a file to write: -o map.tif.")
-    return form
-
-
-def _write_tif(output: str | None, frame: Frame, found: Sequence[Counted]) -> None:
-    from hplus.studies.count_grids import CountGrid
-
-    if len(frame.columns) != 2:
-        raise click.UsageError("A GeoTIFF needs a model with two columns of coordinates.")
-    assert output is not None
-    replace_file(Path(output).resolve(), [CountGrid.of(frame, found).to_geotiff()])
-
-
-def _counts(found: list[tuple[Json, Any]], form: str, about: Json) -> str:
-    """Rows with the geometry of their regions, as text."""
-    rows = [row for row, _ in found]
-    if form == "csv":
-        return rows_as_csv(rows)
-    if form == "json":
-        return json_text(about | {"regions": rows}) + "\n"
-    if any(geometry is None for _, geometry in found):
-        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
-    features = [
-        {"type": "Feature", "properties": row, "geometry": geometry} for row, geometry in found
-    ]
-    return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
 
 
 @command(

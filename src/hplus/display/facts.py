@@ -21,6 +21,7 @@ from hplus.display.page_figures import (
     spot_table,
 )
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
+from hplus.display.spectrum_charts import page_spectrum
 from hplus.display.zoom_figures import zoom_map
 from hplus.evaluation.goodness import DEPENDENCE, Check, check
 from hplus.storage.files import Json
@@ -69,6 +70,7 @@ def gather(
         parts=quarters(study),
         curve=curve,
         table=table,
+        spectrum=page_spectrum(study),
         concentration=dense,
         extent=whole,
         outlook=page_outlook(study),

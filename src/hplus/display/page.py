@@ -18,6 +18,7 @@ from hplus.display import (
     findings,
     map_charts,
     outlook_charts,
+    spectrum_charts,
     zoom_figures,
 )
 from hplus.display.facts import gather
@@ -72,8 +73,8 @@ def page_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    charted = (canvas, changing_charts, charts, excitation_charts, map_charts, outlook_charts)
-    modules = (*charted, zoom_figures, findings, wording)
+    maps = (changing_charts, map_charts, spectrum_charts, zoom_figures)
+    modules = (canvas, charts, excitation_charts, *maps, findings, outlook_charts, wording)
     environment.globals |= {module.__name__.split(".")[-1]: module for module in modules}
     return environment.get_template(name)
 

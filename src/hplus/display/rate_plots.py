@@ -36,6 +36,7 @@ from hplus.display.plots import (
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
 from hplus.rates.ratio import RateRatio
+from hplus.windows import Box
 from hplus.wording import (
     AXES,
     axis_words,
@@ -129,7 +130,8 @@ class IntensityMapDisplay(Display):
 
     def __init__(self, data: MapData, X: Any = None) -> None:
         self.data = data
-        self.events = check_events(data.window, X)
+        events = check_events(data.window, X)
+        self.events = None if events is None else events[data.place.contains(events[:, :2])]
 
     @classmethod
     def from_estimator(
@@ -139,10 +141,14 @@ class IntensityMapDisplay(Display):
         *,
         cells: int = 256,
         at: float | None = None,
+        view: Box | None = None,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the rate, or the density, of a fitted model, as `map_data` computes it."""
-        return cls(map_data(model, cells, at, X), X).plot(ax)
+        """Draw the rate, or the density, of a fitted model, as `map_data` computes it.
+
+        `view` is the part of the plane to draw, to see what is smaller than a cell of the map.
+        """
+        return cls(map_data(model, cells, at, X, view), X).plot(ax)
 
     def _size(self) -> tuple[float, float]:
         return plane_size(self.data.place)

@@ -21,7 +21,7 @@ EVEN = 1e-6
 """The relative difference of sides up to which cells are as large as each other."""
 
 
-class Counted(Protocol):
+class CountedRegion(Protocol):
     """A region with its expected count, and the bounds of an interval for the count."""
 
     @property
@@ -62,7 +62,7 @@ class CountGrid(Value):
     lonlat: bool
 
     @classmethod
-    def of(cls, frame: Frame, found: Sequence[Counted]) -> Self:
+    def of(cls, frame: Frame, found: Sequence[CountedRegion]) -> Self:
         """What `expect` found for `grid_regions`, as arrays."""
         if len(frame.columns) != 2 or not found or not found[0].region.edges:
             raise ValueError(

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.grids import TensorGrid
 from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import finest_grid
 from hplus.rates.fitted import FittedRate
@@ -26,17 +25,18 @@ def gridded(rate: FittedRate, window: Window) -> GridFunction:
         return own
     grid = finest_grid(window)
     nodes = np.clip(grid.nodes(), *window.bounds())
-    found = GridFunction(window, grid, _means(rate, nodes, grid).reshape(grid.shape))
+    values = at_scale(rate, grid.spacing).function(nodes)
+    found = GridFunction(window, grid, values.reshape(grid.shape))
     return found * (rate.integral() / found.integral())
 
 
-def _means(rate: FittedRate, X: Floats, grid: TensorGrid) -> Floats:
-    """The rate around each point, (n,), in cells no larger than those of a grid."""
-    if isinstance(rate, TreeRate | StackedRate):
-        # no smaller than the cells of the grid, so that nodes miss none of them
-        sides = tree_parts(rate)[0].statistic.lattice.sides
-        rate = truncated(rate, int(np.floor(np.log2(np.max(sides / grid.spacing)))))
-    return rate.function(X)
+def at_scale(rate: FittedRate, sides: Floats) -> FittedRate:
+    """The same rate as means over cells with about these sides, (d,), if trees know it finer."""
+    if not isinstance(rate, TreeRate | StackedRate):
+        return rate
+    # no smaller than the cells that are shown, so that their middles miss none
+    lattice = tree_parts(rate)[0].statistic.lattice
+    return truncated(rate, int(np.floor(np.log2(np.max(lattice.sides / sides)))))
 
 
 def tree_parts(rate: object) -> list[TreeRate]:

@@ -58,7 +58,7 @@ class MapPyramid(PlotData):
         return self.replace(rates=factor * self.rates)
 
 
-class Level(NamedTuple):
+class PyramidLevel(NamedTuple):
     """The cells of one size: sorted codes (n,), and which of them are divided."""
 
     codes: Codes
@@ -111,7 +111,9 @@ def _all_cells(lattice: CellLattice, depth: int) -> Codes:
     return np.sort(lattice.codes(centers) >> np.uint64(2 * (lattice.bits - depth)))
 
 
-def _levels(lattice: CellLattice, crowds: list[tuple[Codes, Floats]], most: int) -> list[Level]:
+def _levels(
+    lattice: CellLattice, crowds: list[tuple[Codes, Floats]], most: int
+) -> list[PyramidLevel]:
     """The cells of each depth: those with most events are divided, until there are `most`."""
     full = [_all_cells(lattice, k) for k in range(min(FULL_DEPTH, len(crowds)))]
     counts = np.sort(np.concatenate([[0.0], *(n for _, n in crowds)]))[::-1]
@@ -124,18 +126,18 @@ def _levels(lattice: CellLattice, crowds: list[tuple[Codes, Floats]], most: int)
         divided = cells[masses > least]
         if k < len(full):
             divided = np.union1d(divided, full[k]).astype(np.uint64)
-        levels.append(Level(codes, np.isin(codes, divided)))
+        levels.append(PyramidLevel(codes, np.isin(codes, divided)))
         codes = (np.uint64(CHILDREN) * divided[:, None] + BELOW).ravel()
         if not len(codes):
             return levels
-    return [*levels, Level(codes, np.zeros(len(codes), bool))]
+    return [*levels, PyramidLevel(codes, np.zeros(len(codes), bool))]
 
 
-def _leaf_rates(rate: PlaneRate, lattice: CellLattice, depth: int, level: Level) -> Floats:
+def _leaf_rates(rate: PlaneRate, lattice: CellLattice, depth: int, level: PyramidLevel) -> Floats:
     """The mean rates of the cells that are not divided, (n,); NaN of others and of those outside.
 
-    Trees that know nothing of smaller cells have means over cells of about the same size: within
-    some percent, the rate in the middle is that of the cell.
+    Trees that know nothing of smaller cells have means over cells of about the same size: the rate
+    in the middle is that of the cell, within a tenth or so.
     """
     found = np.full(len(level.codes), np.nan)
     parts = 2 if depth <= AVERAGED_DEPTH else 1
@@ -167,7 +169,7 @@ def _mean(values: Floats) -> Floats:
     return np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
-def _fill(rates: list[Floats], levels: list[Level]) -> None:
+def _fill(rates: list[Floats], levels: list[PyramidLevel]) -> None:
     """Give cells outside of the window the rates of the cells around them."""
     for above, level, below in zip(rates, levels, rates[1:], strict=False):
         np.copyto(below, np.repeat(above[level.split], CHILDREN), where=np.isnan(below))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -26,10 +27,13 @@ from hplus.display.data.framing import (
     place_of,
     same_unit,
 )
+from hplus.display.data.gridded import at_scale
 from hplus.estimators.density import Density
 from hplus.evaluation.scores import Rate
 from hplus.rates.ratio import RateRatio
-from hplus.windows import Window
+from hplus.rates.stacked_rate import StackedRate
+from hplus.rates.trees.tree_rate import TreeRate
+from hplus.windows import Box, Window, check_window
 
 AVERAGED_SLICES = 64
 """Places on the last axis at which a rate of three axes is averaged."""
@@ -110,9 +114,14 @@ class Raster(NamedTuple):
         return cells
 
 
-def raster(place: Window, cells: int, least: int = 1) -> Raster:
-    """`cells` cells on the longest side, square if both axes share a unit, at least `least`."""
-    low, high = place.bounds()
+def raster(place: Window, cells: int, least: int = 1, view: Box | None = None) -> Raster:
+    """`cells` cells on the longest side, square if both axes share a unit, at least `least`.
+
+    `view` is the part of the plane that they cover, by default the bounding box of the place.
+    """
+    if view is not None:
+        check_window("view", view, 2)
+    low, high = (place if view is None else view).bounds()
     sides = high - low
     longest = sides.max() if same_unit(place) else sides
     shape = np.maximum(least, np.round(check_count("cells", cells) * sides / longest)).astype(int)
@@ -135,8 +144,8 @@ class MapData(PlotData):
 
     The edges of the cells are `x`, shape (columns + 1,), and `y`, shape (rows + 1,). A rate on
     three axes is that `at` a place of the last, or its mean over it if `at` is None. `place` is
-    the window of the first two axes, `expected` the rate's integral over the whole window, `noun`
-    is "rate", or "density" if it is one.
+    the window of the first two axes, or the part of it that is shown, `expected` the rate's
+    integral over the whole window, `noun` is "rate", or "density" if it is one.
     """
 
     window: Window
@@ -150,20 +159,35 @@ class MapData(PlotData):
 
 
 def map_data(
-    model: Rate | Density, cells: int = 256, at: float | None = None, X: Any = None
+    model: Rate | Density,
+    cells: int = 256,
+    at: float | None = None,
+    X: Any = None,
+    view: Box | None = None,
 ) -> MapData:
-    """λ at the centres of `cells` cells on the longest side; square if axes share a unit.
+    """λ in `cells` cells on the longest side; square if axes share a unit.
 
-    A density without a window is shown around X (n, d) or, without X, three standard deviations
-    around its mean.
+    Rates are those at the centres of cells; what trees know of smaller places is averaged over
+    them. `view` is the part of the plane to show, for example one with details that are smaller
+    than a cell of the whole map. A density without a window is shown around X (n, d) or, without
+    X, three standard deviations around its mean.
     """
     window = drawn_window(model, X, (2, 3))
     place, levels = place_of(window), _levels(window, at)
-    grid = raster(place, cells)
+    grid = raster(place, cells, view=view)
     with ignore_feature_names():
-        rate = grid.filled(_mean_rate(model, grid.points, levels))
+        predict = _predict(model, window, np.array([grid.x[1] - grid.x[0], grid.y[1] - grid.y[0]]))
+        rate = grid.filled(_mean_rate(predict, grid.points, levels))
     noun, expected = noun_and_total(model, window)
-    return MapData(window, place, grid.x, grid.y, rate, expected, at, noun)
+    return MapData(window, view or place, grid.x, grid.y, rate, expected, at, noun)
+
+
+def _predict(model: Rate | Density, window: Window, sides: Floats) -> Callable[[Floats], Floats]:
+    """The rate at points, in the plane as means over cells with these sides."""
+    rate = getattr(model, "rate_", None)
+    if window.dimension == 2 and isinstance(rate, TreeRate | StackedRate):
+        return at_scale(rate, sides).function
+    return model.predict
 
 
 def _levels(window: Window, at: Any) -> Floats:
@@ -180,12 +204,12 @@ def _levels(window: Window, at: Any) -> Floats:
     return np.array([[float(at)]])
 
 
-def _mean_rate(model: Rate | Density, X: Floats, levels: Floats) -> Floats:
+def _mean_rate(predict: Callable[[Floats], Floats], X: Floats, levels: Floats) -> Floats:
     """The mean of λ(X[i], levels[k]) over the places k on the last axis, shape (n,)."""
     total = np.zeros(len(X))
     # one level at a time: memory stays that of a single map
     for level in levels:
-        total += model.predict(np.hstack([X, np.tile(level, (len(X), 1))]))
+        total += predict(np.hstack([X, np.tile(level, (len(X), 1))]))
     return total / len(levels)
 
 

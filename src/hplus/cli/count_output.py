@@ -1,0 +1,76 @@
+"""What hplus expect writes: CSV, JSON, GeoJSON or a GeoTIFF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from hplus.cli.base import json_text, rows_as_csv, write_text
+from hplus.storage.files import Json, replace_file
+
+if TYPE_CHECKING:
+    from hplus.studies.count_grids import CountedRegion
+    from hplus.studies.frames import Frame
+
+SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
+"""Suffixes of files, and their formats; others are CSV."""
+
+
+def form_of(output: str | None, has_grid: bool, options: Json) -> str:
+    """The format of the output: as given, or by the suffix of the file."""
+    known = next((form for end, form in SUFFIXES.items() if (output or "").endswith(end)), "csv")
+    form = "json" if options["as_json"] else options["form"] or known
+    if form == "tif" and not (has_grid and output):
+        raise click.UsageError("A GeoTIFF needs --grid, and a file to write: -o map.tif.")
+    return form
+
+
+def write_counts(
+    output: str | None,
+    form: str,
+    frame: Frame,
+    found: Sequence[CountedRegion],
+    rows: Sequence[Json],
+    about: Json,
+) -> None:
+    """Write counts and their rows in a format; cells of a grid outside of the window are left out.
+
+    `about` says what they are counts of, for JSON.
+    """
+    if form == "tif":
+        _write_tif(output, frame, found)
+        return
+    # cells have edges in the columns of the file, its regions at most those of a period
+    kept = [
+        (row, part.region.geometry)
+        for row, part in zip(rows, found, strict=True)
+        if part.expected > 0.0 or part.region.edges.keys() <= {"from", "to"}
+    ]
+    write_text(output, _text(kept, form, about))
+
+
+def _text(found: Sequence[tuple[Json, Json | None]], form: str, about: Json) -> str:
+    """Rows with the geometry of their regions, as text."""
+    rows = [row for row, _ in found]
+    if form == "csv":
+        return rows_as_csv(rows)
+    if form == "json":
+        return json_text(about | {"regions": rows}) + "\n"
+    if any(geometry is None for _, geometry in found):
+        raise click.UsageError("GeoJSON needs --regions, or a --grid over two columns.")
+    features = [
+        {"type": "Feature", "properties": row, "geometry": geometry} for row, geometry in found
+    ]
+    return json_text({"type": "FeatureCollection", "features": features}, None) + "\n"
+
+
+def _write_tif(output: str | None, frame: Frame, found: Sequence[CountedRegion]) -> None:
+    from hplus.studies.count_grids import CountGrid
+
+    if len(frame.columns) != 2:
+        raise click.UsageError("A GeoTIFF needs a model with two columns of coordinates.")
+    assert output is not None
+    replace_file(Path(output).resolve(), [CountGrid.of(frame, found).to_geotiff()])
