@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import pdtr
+from scipy.special import gammaln, pdtr
 from tree_windows import law
 
 from hplus import Box, Intensity, Interval, Statistic
 from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
-from hplus.rates.trees.evidence import Families, joined, left_out_gain, log_rising, mean_gain
+from hplus.rates.trees.evidence import Families, joined, left_out_gain, mean_gain
 from hplus.rates.trees.planting import uniform_base
 from hplus.rates.trees.tree_rate import TreeRate
 
@@ -85,8 +85,8 @@ def test_samples_of_a_fit_recover_it(halves):
 
 
 def log_evidence(A, shares, counts):
-    rising = sum(log_rising(A * f, n) for f, n in zip(shares, counts, strict=True))
-    return rising - log_rising(A, counts.sum())
+    rising = np.sum(gammaln(A * shares + counts) - gammaln(A * shares))
+    return rising - gammaln(A + counts.sum()) + gammaln(A)
 
 
 @pytest.mark.parametrize("A", [0.3, 4.0, 90.0])
@@ -99,6 +99,19 @@ def test_leaving_events_out_is_a_ratio_of_evidences(A):
     families = Families(np.array([0, 3]), np.array([11.0]), np.zeros(1), shares, counts)
     # the factor of a family multiplies the concentration
     assert left_out_gain(A / 3.0, np.array([3.0]), families) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("log_A", [-6.0, 0.5, 20.0])
+@pytest.mark.parametrize("weight", [1.0, 0.7])
+def test_the_gain_of_a_concentration_is_a_ratio_of_evidences(log_A, weight, rng):
+    """For counts that are few, many or no whole numbers, and a product that would overflow."""
+    A, size = float(np.exp(log_A)), 60
+    shares = rng.dirichlet(np.ones(3), size)
+    counts = weight * rng.choice([1.0, 2.0, 5.0, 40.0], (size, 3))
+    factors, starts = rng.uniform(0.5, 2.0, size), 3 * np.arange(size + 1)
+    families = Families(starts, counts.sum(axis=1), np.zeros(size), shares.ravel(), counts.ravel())
+    expected = sum(map(log_evidence, A * factors, shares, counts)) - np.sum(counts * np.log(shares))
+    assert mean_gain(A, factors, families) == pytest.approx(expected, rel=1e-6, abs=1e-3)
 
 
 def uneven_families(rng, size=400):

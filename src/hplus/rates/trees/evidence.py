@@ -14,7 +14,11 @@ from hplus.rates.trees.paths import cell_mass, indices_of
 from hplus.rates.trees.polygon_edges import compiled, inner
 from hplus.rates.trees.roughness import roughness_of
 
-SMALL_COUNT = 6.0
+SMALL_COUNT = 24.0
+"""Events up to which factors are multiplied one by one: logs cost more."""
+
+LARGEST_PRODUCT = 1e150
+"""Where the log of a product is taken, before it overflows; of small ones at its inverse."""
 
 
 class Families(NamedTuple):
@@ -51,14 +55,20 @@ class Crowded(NamedTuple):
 
 
 @compiled
-def log_rising(x, n):
-    """log of Γ(x + n)/Γ(x) = x(x + 1)…(x + n - 1)."""
-    if n <= SMALL_COUNT and n == math.floor(n):
-        product = 1.0
-        for i in range(int(n)):
-            product *= x + i
-        return math.log(product)
-    return math.lgamma(x + n) - math.lgamma(x)
+def times_rising(log, product, A, share, n):
+    """log and product, together multiplied by Γ(A·share + n)/Γ(A·share)/shareⁿ.
+
+    That is A(A + 1/share)…(A + (n - 1)/share): the log is taken of many such factors at once.
+    """
+    if n > SMALL_COUNT or n != math.floor(n):
+        x = A * share
+        return log + math.lgamma(x + n) - math.lgamma(x) - n * math.log(share), product
+    step = 1.0 / share
+    for i in range(int(n)):
+        product *= A + i * step
+        if not 1.0 / LARGEST_PRODUCT < product < LARGEST_PRODUCT:
+            log, product = log + math.log(product), 1.0
+    return log, product
 
 
 @compiled
@@ -67,13 +77,14 @@ def mean_gain(concentration, factors, families):
 
     It is multiplied by the factor of each family.
     """
-    total, starts, shares, counts = 0.0, families.starts, families.shares, families.counts
+    starts, shares, counts = families.starts, families.shares, families.counts
+    gained, gain, lost, loss = 0.0, 1.0, 0.0, 1.0
     for c in range(len(families.parents)):
         A = concentration * factors[c]
-        total -= log_rising(A, families.parents[c])
+        lost, loss = times_rising(lost, loss, A, 1.0, families.parents[c])
         for i in range(starts[c], starts[c + 1]):
-            total += log_rising(A * shares[i], counts[i]) - counts[i] * math.log(shares[i])
-    return total
+            gained, gain = times_rising(gained, gain, A, shares[i], counts[i])
+    return gained + math.log(gain) - lost - math.log(loss)
 
 
 @compiled
