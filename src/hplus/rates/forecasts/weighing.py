@@ -19,6 +19,7 @@ from hplus.rates.forecasts.level_jumps import (
     LEAST_BLOCKS,
     JumpTrials,
     jump_gains,
+    log_jump_chance,
     log_jump_chances,
     make_jump_trials,
 )
@@ -261,7 +262,7 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     k = TAIL_FREEDOM
     tails = 0.5 * (k + 1.0) * np.log1p(x[1::2] ** 2 / k)
     log_prior = -0.5 * float(x[::2] @ x[::2]) - float(tails.sum())
-    log_density = mode.log_evidence + log_prior + float(log_jump_chances(blocks)[blocks.jump])
+    log_density = mode.log_evidence + log_prior + log_jump_chance(blocks, blocks.jump)
     return Walker(point, log_density, mode.rate, blocks)
 
 
