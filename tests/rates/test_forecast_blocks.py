@@ -101,16 +101,24 @@ def test_what_a_jump_gains_is_the_difference_of_the_evidences():
 
 
 def test_jumps_are_tried_by_what_they_gain_and_as_often_none():
-    gains = np.full(10, -np.inf)
+    blocks, gains = Blocks(*np.ones((4, 40))), np.full(40, -np.inf)
     gains[[2, 5, 7]] = np.log([0.1, 0.2, 0.7])
-    trials, rng = make_jump_trials(BLOCKS, gains), np.random.default_rng(0)
+    trials, rng = make_jump_trials(blocks, gains), np.random.default_rng(0)
     drawn = np.bincount([trials.drawn(rng).jump for _ in range(2000)], minlength=8) / 2000.0
     np.testing.assert_allclose(drawn[[0, 2, 5, 7]], [0.5, 0.05, 0.1, 0.35], atol=0.03)
     assert trials.at(5) is trials.at(5)
-    np.testing.assert_allclose(np.exp(log_jump_chances(BLOCKS)).sum(), 1.0)
-    known = np.exp(log_jump_chances(replace(BLOCKS, changes=(3, 6))))
-    np.testing.assert_allclose(known.sum(), 1.0)
-    assert known[3] == known[6] > 3.0 * known[1] == 3.0 * known[9]
+
+
+def test_a_jump_has_lasted_or_is_known():
+    blocks = Blocks(*np.ones((4, 40)))
+    chances, known = (
+        np.exp(log_jump_chances(b)) for b in (blocks, replace(blocks, changes=(3, 39)))
+    )
+    np.testing.assert_allclose([chances.sum(), known.sum()], 1.0)
+    np.testing.assert_array_equal(chances[33:], 0.0)
+    assert chances[1] == chances[32] > 0.0
+    assert known[3] > known[39] > 5.0 * known[4] > 0.0
+    assert known[38] == 0.0
 
 
 def test_later_jumps_begin_by_their_chance_and_replace_the_one_so_far():

@@ -28,6 +28,9 @@ CHANGE_SHARE = 0.5
 JUMP_NODES = 48
 """Blocks at which the information on a jump is computed; it is interpolated between them."""
 
+LASTING_SHARE, LASTING_BLOCKS = 0.04, 8
+"""How long a jump has lasted, at least; else it may be an outlier or an incomplete record."""
+
 LEAST_BLOCKS = 16
 """Blocks that must be observed before a jump is looked for."""
 
@@ -77,12 +80,14 @@ def log_jump_chances(blocks: Blocks) -> Floats:
 
 def log_jump_chance(blocks: Blocks, jump: int) -> float:
     """The log of the chance of a jump before this block, or of none, without any count."""
-    many, changes = len(blocks.counts) - 1, blocks.changes
+    n, changes = len(blocks.counts), blocks.changes
     if not jump:
         return math.log1p(-JUMP_CHANCE)
+    last = n - max(LASTING_BLOCKS, int(LASTING_SHARE * n))
     known = CHANGE_SHARE if changes else 0.0
-    share = (1.0 - known) / many + (known / len(changes) if jump in changes else 0.0)
-    return math.log(JUMP_CHANCE * share)
+    share = (1.0 - known) / last if jump <= last else 0.0
+    share += known / len(changes) if jump in changes else 0.0
+    return math.log(JUMP_CHANCE * share) if share > 0.0 else -math.inf
 
 
 def jump_size(blocks: Blocks, mode: Mode, bend: float) -> float:
