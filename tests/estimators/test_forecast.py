@@ -105,6 +105,22 @@ def test_a_level_that_jumped_stays_where_it_is():
     assert np.mean(flat.rate_.jumps > 0) < 0.5
 
 
+def test_a_last_day_without_records_is_no_jump():
+    t = np.random.RandomState(0).uniform(0.0, 119.0, 2000)
+    model = Forecast(DAYS, 7.0, ()).fit(t)
+    assert model.expected_count(Interval(120.0, 127.0)) == pytest.approx(7 * 2000 / 119, rel=0.15)
+
+
+def test_a_known_change_makes_a_jump_then_more_likely():
+    rng = np.random.RandomState(5)
+    t = np.concatenate([rng.uniform(0.0, 100.0, 1000), rng.uniform(100.0, 120.0, 245)])
+    unknown, known = (Forecast(DAYS, 7.0, ()).fit(t, changes=at) for at in ([], [100.0]))
+    there = known.rate_.timeline.blocks_of(np.array([100.0]))
+    assert np.mean(known.rate_.jumps == there) > np.mean(unknown.rate_.jumps == there) + 0.1
+    with pytest.raises(ValueError, match="changes must lie in the window"):
+        Forecast(DAYS, 7.0, ()).fit(t, changes=[130.0])
+
+
 def test_it_can_be_kept_and_repeated(model, tmp_path):
     save(model, tmp_path / "model.hplus")
     again = load(tmp_path / "model.hplus")

@@ -9,7 +9,14 @@ import pytest
 
 from hplus.rates.forecasts.block_edges import block_length, make_block_edges, part_of, rounding_step
 from hplus.rates.forecasts.cycle_factor import Counted, Cycles, judge, learn_factor
-from hplus.rates.forecasts.level_jumps import jump_gains, make_jump_trials
+from hplus.rates.forecasts.level_jumps import (
+    jump_gains,
+    jump_size,
+    jumped_again,
+    later_chances,
+    log_jump_chances,
+    make_jump_trials,
+)
 from hplus.rates.forecasts.log_rate import (
     JUMP_DEVIATION,
     LEVEL_DEVIATION,
@@ -94,12 +101,44 @@ def test_what_a_jump_gains_is_the_difference_of_the_evidences():
 
 
 def test_jumps_are_tried_by_what_they_gain_and_as_often_none():
-    gains = np.append(-np.inf, np.log([0.1, 0.2, 0.7]))
-    trials = make_jump_trials(replace(BLOCKS, jump=0), gains)
-    rng = np.random.default_rng(0)
-    drawn = np.bincount([trials.drawn(rng).jump for _ in range(2000)]) / 2000.0
-    np.testing.assert_allclose(drawn, [0.5, 0.05, 0.1, 0.35], atol=0.03)
-    assert trials.at(3) is trials.at(3)
+    blocks, gains = Blocks(*np.ones((4, 40))), np.full(40, -np.inf)
+    gains[[2, 5, 7]] = np.log([0.1, 0.2, 0.7])
+    trials, rng = make_jump_trials(blocks, gains), np.random.default_rng(0)
+    drawn = np.bincount([trials.drawn(rng).jump for _ in range(2000)], minlength=8) / 2000.0
+    np.testing.assert_allclose(drawn[[0, 2, 5, 7]], [0.5, 0.05, 0.1, 0.35], atol=0.03)
+    assert trials.at(5) is trials.at(5)
+
+
+def test_a_jump_has_lasted_or_is_known():
+    blocks = Blocks(*np.ones((4, 40)))
+    chances, known = (
+        np.exp(log_jump_chances(b)) for b in (blocks, replace(blocks, changes=(3, 39)))
+    )
+    np.testing.assert_allclose([chances.sum(), known.sum()], 1.0)
+    np.testing.assert_array_equal(chances[33:], 0.0)
+    assert chances[1] == chances[32] > 0.0
+    assert known[3] > known[39] > 5.0 * known[4] > 0.0
+    assert known[38] == 0.0
+
+
+def test_later_jumps_begin_by_their_chance_and_replace_the_one_so_far():
+    chances = later_chances(np.array([-5.0, 0.0, 10.0, 1e9]), span=100.0, jumps=1)
+    np.testing.assert_allclose(chances[[0, 1, 3]], [0.0, 0.0, 1.0])
+    assert 1.0 < chances[2] / later_chances(np.array([10.0]), 100.0, 0)[0] < 7.0
+    paths = jumped_again(np.full((20_000, 4), 2.0), chances, 0.8, np.random.default_rng(0))
+    np.testing.assert_array_equal(paths[:, :2], 2.0)
+    assert np.mean(paths[:, 2] != 2.0) == pytest.approx(chances[2], abs=0.01)
+    assert paths[:, 3].mean() == pytest.approx(1.2, abs=0.02)
+    assert paths[:, 3].std() == pytest.approx(JUMP_DEVIATION, rel=0.03)
+
+
+def test_the_size_of_a_jump_is_that_between_the_levels():
+    y = np.repeat([400.0, 800.0], 20)
+    jumping = Blocks(y, np.full(40, 600.0), np.ones(40), np.ones(40), jump=20)
+    fields = Fields((80.0, 0.001), (5.0, 0.001), (1.0, 0.001), -12.0)
+    mode = find_mode(jumping, chain(fields, jumping), fields.bend, np.ones(40))
+    assert jump_size(jumping, mode, fields.bend) == pytest.approx(np.log(2.0), rel=0.01)
+    assert jump_size(replace(jumping, jump=0), mode, fields.bend) == 0.0
 
 
 def test_blocks_that_nobody_watches_change_nothing_before_them():

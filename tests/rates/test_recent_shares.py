@@ -73,6 +73,10 @@ def test_a_new_spot_is_found_with_its_present_share(seed, place):
     share = present / place.integrals([PLACE])[0]
     low, high = np.quantile(share, [0.01, 0.99])
     assert low < 13 / 74.5 < high < 1.9 * low
+    # 62.5 events a day became 74.5 after 56 days
+    assert found.since == pytest.approx(56.0, abs=2.0)
+    assert found.growth == pytest.approx(74.5 / 62.5, rel=0.08)
+    np.testing.assert_array_equal(found.exposure(np.array([[0.0], [63.0]])), [1.0, found.growth])
 
 
 def test_parts_add_up_to_all_that_there_is(place):

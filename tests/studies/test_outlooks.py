@@ -156,6 +156,7 @@ def test_a_new_hot_spot_is_expected_to_stay_and_the_past_is_as_it_was(tmp_path):
     assert np.mean([cell.expected for cell in coming[:15]]) == pytest.approx(6.25, rel=0.2)
     total = expect(study, [whole(study.frame)], time_asked(study, WEEK))[0].expected
     assert sum(cell.expected for cell in coming) == pytest.approx(total, rel=1e-3)
+    assert total == pytest.approx(140.0, rel=0.08)
     first = expect(study, cells, time_asked(study, WEEK, str(START)))
     assert first[15].expected < 20.0
     save(study, tmp_path / "spot.hplus")

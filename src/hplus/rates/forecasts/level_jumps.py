@@ -5,6 +5,7 @@ After a jump, the level differs by a normal variable from the long-run one, unti
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -27,6 +28,9 @@ CHANGE_SHARE = 0.5
 JUMP_NODES = 48
 """Blocks at which the information on a jump is computed; it is interpolated between them."""
 
+LASTING_SHARE, LASTING_BLOCKS = 0.04, 8
+"""How long a jump has lasted, at least; else it may be an outlier or an incomplete record."""
+
 LEAST_BLOCKS = 16
 """Blocks that must be observed before a jump is looked for."""
 
@@ -42,6 +46,10 @@ class JumpTrials:
     log_chances: Floats
 
     @cached_property
+    def _ends(self) -> Floats:
+        return np.exp(self.log_chances).cumsum()
+
+    @cached_property
     def _made(self) -> dict[int, Blocks]:
         return {self.blocks.jump: self.blocks}
 
@@ -53,8 +61,7 @@ class JumpTrials:
 
     def drawn(self, rng: np.random.Generator) -> Blocks:
         """The blocks with a jump drawn by its chance."""
-        ends = np.exp(self.log_chances).cumsum()
-        return self.at(int(np.searchsorted(ends, rng.random() * ends[-1])))
+        return self.at(int(np.searchsorted(self._ends, rng.random() * self._ends[-1])))
 
 
 def make_jump_trials(blocks: Blocks, gains: Floats) -> JumpTrials:
@@ -67,12 +74,20 @@ def make_jump_trials(blocks: Blocks, gains: Floats) -> JumpTrials:
 
 def log_jump_chances(blocks: Blocks) -> Floats:
     """Logs of the chances of a jump before each block (n,), or of none, without any count."""
-    n, changes = len(blocks.counts), list(blocks.changes)
-    chances = np.full(n, (1.0 - CHANGE_SHARE * (len(changes) > 0)) / max(n - 1, 1))
-    chances[changes] += CHANGE_SHARE / max(len(changes), 1)
-    chances *= JUMP_CHANCE
-    chances[0] = 1.0 - JUMP_CHANCE
-    return np.log(chances)
+    jumps = range(len(blocks.counts))
+    return np.array([log_jump_chance(blocks, jump) for jump in jumps])
+
+
+def log_jump_chance(blocks: Blocks, jump: int) -> float:
+    """The log of the chance of a jump before this block, or of none, without any count."""
+    n, changes = len(blocks.counts), blocks.changes
+    if not jump:
+        return math.log1p(-JUMP_CHANCE)
+    last = n - max(LASTING_BLOCKS, int(LASTING_SHARE * n))
+    known = CHANGE_SHARE if changes else 0.0
+    share = (1.0 - known) / last if jump <= last else 0.0
+    share += known / len(changes) if jump in changes else 0.0
+    return math.log(JUMP_CHANCE * share) if share > 0.0 else -math.inf
 
 
 def jump_size(blocks: Blocks, mode: Mode, bend: float) -> float:

@@ -104,11 +104,14 @@ class Blocks:
 
     @cached_property
     def kinds(self) -> tuple[Floats, Ints]:
-        """The different steps, steps of the slow field and jumps (3, k), and those before each
-        block (n,)."""
-        jumps = np.arange(len(self.steps)) == (self.jump or -1)
-        kinds, kind = np.unique([self.steps, self.slow_steps, jumps], axis=1, return_inverse=True)
-        return kinds, kind.reshape(-1)
+        """Different steps, steps of the slow field and jumps (3, k); which is before each block."""
+        pairs, kind = np.unique(self.steps + 1j * self.slow_steps, return_inverse=True)
+        kinds = np.array([pairs.real, pairs.imag, np.zeros(len(pairs))])
+        if self.jump:
+            own = [self.steps[self.jump], self.slow_steps[self.jump], 1.0]
+            kinds = np.column_stack([kinds, own])
+            kind[self.jump] = len(pairs)
+        return kinds, kind
 
 
 class Chain(NamedTuple):

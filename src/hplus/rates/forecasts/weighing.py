@@ -19,6 +19,7 @@ from hplus.rates.forecasts.level_jumps import (
     LEAST_BLOCKS,
     JumpTrials,
     jump_gains,
+    log_jump_chance,
     log_jump_chances,
     make_jump_trials,
 )
@@ -59,7 +60,7 @@ LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 
 
 TAIL_FREEDOM = 3.0
-"""Log deviations have Student's distribution, so that what counts say of large ones remains."""
+"""Log deviations of the slow and the fast field have Student's distribution: large ones remain."""
 
 USUAL_BEND, BEND_SPREAD = -3.0, 2.5
 LEAST_BEND, MOST_BEND = -6.0, 5.0
@@ -258,10 +259,11 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
-    k = TAIL_FREEDOM
-    tails = 0.5 * (k + 1.0) * np.log1p(x[1::2] ** 2 / k)
-    log_prior = -0.5 * float(x[::2] @ x[::2]) - float(tails.sum())
-    log_density = mode.log_evidence + log_prior + float(log_jump_chances(blocks)[blocks.jump])
+    # the deviations of the slow and the fast field have tails
+    k, tails = TAIL_FREEDOM, x[[3, 5]]
+    x[[3, 5]] = 0.0
+    log_prior = -0.5 * float(x @ x + (k + 1.0) * np.log1p(tails**2 / k).sum())
+    log_density = mode.log_evidence + log_prior + log_jump_chance(blocks, blocks.jump)
     return Walker(point, log_density, mode.rate, blocks)
 
 
