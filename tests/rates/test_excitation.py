@@ -244,6 +244,14 @@ def test_productivity_goes_on_beyond_the_largest_mark():
     assert shift == pytest.approx(np.log(EFFECTS.productivity(np.array([0.0, 1.0, 2.0])).mean()))
 
 
+def test_slopes_of_productivity_are_those_of_its_logs():
+    marks, step = np.array([0.0, 0.3, 1.0, 1.7, 2.0, 3.1]), 1e-6
+    for k in range(3):
+        moved = EFFECTS.replace(logs=EFFECTS.logs + step * (np.arange(3) == k))
+        rise = np.log(moved.productivity(marks) / EFFECTS.productivity(marks)) / step
+        np.testing.assert_allclose(EFFECTS.slopes(marks)[:, k], rise, atol=1e-5)
+
+
 def test_marks_are_drawn_as_observed_with_an_exponential_tail(rng):
     observed = rng.exponential(2.0, 5_000)
     law = learn_mark_law(observed)

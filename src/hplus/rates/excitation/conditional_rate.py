@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,17 +57,24 @@ class ConditionalRate:
                 kinds = range(self.rate.types)
                 own *= [self.rate.background.shares([place], kind)[0] for kind in kinds]
                 masses = self.factors.weigh(masses_of(self.rate, self.sources, place))
-            found[r] = own.sum() + np.vdot(self.visible(start, end), masses)
+            found[r] = own.sum()
+            for near, lags in self._lags(start, end):
+                found[r] += np.vdot(lags, masses[near])
         return found
 
     def visible(self, start: float, end: float) -> Floats:
         """∫ level · φ_l over the lags from each source between start and end, (m, L)."""
+        found = np.zeros(self.masses.shape)
+        for near, lags in self._lags(start, end):
+            found[near] += lags
+        return found
+
+    def _lags(self, start: float, end: float) -> Iterator[tuple[slice, Floats]]:
+        """Those integrals for each span of one level, of the sources that reach into it."""
         knots, times = self.rate.trigger.lags, self.sources.times
-        found = np.zeros((len(times), len(knots) - 1))
         for low, high, level in self.levels.spans(start, end):
             near = slice(*np.searchsorted(times, [low - knots[-1], high]))
-            found[near] += level * visible_lags(knots, times[near], low, high)
-        return found
+            yield near, level * visible_lags(knots, times[near], low, high)
 
     def background(self, start: float, end: float) -> Floats:
         """∫ level · μ over the region from start to end, of each type."""
@@ -80,10 +87,12 @@ class ConditionalRate:
 
 def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Floats:
     """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L)."""
-    weights = rate.trigger.weights.sum(axis=1)[sources.types]
     rings = rings_of(sources, rate.trigger, rate.effects, place)
-    found: Floats = np.einsum("mld,md->ml", weights, rings)
-    found *= rate.effects.productivity(sources.marks)[:, None]
+    rings = rings * rate.effects.productivity(sources.marks)[:, None]
+    found = np.zeros((len(sources), len(rate.trigger.lags) - 1))
+    for kind, weights in enumerate(rate.trigger.weights.sum(axis=1)):
+        own = sources.types == kind
+        found[own] = rings[own] @ weights.T
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,7 +28,8 @@ class ExcitedRate:
     """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
-    those of the trigger. Events that trigger many have a factor each, by `factor_law`.
+    those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
+    many have a factor each, by `factor_law`.
     """
 
     region: Window | None
@@ -39,6 +40,7 @@ class ExcitedRate:
     draws: Floats
     drift: Drift
     factor_law: FactorLaw = NO_FACTORS
+    mark_draws: Floats = field(default_factory=lambda: NO_WEIGHTS)
 
     @property
     def types(self) -> int:
@@ -68,8 +70,12 @@ class ExcitedRate:
         T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])
         shape = (self.types, self.types, *self.trigger.weights.shape[2:])
         trigger = np.moveaxis(weights[:, T:].reshape(shape), 0, 1)
+        effects = self.effects
+        if len(self.mark_draws):
+            effects = effects.replace(logs=self.mark_draws[k])
         return replace(
             self,
+            effects=effects,
             trigger=self.trigger.replace(weights=trigger),
             background=replace(self.background, levels=weights[:, :T]),
         )

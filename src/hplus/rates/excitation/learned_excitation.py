@@ -23,10 +23,16 @@ from hplus.rates.excitation.excitation_fit import (
 )
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_learning import learn_factor_law
-from hplus.rates.excitation.log_weights import drawn, log_likelihood
+from hplus.rates.excitation.log_weights import (
+    RIDGE,
+    drawn,
+    log_likelihood,
+    second_differences,
+)
 from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
-from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
+from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.trigger import Trigger, log_spaced
+from hplus.rates.excitation.visible import visible_lags
 from hplus.solvers.result import SolverResult
 
 LAGS_PER_DECADE, LAGS_PER_DECADE_IN_PLACE, DISTANCES_PER_DECADE = 8.0, 4.0, 6.0
@@ -121,7 +127,11 @@ def learn_excited_rate(
         for kind in range(observed.types)
     ]
     rate = replace(_rate_of(observed, fit), draws=np.stack(draws, axis=1), factor_law=law)
-    rate = replace(rate, drift=_learned_drift(observed, fit, rate))
+    rate = replace(
+        rate,
+        drift=_learned_drift(observed, fit, rate),
+        mark_draws=_mark_draws(observed, rate, fit.mark_strength, rng),
+    )
     return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
 
 
@@ -136,6 +146,31 @@ def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Excitat
         rate, observed.events, masses_of(rate, observed.events, observed.region), observed.end
     )
     return with_weights(observed, replace(fit, factors=own), learn=False), law
+
+
+def _mark_draws(
+    observed: ObservedEvents, rate: ExcitedRate, strength: float, rng: np.random.Generator
+) -> Floats:
+    """Logs of productivity at its knots, drawn from a normal posterior, (draws, knots).
+
+    An event of which E others are expected, with a factor of variance 1/k, says E / (1 + E/k) about
+    the log of its productivity; what large marks trigger is known from few.
+    """
+    events, effects = observed.events, rate.effects
+    if len(effects.knots) < 2:
+        return np.tile(effects.logs, (POSTERIOR_DRAWS, 1))
+    lags = visible_lags(rate.trigger.lags, events.times, observed.start, observed.end)
+    means = np.einsum("ml,ml->m", lags, masses_of(rate, events, observed.region))
+    each, law = offspring(rate.trigger, effects, events), rate.factor_law
+    variances = np.where(each >= law.least, 1.0 / law.shapes(each), 0.0)
+    slopes = effects.slopes(events.marks)
+    Q = slopes.T @ (slopes * (means / (1.0 + means * variances))[:, None])
+    Q += strength * second_differences(len(Q)) + RIDGE * np.eye(len(Q))
+    noise = rng.standard_normal((POSTERIOR_DRAWS, len(Q)))
+    found = effects.logs + np.linalg.solve(np.linalg.cholesky(Q).T, noise.T).T
+    # the mean productivity is that of the weights of the trigger
+    logs = [effects.replace(logs=z).scaled(observed.inside.marks)[0].logs for z in found]
+    return np.array(logs)
 
 
 def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:

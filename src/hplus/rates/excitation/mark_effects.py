@@ -58,6 +58,15 @@ class MarkEffects(Value):
         near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
         return near * (self.productivity(marks) / (near @ np.exp(self.logs)))[:, None]
 
+    def slopes(self, marks: Floats) -> Floats:
+        """Slopes of log κ in the logs at the knots, (n, knots), for two knots at least."""
+        place = np.interp(marks, self.knots, np.arange(len(self.knots)))
+        near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
+        found = near * np.exp(self.logs) / (near @ np.exp(self.logs))[:, None]
+        beyond = np.maximum(marks - self.knots[-1], 0.0) / (self.knots[-1] - self.knots[-2])
+        found[:, -2:] += np.column_stack([-beyond, beyond])
+        return found
+
     def scaled(self, marks: Floats) -> tuple[MarkEffects, float]:
         """The same with a mean productivity of 1 over these marks, and the log of what it was."""
         shift = float(np.log(self.productivity(marks).mean()))
