@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from hplus import load, save
 from hplus.cli.commands import hplus
-from hplus.storage.slots import SLOTS, newest_file
+from hplus.storage.slots import SLOTS, load_newest, newest_file
 from hplus.studies.streams import StreamStudy
 
 FRAME = ["--time", "at", "--from", "2026-01-05", "--cycle", "week", "--forget", "8w"]
@@ -91,5 +91,10 @@ def test_the_newest_of_two_snapshots_that_can_be_read_is_used(running, tmp_path)
 
         save(study, tmp_path / slot, summary=study.facts())
     assert newest_file(tmp_path).name == SLOTS[0]
+    assert load_newest(tmp_path).events_ == 5
+    flipped = bytearray((tmp_path / SLOTS[0]).read_bytes())
+    flipped[-1] ^= 1  # in the counts
+    (tmp_path / SLOTS[0]).write_bytes(flipped)
+    assert load_newest(tmp_path).events_ == 3
     (tmp_path / SLOTS[0]).write_bytes(b"torn")
     assert newest_file(tmp_path).name == SLOTS[1]

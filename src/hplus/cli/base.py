@@ -184,9 +184,10 @@ def load_model(path: str, *kinds: str) -> Any:
     An error unless the name of its class is one of `kinds`; a stream learned by trees answers like
     an EventStudy.
     """
-    file = model_path(path)
+    from hplus.storage.slots import load_newest
+
     with model_file(path):
-        model = load(file)
+        model = load_newest(path) if Path(path).is_dir() else load(path)
     kind = type(model).__name__
     if kind == "StreamStudy" and "EventStudy" in kinds:
         from hplus.studies.stream_answers import answering

@@ -45,7 +45,7 @@ def reading(path: str) -> Iterator[None]:
         raise TableError(f"{path} cannot be read: {said[:200].rstrip('.')}.") from error
 
 
-def _widen(pipe: Any) -> None:
+def _widen(pipe: IO[bytes]) -> None:
     """Let a pipe hold as many bytes as are read at a time, where the system allows it."""
     with suppress(ImportError, AttributeError, OSError, ValueError):
         import fcntl

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from hplus.storage.models import read_summary
+from hplus.storage.models import load, read_summary
 
 SLOTS = ("stream-a.hplus", "stream-b.hplus")
 """Two files, written in turn: while one is replaced, the other is intact."""
@@ -16,7 +18,21 @@ class DamagedError(ValueError):
 
 
 def newest_file(folder: str | os.PathLike[str]) -> Path:
-    """The file of the newest snapshot in a folder, of a stream that may be running.
+    """The file of the newest snapshot in a folder, of a stream that may be running."""
+    return snapshot_files(folder)[0]
+
+
+def load_newest(folder: str | os.PathLike[str]) -> Any:
+    """The model of the newest snapshot in a folder that is not damaged."""
+    *newer, oldest = snapshot_files(folder)
+    for path in newer:
+        with suppress(ValueError):
+            return load(path)
+    return load(oldest)
+
+
+def snapshot_files(folder: str | os.PathLike[str]) -> list[Path]:
+    """The files of the snapshots in a folder that can be read, the newest first.
 
     It needs no lock: a snapshot is replaced in one step.
     """
@@ -36,4 +52,4 @@ def newest_file(folder: str | os.PathLike[str]) -> Path:
             broken.append(str(error))
     if not offsets:
         raise DamagedError(f"no snapshot in {folder} can be read: {'; '.join(broken)}")
-    return max(offsets, key=lambda path: offsets[path])
+    return sorted(offsets, key=lambda path: offsets[path], reverse=True)

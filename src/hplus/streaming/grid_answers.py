@@ -39,7 +39,7 @@ class GridAnswers:
     def peak(self) -> tuple[Floats, float]:
         return self.rate_.peak()
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> NoReturn:
+    def predict_interval(self, X: object, level: float = 0.9) -> NoReturn:
         raise _without_bands("predict_interval")
 
     def count_interval(
