@@ -32,8 +32,8 @@ def change_words(study: EventStudy, found: ChangingMaps) -> str:
     (most, when), (least, then) = found.extremes
     held = study.holdout_
     judged = "" if held is None else map_words(held.map_by_time)
-    ends = f"Events are up to {times(most)} as frequent as on the average map ({when})"
-    text = f"{ends}, and down to {times(least)} ({then})."
+    ends = f"Events are up to {times(most)} times as frequent as on the average map ({when})"
+    text = f"{ends}, and down to {times(least)} times ({then})."
     return f"{judged[:1].upper()}{judged[1:]}. {text}" if judged else text
 
 
