@@ -485,14 +485,16 @@ function zoomMap(box, bytes) {
     });
   });
 
-  new ResizeObserver(() => {
+  const fit = () => {
     const frame = canvas.getBoundingClientRect();
     if (!frame.width) return;
     [W, H, density] = [frame.width, frame.height, Math.min(2, devicePixelRatio || 1)];
     canvas.width = Math.round(W * density);
     canvas.height = Math.round(H * density);
     draw();
-  }).observe(canvas);
+  };
+  fit();
+  new ResizeObserver(fit).observe(canvas);
 }
 
 for (const box of document.querySelectorAll(".zoom")) {

@@ -25,7 +25,10 @@ def gridded(rate: FittedRate, window: Window) -> GridFunction:
         return own
     grid = finest_grid(window)
     nodes = np.clip(grid.nodes(), *window.bounds())
-    values = at_scale(rate, grid.spacing).function(nodes)
+    # nodes whose hat functions do not reach into the window say nothing about it
+    near = grid.integrals(window).ravel() > 0.0
+    values = np.zeros(len(nodes))
+    values[near] = at_scale(rate, grid.spacing).function(nodes[near])
     found = GridFunction(window, grid, values.reshape(grid.shape))
     return found * (rate.integral() / found.integral())
 
