@@ -58,7 +58,6 @@ STRETCH = 2.0
 LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 """Deviations of the fields of a log rate."""
 
-
 TAIL_FREEDOM = 3.0
 """Log deviations of the slow and the fast field have Student's distribution: large ones remain."""
 
@@ -259,7 +258,6 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
-    # the deviations of the slow and the fast field have tails
     k, tails = TAIL_FREEDOM, x[[3, 5]]
     x[[3, 5]] = 0.0
     log_prior = -0.5 * float(x @ x + (k + 1.0) * np.log1p(tails**2 / k).sum())
