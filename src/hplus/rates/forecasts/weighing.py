@@ -58,7 +58,6 @@ STRETCH = 2.0
 LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
 """Deviations of the fields of a log rate."""
 
-
 TAIL_FREEDOM = 3.0
 """Log deviations of the slow and the fast field have Student's distribution: large ones remain."""
 
@@ -79,11 +78,11 @@ class Plausible(NamedTuple):
 def plausible(block: float, span: float) -> Plausible:
     """What is plausible for blocks of this length in an observation period of this span."""
     middle = np.sqrt(8.0 * block * span)
-    center = np.append(np.log([2.0 * span, 0.005, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
+    center = np.append(np.log([4.0 * span, 0.01, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
     spread = np.array([0.8, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
     s, S = LEAST_DEVIATION, MOST_DEVIATION
     low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
-    high = np.log([8.0 * span, S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
+    high = np.log([8.0 * span, 4.0 * S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
     low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
     return Plausible(center, spread, low, high)
 
@@ -259,7 +258,6 @@ def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Wa
     x = point - prior.center
     x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
     x /= prior.spread
-    # the deviations of the slow and the fast field have tails
     k, tails = TAIL_FREEDOM, x[[3, 5]]
     x[[3, 5]] = 0.0
     log_prior = -0.5 * float(x @ x + (k + 1.0) * np.log1p(tails**2 / k).sum())
