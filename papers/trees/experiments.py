@@ -184,7 +184,7 @@ MODELS = ("exp", "tree", "auto")
 
 
 def smooth_data(
-    sets: int = 2, factor: float = 10.0, rates: int = 3, events: int = 2000
+    sets: int = 2, factor: float = 1.0, rates: int = 3, events: int = 1000
 ) -> list[Compared]:
     """Smooth rates on a line, where trees lose, and a cascade, where they win."""
     known = enumerate(simulate.TRUTHS[-rates:], start=4 - rates)
