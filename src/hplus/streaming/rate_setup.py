@@ -51,7 +51,7 @@ REFIT_RESOLUTION = Resolution(8.0, {1: 2049, 2: 10_000, 3: 15_000})
 """For the problem that Refit solves, in which every Newton step visits all nodes."""
 
 
-def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None:
+def check_parameters(window: Any, kernel: object, method: object, budget: object) -> None:
     """Raise unless the parameters are valid and go together."""
     check_window("window", window, *SIDES_PER_SCALE)
     check_kernel(kernel)
@@ -68,7 +68,7 @@ def check_parameters(window: Any, kernel: Any, method: Any, budget: Any) -> None
     warn_of_degrees(window)
 
 
-def _check_for_trees(name: str, given: Any, why: str) -> None:
+def _check_for_trees(name: str, given: object, why: str) -> None:
     if given != "auto":
         raise ValueError(f'{name} must be "auto" for Tree, as {why}, got {shown(given)}.')
 
@@ -112,7 +112,7 @@ def times_given(times: Any, n: int, method: Method, forget: float | None) -> Flo
     return t
 
 
-def check_always_given(name: str, given: Any, before: bool) -> None:
+def check_always_given(name: str, given: object, before: bool) -> None:
     """An error if an argument was given before and is not now, or the other way round."""
     if before != (given is not None):
         raise ValueError(
