@@ -7,7 +7,7 @@ from scipy.stats import chisquare, expon, kstest, poisson
 from hplus import simulate
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.evaluation.goodness import DEPENDENCE
-from hplus.windows import Box, Interval, Polygon, Polygons, Window
+from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], unit="km")
 WINDOWS = {
@@ -97,6 +97,14 @@ def test_the_checks_of_a_kernel_estimate_on_held_out_events_run_in_any_window():
         model = EdgeCorrectedKDE(window, (0.7,) * window.dimension)
         report = check(model.fit(X[::2]), X[1::2])
         assert "calibration" not in report.faults
+
+
+def test_the_latitude_of_a_map_around_the_world_is_not_a_time():
+    around, along = Cycle(3, unit="km"), Interval(0, 2, unit="km")
+    maps, history = around * along, around * Interval(0, 2, unit="day")
+    for window, orders in ((maps, False), (history, True)):
+        model = flat(window, 30.0)
+        assert (check(model, events(model, 5)).order is not None) == orders
 
 
 def test_a_report_says_in_words_that_the_rate_fits():

@@ -102,12 +102,14 @@ def line_of_rate(
 ) -> Timeline | None:
     """The timeline of events X (n, d) whose last axis is time; None if it is folded or unknown.
 
+    An axis with the unit of another one is a place, like the latitude of a map around the world.
     On a line shares are exact at the events; with uneven exposure, at lattice nodes (q, 1). The
     rate of each hour of the day is that of its events, if hours differ.
     """
     window, even = model.window, bool(np.all(nodes.exposures == 1.0))
     last = window.right if isinstance(window, Product) else window
-    if not isinstance(last, Interval) or not (even or window.dimension == 1):
+    *others, group = window.axis_groups()
+    if not isinstance(last, Interval) or group in others or not (even or window.dimension == 1):
         return None
     ends = np.array([last.low, last.high])
     line = Timeline(X[:, -1], ends, np.array([0.0, 1.0]), last.unit).spread(rng)
