@@ -56,6 +56,15 @@ def test_the_right_model_gets_the_weight_of_its_share(rng):
     np.testing.assert_allclose(weights, [0.7, 0.3], atol=0.02)
 
 
+def test_a_gain_of_one_standard_error_is_not_one_of_two(rng):
+    n = 400
+    gains = rng.normal(size=n)
+    gains += 1.5 / np.sqrt(n) * gains.std() - gains.mean()  # one and a half standard errors
+    densities = np.exp(0.2 * np.stack([np.zeros(n), gains]))
+    assert stacking_weights(densities, np.ones(n))[1] > 0.5
+    assert stacking_weights(densities, np.ones(n), 2.0)[1] == 0.0
+
+
 def test_the_first_model_keeps_all_weight_unless_others_are_clearly_better(rng):
     n, truth = 100, np.ones(300)
     chance = [stacking_weights(_noisy(truth[:n], rng), np.ones(n))[0] for _ in range(200)]

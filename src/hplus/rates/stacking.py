@@ -20,15 +20,20 @@ MIN_GAIN_ERRORS, MIN_GAIN_NATS = 1.0, 3.0
 rate alone: its weights are chosen on the same events."""
 
 
-def stacking_weights(densities: Floats, counts: Floats) -> Floats:
+def stacking_weights(
+    densities: Floats, counts: Floats, least_errors: float = MIN_GAIN_ERRORS
+) -> Floats:
     """Weights (m,) of the mixture that predicts best: largest Σ counts·log(weights @ densities).
 
     `densities` (m, n) are those of m models at n places, `counts` (n,) the events there. A mixture
-    must predict clearly better than the first model, or that gets all the weight.
+    must predict better than the first model by `least_errors` standard errors and MIN_GAIN_NATS, or
+    that gets all the weight.
     """
     m = len(densities)
     if np.allclose(densities[0], densities[-1], rtol=SAME_DENSITY, atol=0.0):
-        return np.append(stacking_weights(densities[:-1], counts), 0.0) if m > 1 else np.ones(1)
+        if m == 1:
+            return np.ones(1)
+        return np.append(stacking_weights(densities[:-1], counts, least_errors), 0.0)
     relative = densities / densities.max(axis=0)
     weights = np.full(m, 1.0 / m)
     for _ in range(MAX_WEIGHT_STEPS):
@@ -43,6 +48,6 @@ def stacking_weights(densities: Floats, counts: Floats) -> Floats:
     gain = float(np.average(gains, weights=counts))
     variance = float(np.average((gains - gain) ** 2, weights=counts))
     n = float(counts.sum())
-    if n * gain < max(MIN_GAIN_ERRORS * np.sqrt(n * variance), MIN_GAIN_NATS):
+    if n * gain < max(least_errors * np.sqrt(n * variance), MIN_GAIN_NATS):
         return np.eye(m)[0]
     return weights
