@@ -16,6 +16,10 @@ Pieces = tuple[list[int], list[int], list[Window]]
 """Which region each piece belongs to, which cell it lies in, and the piece."""
 
 
+CellBox = tuple[int, Floats, Floats]
+"""The number of a cell, and the corners of what it has in common with a box."""
+
+
 class CellGrid(NamedTuple):
     """Cells of equal size that cover the box from `low` to `high`, with `side` (d,) each."""
 
@@ -29,7 +33,7 @@ class CellGrid(NamedTuple):
         at = np.clip(((X - self.low) / self.side).astype(np.int64), 0, np.array(self.shape) - 1)
         return np.ravel_multi_index(tuple(at.T), self.shape)
 
-    def cells_in(self, low: Floats, high: Floats) -> Iterator[tuple[int, Floats, Floats]]:
+    def cells_in(self, low: Floats, high: Floats) -> Iterator[CellBox]:
         """Cells that a box meets inside the grid: number, and bounds of what is common."""
         low, high = np.maximum(low, self.low), np.minimum(high, self.high)
         if not np.all(low < high):
@@ -56,15 +60,25 @@ def pieces_of(grid: CellGrid, regions: Sequence[Window]) -> Pieces:
     cells: list[int] = []
     pieces: list[Window] = []
     for owner, region in enumerate(regions):
-        for cell, low, high in grid.cells_in(*region.bounds()):
-            piece = (
-                region.within_box(low, high) if isinstance(region, Planar) else cuboid(low, high)
-            )
-            if piece is not None:
-                owners.append(owner)
-                cells.append(cell)
-                pieces.append(piece)
+        for cell, piece in _pieces(region, list(grid.cells_in(*region.bounds()))):
+            owners.append(owner)
+            cells.append(cell)
+            pieces.append(piece)
     return owners, cells, pieces
+
+
+def _pieces(region: Window, met: list[CellBox]) -> Iterator[tuple[int, Window]]:
+    """The parts of a region in the boxes of cells; only boxes on its border are cut."""
+    if not isinstance(region, Planar):
+        yield from ((cell, cuboid(low, high)) for cell, low, high in met)
+        return
+    lows, highs = (np.reshape([box[k] for box in met], (-1, 2)) for k in (1, 2))
+    meets, inside = region.meets_boxes(lows, highs)
+    for i in np.flatnonzero(meets):
+        cell, low, high = met[i]
+        piece = cuboid(low, high) if inside[i] else region.within_box(low, high)
+        if piece is not None:
+            yield cell, piece
 
 
 def cuboid(low: Floats, high: Floats) -> Box | Interval:

@@ -95,9 +95,15 @@ class MapByTime:
 
     def in_cells(self, where: Sequence[Window], place: FittedRate) -> csr_array:
         """∫ of the rate by place over the part of each region in each cell, (r, cells)."""
-        owners, cells, pieces = pieces_of(self.grid, where)
+        known = self.place_masses.ravel() * (place.integral() / self.place_masses.sum())
+        whole = [i for i, region in enumerate(where) if region == self.window.left]
+        parts = [i for i, region in enumerate(where) if region != self.window.left]
+        owners, cells, pieces = pieces_of(self.grid, [where[i] for i in parts])
         masses = place.integrals(pieces) if pieces else np.zeros(0)
-        return csr_array((masses, (owners, cells)), shape=(len(where), self.place_masses.size))
+        rows = np.append(np.array(parts, int)[owners], np.repeat(whole, len(known)).astype(int))
+        columns = np.append(np.array(cells, int), np.tile(np.arange(len(known)), len(whole)))
+        values = np.append(masses, np.tile(known, len(whole)))
+        return csr_array((values, (rows, columns)), shape=(len(where), len(known)))
 
     def in_bins(self, when: Window, time: FittedRate) -> Floats:
         """∫ of the rate by time over the part of a time in each bin, (bins,)."""

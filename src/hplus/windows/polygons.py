@@ -49,6 +49,12 @@ class Planar(Window):
         mine = [part._shape for part in self.polygons()]
         return [geometry.oriented(*ring) for ring in geometry.common_rings(mine, window._tree)]
 
+    def meets_boxes(self, low: Floats, high: Floats) -> tuple[Bools, Bools]:
+        """Which of the boxes between corners (n, 2) W meets, and which lie in it, shape (n,)."""
+        shapely = geometry.load_shapely()
+        boxes = shapely.box(*low.T, *high.T)
+        return shapely.intersects(self._shape, boxes), shapely.covers(self._shape, boxes)
+
     def within_box(self, low: Floats, high: Floats) -> Planar | None:
         """The part of W in a box, None if there is none."""
         shapely = geometry.load_shapely()
