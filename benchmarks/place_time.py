@@ -4,20 +4,23 @@ Without: independent places and times; bursts; near repeats; addresses that come
 for a month and always at the same hour, with times rounded to hours; hot spots that come and go.
 With: a centre that is busier at night, crowds that cross the window in a day, another map at
 weekends, one hot spot that is only open at night. Events are split and judged as in `hplus fit
---cycle week`; the margins are those of the events.
+--cycle week`; the margins are those of the events. With --intervals: how many counts of new events,
+in parts of 5 km and four hours of the day, lie in 90 % intervals of independent places and times,
+and of a map that may change; of all parts, and of the tenth that changes most.
 
-    python benchmarks/place_time.py [--runs 100] [--events 6000] [--only NAME ...]
+    python benchmarks/place_time.py [--runs 100] [--events 6000] [--only NAME ...] [--intervals]
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from itertools import product
 from time import process_time
 
 import numpy as np
 
-from hplus import Box
+from hplus import Box, Cycle, Interval, SeparableIntensity
 from hplus.studies.events import SplitEvents
 from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
@@ -130,7 +133,8 @@ def one_spot(n: int, rng: Rng) -> Events:
     return x, t
 
 
-SAME: tuple[Callable[[int, Rng], Events], ...] = (
+Scenario = Callable[[int, Rng], Events]
+SAME: tuple[Scenario, ...] = (
     independent, bursts, near_repeats, addresses, coming_and_going,
 )  # fmt: skip
 CHANGING = (nightlife, crossing, weekends, one_spot)
@@ -151,6 +155,58 @@ def judged(x: np.ndarray, t: np.ndarray, seed: int) -> JudgedMap:
     return scores.judged
 
 
+PARTS = [
+    Box((x, y), (x + 5.0, y + 5.0)) * Interval(hour, hour + 4.0)
+    for x, y, hour in product((0.0, 5.0, 10.0, 15.0), (0.0, 5.0, 10.0, 15.0), range(0, 24, 4))
+]
+
+
+def coverage(scenario: Scenario, n: int, runs: int) -> np.ndarray:
+    """Shares of counts in intervals (all parts or most changed, without or with a change)."""
+    found = []
+    for seed in range(runs):
+        old, new = (by_day(*scenario(n, np.random.default_rng(s))) for s in (seed, 10_000 + seed))
+        window = Box((0, 0), (SIDE, SIDE)) * Cycle(24, unit="h")
+        model = SeparableIntensity(window, model="tree", random_state=0, dependence="auto").fit(old)
+        plain = SeparableIntensity(window).join(model.place_, model.time_)
+        change = np.abs(np.log(model.expected_count(PARTS) / plain.expected_count(PARTS)))
+        counts = np.array([part.contains(new).sum() for part in PARTS]) * len(old) / len(new)
+        low, high = np.stack([each.count_interval(PARTS) for each in (plain, model)], axis=1)
+        inside = (low <= counts) & (counts <= high)
+        most = change >= np.quantile(change, 0.9)
+        found.append([inside.mean(axis=1), inside[:, most].mean(axis=1)])
+    return np.mean(found, axis=0)
+
+
+def by_day(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    inside = np.all((x >= 0.0) & (x <= SIDE), axis=1)
+    return np.column_stack([x, t % 24.0])[inside]
+
+
+def print_coverage(scenarios: list[Scenario], n: int, runs: int) -> None:
+    print(f"{'':18}{'all parts':>18}{'most changed':>18}")
+    for scenario in scenarios:
+        shares = coverage(scenario, n, runs)
+        row = "".join(f"{a:>9.3f}{b:>9.3f}" for a, b in shares)
+        print(f"{scenario.__name__.replace('_', ' '):18}{row}", flush=True)
+
+
+def print_judged(scenarios: list[Scenario], n: int, runs: int) -> None:
+    print(f"{'':18}{'evident':>9}{'claimed':>9}{'gain held out':>16}{'CPU s':>8}")
+    for scenario in scenarios:
+        began, found = process_time(), []
+        for seed in range(runs):
+            found.append(judged(*scenario(n, np.random.default_rng(seed)), seed))
+        evident, kept = (
+            np.mean(list(each))
+            for each in zip(*((f.evidence > 0.0, f.kept) for f in found), strict=True)
+        )
+        gain = np.mean([f.gain * f.kept for f in found])
+        seconds = (process_time() - began) / runs
+        name = scenario.__name__.replace("_", " ")
+        print(f"{name:18}{evident:>9.0%}{kept:>9.0%}{gain:>+16.4f}{seconds:>8.2f}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -158,22 +214,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--events", type=int, default=6000)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--intervals", action="store_true")
     given = parser.parse_args()
-    print(f"{given.events} events in {WEEKS} weeks, {given.runs} runs each")
-    print(f"{'':18}{'evident':>9}{'claimed':>9}{'gain held out':>16}{'CPU s':>8}")
     every = {scenario.__name__: scenario for scenario in (*SAME, *CHANGING)}
-    for scenario in map(every.__getitem__, given.only or every):
-        began, found = process_time(), []
-        for seed in range(given.runs):
-            found.append(judged(*scenario(given.events, np.random.default_rng(seed)), seed))
-        evident, kept = (
-            np.mean(list(each))
-            for each in zip(*((f.evidence > 0.0, f.kept) for f in found), strict=True)
-        )
-        gain = np.mean([f.gain * f.kept for f in found])
-        seconds = (process_time() - began) / given.runs
-        name = scenario.__name__.replace("_", " ")
-        print(f"{name:18}{evident:>9.0%}{kept:>9.0%}{gain:>+16.4f}{seconds:>8.2f}", flush=True)
+    chosen = [every[name] for name in given.only or every]
+    print(f"{given.events} events in {WEEKS} weeks, {given.runs} runs each")
+    table = print_coverage if given.intervals else print_judged
+    table(chosen, given.events, given.runs)
 
 
 if __name__ == "__main__":

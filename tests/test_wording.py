@@ -61,6 +61,7 @@ def test_numbers_are_rounded_as_people_do():
     assert [rounded(x) for x in (1585.4, 12.345, 0.04321, 0.0, -2.5, 3e-9)] == [
         "1,585", "12.3", "0.0432", "0", "−2.5", "3 × 10⁻⁹",
     ]  # fmt: skip
+    assert [rounded(x) for x in (0.0000999999, 9.9996e-9, 9.996)] == ["0.0001", "1 × 10⁻⁸", "10"]
     assert [percent(s) for s in (0.071, 0.004, 0.0, 1e-5, 1.0)] == [
         f"7{NBSP}%", f"0.4{NBSP}%", f"0{NBSP}%", f"under 0.1{NBSP}%", f"100{NBSP}%",
     ]  # fmt: skip

@@ -42,7 +42,7 @@ def _offsets(a: ex.Averaged) -> Iterable[Any]:
 
 def _spectrum(s: ex.Size) -> Iterable[Any]:
     found = f"{s.found:.2f} ({s.low:.2f} to {s.high:.2f})"
-    return s.name, f"1/{1 / s.size:.0f}", f"{s.truth:.2f}", found, f"{s.gain:.0f}"
+    return s.name, f"1/{1 / s.size:.0f}", f"{s.truth:.2f}", found, f"{s.gain:z.0f}"
 
 
 def _coverage(c: ex.Covered) -> Iterable[Any]:

@@ -60,7 +60,7 @@ def rounded(x: float, digits: int = 3) -> str:
     """x to this many digits, its whole part in full and with commas: 1,585, 12.3, 0.043."""
     if x == 0.0 or not math.isfinite(x):
         return "0" if x == 0.0 else "unknown"
-    power = math.floor(math.log10(abs(x)))
+    power = int(f"{x:.{digits - 1}e}".partition("e")[2])  # 0.0000999999 is 0.0001
     decimals = max(0, digits - 1 - power)
     if decimals > 6:
         exponent = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -65,6 +65,13 @@ def planar(planar_events):
     return SelfExciting(SQUARE).fit(X, marks=marks)
 
 
+def test_one_event_is_enough_for_a_forecast():
+    model = SelfExciting(SQUARE, random_state=0).fit([[0.3, 0.4, 50.0]])
+    # all draws of its weights trigger more than one event each, the most probable ones do not
+    assert model.branching_ratio_ < 1.0
+    assert model.forecast(4.0, n_paths=200, random_state=0).counts.mean() < 0.2
+
+
 def test_branching_ratio_and_trigger_are_recovered(line):
     low, high = line.branching_interval_
     assert low < line.branching_ratio_ < high

@@ -182,6 +182,12 @@ def test_blocks_are_whole_steps_or_cycles_and_reach_the_horizon():
     np.testing.assert_array_equal(part_of(edges, np.arange(70) / 10.0), np.arange(70))
 
 
+def test_changes_are_observed_blocks_each_of_them_once():
+    line = make_block_edges(0.0, 10.0, 7.0, 1.0)
+    assert line.changed(np.array([0.0, 4.9, 4.1, 2.0, 10.0])) == (2, 4)
+    assert line.changed(np.zeros(0)) == ()
+
+
 def test_a_cycle_is_judged_by_later_ones_and_learned_with_its_phase():
     rng = np.random.default_rng(0)
     shape = np.tile(1.0 + 0.8 * np.sin(2.0 * np.pi * (np.arange(24) + 0.5) / 24.0), 60)

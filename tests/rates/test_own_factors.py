@@ -1,4 +1,4 @@
-"""Events alike that trigger more or fewer: are their factors found, and how wide are they?"""
+"""Similar events that trigger more or fewer: are their factors found, and how wide are they?"""
 
 from __future__ import annotations
 

@@ -225,9 +225,7 @@ def test_with_few_events_the_mean_rate_goes_on_and_the_reason_is_told(tmp_path):
     study = fitted(written(tmp_path / "few.csv", np.full((12, 2), 0.5), days), ())
     week = time_asked(study, WEEK)
     assert counts(study, [whole(study.frame)], week)[0, 0] == pytest.approx(12 / WEEKS)
-    said = (
-        "From the mean rate; there is no forecast, because 12 events are too few (20 are needed)."
-    )
+    said = "From the mean rate; there is no forecast, because there are fewer than 20 events."
     assert basis_words(study, week) == said
     assert prospects(study) == []
     assert fan(study) is None

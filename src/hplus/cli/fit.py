@@ -28,7 +28,7 @@ from hplus.cli.options import amount_option, names_option, numbers_option
 from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
-from hplus.wording import count
+from hplus.wording import counted
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
@@ -187,7 +187,7 @@ def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {count(study.reading_.kept)} events", fit_table(found))
+    print_pairs(f"The rate of {counted(study.reading_.kept)}", fit_table(found))
     bursts = burst_words(study.bursts_)
     if bursts:
         note(as_options(bursts))

@@ -157,9 +157,15 @@ class ExcitedEstimator(Estimator):
         Gaps between events in rescaled time, and counts by place; the default is the start of the
         window. For events that were learned from, p-values are too large.
         """
-        known, end = self._given(until=self.observed_until_), self.observed_until_
-        begin = self._period.low if start is None else check_number("start", start)
-        return check_excitation(known, begin, end)
+        check_fitted(self, "rate_")
+        low, end = self._period.low, self.observed_until_
+        begin = low if start is None else check_number("start", start)
+        if not low <= begin <= end:
+            raise ValueError(
+                f"start must lie between {low:g}, where the window begins, and {end:g}, when what "
+                f"is known so far ends, got {begin:g}."
+            )
+        return check_excitation(self._given(until=end), begin, end)
 
     @property
     def unit_(self) -> str:

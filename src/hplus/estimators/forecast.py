@@ -118,7 +118,8 @@ class Forecast(Estimator):
         `exposure` is how often each time was observed: a number, a function of times (n, 1) that
         is 0 in gaps, or an array over the window, ends included. Rates are per unit of it, and so
         are forecasts. `changes` are times at which the level is likely to have jumped, such as
-        that of a new law; it may jump at any other time too, and at none.
+        that of a new law; it may jump at any other time too, and at none. With fewer than
+        16 blocks of time, as of counts by month in one year, no jump is looked for.
         """
         with whole_or_not(self):
             periods = self._check_parameters()

@@ -57,8 +57,7 @@ def futures_of(
     """Futures of a period, with weights drawn anew for each group of paths."""
     past = past_of(known, span[0])
     draws = _possible_rates(known, span, min(len(known.rate.draws), n_paths), rng)
-    # bursts that never die out would leave nothing to tell of the other futures
-    draws = [draw for draw in draws if draw.trigger.branching() < 1.0] or draws
+    draws = _dying_out(draws) or _dying_out([known.rate]) or draws
     found = []
     for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
         part = simulate(draw, past, *span, len(group), rng)
@@ -72,6 +71,11 @@ def futures_of(
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
     return Futures(Interval(*span), counts, largest, simulated)
+
+
+def _dying_out(rates: list[ExcitedRate]) -> list[ExcitedRate]:
+    """Rates whose bursts die out: others would leave nothing to tell of other futures."""
+    return [rate for rate in rates if rate.trigger.branching() < 1.0]
 
 
 def _possible_rates(

@@ -49,9 +49,9 @@ class SeparableIntensity(RateEstimator):
     random_state : int, RandomState or None
         As in `Intensity`.
     dependence : "none" or "auto", default="none"
-        "auto" learns by trees how the map changes with time, if events are at least 3 nats more
-        likely at some size of cells. Bursts at one place look like such a change too: whether it
-        lasts, only later events can tell, as in `EventStudy`.
+        "auto" learns by trees how the map changes with time, if events are at least 3 nats, and
+        10⁻⁴ nats per event, more likely at some size of cells. Bursts at one place look like such a
+        change too: whether it lasts, only later events can tell, as in `EventStudy`.
 
     Attributes
     ----------

@@ -17,6 +17,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from hplus._checks import Floats, frozen_array, shown
 from hplus._values import Value, value
+from hplus.rates.cell_pieces import cuboid
 from hplus.rates.cell_tables import (
     PlaceCells,
     count_table,
@@ -108,19 +109,13 @@ class RecentShares(Value):
 
     @property
     def _parts(self) -> list[Box | Interval]:
-        return [_cuboid(a, b) for a, b in zip(self.lows, self.highs, strict=True)]
+        return [cuboid(a, b) for a, b in zip(self.lows, self.highs, strict=True)]
 
     def _gained(self, window: Window, place: FittedRate) -> tuple[Floats, Floats]:
         """How much higher the ratios of parts are, (c, k), than that of all the rest, (k,)."""
         before = place.integrals(self._parts) / float(place.integrals([window])[0])
         factors, rest = _balanced(self.shares, before)
         return np.where(factors > 0.0, factors - rest, 0.0), rest
-
-
-def _cuboid(low: Floats, high: Floats) -> Box | Interval:
-    if len(low) == 1:
-        return Interval(float(low[0]), float(high[0]))
-    return Box(tuple(low.tolist()), tuple(high.tolist()))
 
 
 def _balanced(shares: Floats, before: Floats) -> tuple[Floats, Floats]:
@@ -141,7 +136,7 @@ def _common(
         bounds = np.array([regions[i].bounds() for i in exact])
         lows, highs = np.maximum(bounds[:, 0], low), np.minimum(bounds[:, 1], high)
         some = np.flatnonzero((lows < highs).all(axis=1))
-        cuboids = [_cuboid(lows[i], highs[i]) for i in some]
+        cuboids = [cuboid(lows[i], highs[i]) for i in some]
         found[np.array(exact)[some]] = place.integrals(cuboids) if cuboids else 0.0
     others = [i for i in range(len(regions)) if i not in set(exact)]
     points = part.sample(POINTS_OF_PART, random_state=0) if others else np.zeros((0, len(low)))

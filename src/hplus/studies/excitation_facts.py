@@ -150,8 +150,8 @@ def variation_facts(model: SelfExciting) -> Json | None:
         return None
     low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
     words = (
-        f"events alike differ: one of which 1 is expected triggers {rounded(float(low), 1)} to "
-        f"{rounded(float(high), 2)} times as many (90 %)"
+        "similar events differ: of those expected to trigger 1 event, 90 % trigger "
+        f"{rounded(float(low), 1)} to {rounded(float(high), 2)} on average"
     )
     return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
 

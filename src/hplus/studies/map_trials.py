@@ -1,8 +1,9 @@
 """Whether the map of events changes with the time of day or week, judged by later events.
 
 The change must be evident among the events learned from, and it must predict later events, before
-the hold-out, better than independent places and times do. So bursts at one place, near repeats and
-addresses that report at one time of one year are not taken for a habit of the hour.
+the hold-out, better than independent places and times do; only a change that the events held out
+refute is dropped after all. So bursts at one place, near repeats and addresses that report at one
+time of one year are not taken for a habit of the hour.
 """
 
 from __future__ import annotations

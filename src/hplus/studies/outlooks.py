@@ -126,8 +126,7 @@ def _forecast(
     Places that gain or lose events change the total, unless its own counts say otherwise.
     """
     if times.events < MIN_FORECAST_EVENTS:
-        few = f"{times.events} events are too few ({MIN_FORECAST_EVENTS} are needed)"
-        return None, few
+        return None, f"there are fewer than {MIN_FORECAST_EVENTS} events"
     span = times.window.volume
     horizon = min(MOST_SPANS_AHEAD * span, max(span, MOST_DAYS_AHEAD))
     line = Interval(in_days(clock.start), in_days(clock.end), unit="day")

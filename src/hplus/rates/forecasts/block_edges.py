@@ -74,6 +74,11 @@ class BlockEdges:
         """The block that each time lies in."""
         return part_of(self.edges, times)
 
+    def changed(self, times: Floats) -> tuple[int, ...]:
+        """The observed blocks that times lie in, each once, without the first."""
+        blocks = np.unique(self.blocks_of(times))
+        return tuple(blocks[(blocks > 0) & (blocks < self.observed)].tolist())
+
 
 def block_length(span: float, horizon: float, events: int, step: float, cycle: float) -> float:
     """The length of a block: short against the horizon, but so that there are not too many.

@@ -150,7 +150,7 @@ def _learn_blocks(
     means *= base
     rng = np.random.default_rng(seed)
     slow = [line.steps, *_whole_steps(line, periods, cycles.origin)]
-    changes = tuple(b for b in line.blocks_of(observed.changes).tolist() if 0 < b < n)
+    changes = line.changed(observed.changes)
     ways = [Blocks(counts, means, line.steps[:n], each[:n], changes=changes) for each in slow]
     way, priors, jumps = weigh(ways, line.block, high - low, rng)
     return ForecastRate(line.edges, n, counts, means, base, priors, jumps, slow[way], cycles, seed)
