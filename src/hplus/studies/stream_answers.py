@@ -94,5 +94,5 @@ def times_of_cycle(clock: Clock, hours: Floats, latest: float, half_life: float)
     times = np.maximum(np.floor((latest - ages - clock.start) / period) + 1.0, 0.0)
     if half_life == math.inf:
         return times
-    ratio = 2.0 ** (-period / half_life)
-    return np.exp2(-ages / half_life) * (1.0 - ratio**times) / (1.0 - ratio)
+    decay = math.log(2.0) * period / half_life
+    return np.exp2(-ages / half_life) * np.expm1(-decay * times) / math.expm1(-decay)
