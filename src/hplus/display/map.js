@@ -333,7 +333,7 @@ function zoomMap(box, bytes) {
     for (; children[cell]; level++) {
       i *= 2;
       j *= 2;
-      const [a, b] = [Math.min(1, Math.floor(i)), Math.min(1, Math.floor(j))];
+      const [a, b] = [i, j].map((u) => Math.max(0, Math.min(1, Math.floor(u))));
       i -= a;
       j -= b;
       cell = children[cell] + a + 2 * b;
