@@ -147,3 +147,5 @@ def test_what_a_stream_cannot_answer_is_said():
         answering(taken("places", method="spppot"))
     with pytest.raises(ValueError, match="must hold events to answer"):
         answering(StreamStudy(FRAMES["places"]).take(b"x,y\n9,9\n"))
+    with pytest.raises(ValueError, match="got events at 2026-01-05 only"):
+        answering(taken("hours", np.array([[1.0, 1.0, START]])))
