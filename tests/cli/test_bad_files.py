@@ -122,6 +122,8 @@ WORDS = {
     "a grid of three numbers": ("expect plane.hplus --grid 5x5x5", 2, "2 numbers"),
     "a picture of no grid": ("expect plane.hplus -o map.tif", 2, "needs --grid"),
     "a picture on the screen": ("expect plane.hplus --grid 2x2 --format tif", 2, "-o map.tif"),
+    "a picture of a line": ("expect line.hplus --grid 4 -o map.TIF", 2, "two columns"),
+    "two formats": ("expect plane.hplus --grid 2x2 --json --format geojson", 2, "not both"),
     "a grid of none": ("expect plane.hplus --grid 0x5", 2, "at least 1"),
     "a grid beyond measure": ("expect plane.hplus --grid 99999x99999", 2, "at most"),
     "grid and regions": ("expect plane.hplus --grid 2x2 --regions halves.geojson", 2, "not both"),

@@ -264,7 +264,7 @@ def test_a_state_of_another_method_goes_on_with_it(tmp_path):
     with Snapshots(state) as snapshots:
         kept = snapshots.newest()
     assert content(kept) == content(StreamStudy(PLANE, "spppot", 20).take(data))
-    assert "which keeps no atoms, got 20" in _flat(run(path, "--budget", "20", code=2))
+    assert "without atoms, got 20" in _flat(run(path, "--budget", "20", code=2))
 
 
 def test_a_state_of_version_0_1_0_goes_on_and_can_be_looked_at(tmp_path):
@@ -288,6 +288,9 @@ def test_what_does_not_belong_together_is_refused_with_a_code(tmp_path):
     run(path, "--state", state)
     assert "method tree, not pmd" in _flat(run(path, "--state", state, "--method", "pmd", code=2))
     assert "forget none, not 5" in _flat(run(path, "--state", state, "--forget", "5", code=2))
+    assert "must be a folder" in _flat(run(path, "--state", path, code=2))
+    run(tmp_path / "none.csv", "--state", tmp_path / "new", code=3)
+    assert not (tmp_path / "new").exists()
     path.write_bytes(data[:500])
     assert "bytes that were read before" in _flat(run(path, "--state", state, code=3))
     path.write_bytes(b"y,x" + data[3:])
@@ -336,7 +339,9 @@ def test_a_signal_ends_a_live_stream_with_all_lines_safe(tmp_path, piped, capfd)
     once_there(state / SLOTS[0], lambda: os.kill(os.getpid(), signal.SIGTERM))
     code = piped(data + b"0.5,", "--state", state, "--seconds", "0.05", closed=False)
     assert code == 130
-    assert json.loads(capfd.readouterr().out.splitlines()[-1])["offset"] == len(data)
+    told = capfd.readouterr()
+    assert json.loads(told.out.splitlines()[-1])["offset"] == len(data)
+    assert "incomplete" not in told.err  # it would have gone on
     with Snapshots(state) as snapshots:
         assert content(snapshots.newest()) == content(StreamStudy(PLANE).take(data))
 
@@ -418,6 +423,12 @@ def test_the_loss_of_trees_is_that_of_a_histogram_of_the_events_before():
     before = np.mean(preview.shape[:60])
     preview.update()
     assert np.mean(preview.shape[:60]) < before
+
+
+def test_a_stream_that_forgets_goes_on_with_what_is_left_of_its_events():
+    study = StreamStudy(LINE, forget=Amount(10.0)).take(events(300, name="x"))
+    preview = Preview(study.model_)
+    assert preview._counts.sum() - preview.grid.size == pytest.approx(study.rate)
 
 
 def test_a_terminal_shows_figures_and_a_map(capsys):

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hplus import Box, Cycle
+from hplus import Box, Cycle, SeparableIntensity
 from hplus.display.canvas import markup
 from hplus.display.changing_charts import change_map, change_words, page_changes
 from hplus.display.data.changing_maps import changing_maps
 from hplus.display.page import page_template
+from hplus.display.provenance import place_and_time
 from hplus.rates.map_by_time import MapByTime
 from hplus.rates.separable import SeparableRate
 
@@ -79,3 +80,10 @@ def test_the_page_has_the_maps_only_if_the_map_changes(maps):
     assert "How the map changes with the time of day" in page
     assert page.count("<svg") == 4
     assert change_words(study(by_time()), maps) in page
+
+
+@pytest.mark.parametrize(("found", "told"), [(None, "is the same"), (by_time(), "changes with")])
+def test_a_page_says_whether_the_map_changes(found, told):
+    model = SeparableIntensity(WINDOW)
+    model.map_by_time_ = found
+    assert told in place_and_time(model).remark

@@ -8,8 +8,9 @@ import zlib
 import numpy as np
 import pytest
 
-from hplus import Box, Intensity
+from hplus import Box, Cycle, Intensity, SeparableIntensity
 from hplus.display.data.map_pyramid import map_pyramid
+from hplus.display.data.margins import margins
 from hplus.display.zoom_figures import log_bytes, packed
 
 SPOT = (2.2, 1.1)
@@ -52,6 +53,12 @@ def test_cells_reach_the_resolution_where_most_events_are(crowded, pyramid):
     assert some.depth == pyramid.depth
     low, sides, _ = cells(some)[-1]
     assert np.all(np.abs(low + 0.5 * sides - SPOT) < 0.1)
+
+
+def test_beside_times_a_map_is_as_fine(crowded):
+    hours = Intensity(Cycle(24, unit="h")).fit([[3.0], [9.0]], priors="constant")
+    both = SeparableIntensity(crowded.window * hours.window, model="tree").join(crowded, hours)
+    assert margins(both).finest is crowded.rate_
 
 
 def test_rates_of_cells_are_means_of_the_rate(crowded, pyramid):

@@ -122,6 +122,15 @@ def test_hours_come_by_as_often_as_they_are_counted():
         times_of_cycle(WEEKS, hours, latest, 4e5), weights.sum(axis=0), rtol=1e-9
     )
 
+    # nothing is forgotten in a half-life of longer than there was time
+    np.testing.assert_allclose(times_of_cycle(WEEKS, hours, latest, 1e30), counted)
+
+
+@pytest.mark.parametrize("name", ["hours", "both", "a line of times"])
+def test_events_with_times_are_not_forgotten_by_their_number(name):
+    with pytest.raises(ValueError, match="forget must be a time such as 8w beside time=, got 50"):
+        taken(name, forget=Amount(50.0))
+
 
 @pytest.mark.parametrize("weights", [None, np.arange(1.0, 61.0)])
 def test_a_margin_is_the_statistic_of_some_axes(weights):
@@ -138,3 +147,5 @@ def test_what_a_stream_cannot_answer_is_said():
         answering(taken("places", method="spppot"))
     with pytest.raises(ValueError, match="must hold events to answer"):
         answering(StreamStudy(FRAMES["places"]).take(b"x,y\n9,9\n"))
+    with pytest.raises(ValueError, match="got events at 2026-01-05 only"):
+        answering(taken("hours", np.array([[1.0, 1.0, START]])))

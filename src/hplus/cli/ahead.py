@@ -128,7 +128,7 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     if regions:
         asked = named_regions(study.frame, regions, options["name_field"])
     time = time_asked(study, options["lasting"], options["start"], options["end"])
-    form = form_of(output, grid is not None, options)
+    form = form_of(output, study.frame, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
     total, basis = sum(part.expected for part in found), basis_words(study, time)
@@ -162,7 +162,7 @@ def _expect_triggered(
     if options["newer"] is not None:
         known, reading = brought_up_to(study, options["newer"], time.start)
         note_dropped(reading.dropped, reading.rows)
-    form = form_of(output, grid is not None, options)
+    form = form_of(output, study.frame, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
     found = triggered_counts(study, cells, periods, options["level"], mark_above=above, model=known)

@@ -19,12 +19,16 @@ SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif
 """Suffixes of files, and their formats; others are CSV."""
 
 
-def form_of(output: str | None, has_grid: bool, options: Json) -> str:
+def form_of(output: str | None, frame: Frame, has_grid: bool, options: Json) -> str:
     """The format of the output: as given, or by the suffix of the file."""
-    known = next((form for end, form in SUFFIXES.items() if (output or "").endswith(end)), "csv")
+    if options["as_json"] and options["form"] not in (None, "json"):
+        raise click.UsageError("Give --json or --format, not both.")
+    known = SUFFIXES.get(Path(output or "").suffix.lower(), "csv")
     form = "json" if options["as_json"] else options["form"] or known
     if form == "tif" and not (has_grid and output):
         raise click.UsageError("A GeoTIFF needs --grid, and a file to write: -o map.tif.")
+    if form == "tif" and len(frame.columns) != 2:
+        raise click.UsageError("A GeoTIFF needs a model with two columns of coordinates.")
     return form
 
 
@@ -70,7 +74,5 @@ def _text(found: Sequence[tuple[Json, Json | None]], form: str, about: Json) -> 
 def _write_tif(output: str | None, frame: Frame, found: Sequence[CountedRegion]) -> None:
     from hplus.studies.count_grids import CountGrid
 
-    if len(frame.columns) != 2:
-        raise click.UsageError("A GeoTIFF needs a model with two columns of coordinates.")
     assert output is not None
     replace_file(Path(output).resolve(), [CountGrid.of(frame, found).to_geotiff()])

@@ -19,7 +19,7 @@ from hplus._checks import Floats
 from hplus.cli.base import json_text
 from hplus.studies.previews import Preview
 from hplus.studies.streams import StreamStudy
-from hplus.wording import count
+from hplus.wording import count, counted
 
 BARS, SHADES = "▁▂▃▄▅▆▇█", " ░▒▓█"
 MAP_COLUMNS, MAP_ROWS, MAX_BARS = 30, 10, 60
@@ -78,8 +78,8 @@ class Words(View):
         self._end = "saved up to byte" if safe else "read up to byte"
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
-        said = [f"{count(study.events_)} events", f"{count(sum(study.dropped_.values()))} dropped",
-                f"{count(study.atoms)} {study.kept_in}", f"rate {study.rate_words}"]  # fmt: skip
+        said = [counted(study.events_), f"{count(sum(study.dropped_.values()))} dropped",
+                counted(study.atoms, study.kept_in[:-1]), f"rate {study.rate_words}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")

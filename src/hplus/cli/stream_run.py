@@ -42,9 +42,9 @@ def run_stream(
     """Learn from a file or pipe until it ends; a signal stops it with exit code 130."""
     began = perf_counter()
     with ExitStack() as stack:
-        snapshots = stack.enter_context(Snapshots(state)) if state else None
         feed = Feed(file, options["follow"])
         stack.callback(feed.close)
+        snapshots = stack.enter_context(Snapshots(state)) if state else None
         study = _study(feed, snapshots, options)
         if snapshots is None:
             note("No snapshots are saved: give --state FOLDER to be able to resume.")
@@ -54,7 +54,7 @@ def run_stream(
             run.go(stopped)
             interrupted = stopped()
     study.made_with_ = made_with(began, 0)
-    _end(study, run, output)
+    _end(study, run, output, interrupted)
     if interrupted:
         raise click.exceptions.Exit(130)
 
@@ -185,9 +185,9 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _end(study: StreamStudy, run: StreamRun, output: str | None) -> None:
+def _end(study: StreamStudy, run: StreamRun, output: str | None, interrupted: bool) -> None:
     note_dropped(study.dropped_, study.lines_, "lines")
-    if run.lines.waiting:
+    if run.lines.waiting and not interrupted:  # else there may be whole lines
         note(
             f"The last {count(run.lines.waiting)} bytes are an incomplete line, which was not read."
         )

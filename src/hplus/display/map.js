@@ -333,7 +333,7 @@ function zoomMap(box, bytes) {
     for (; children[cell]; level++) {
       i *= 2;
       j *= 2;
-      const [a, b] = [Math.min(1, Math.floor(i)), Math.min(1, Math.floor(j))];
+      const [a, b] = [i, j].map((u) => Math.max(0, Math.min(1, Math.floor(u))));
       i -= a;
       j -= b;
       cell = children[cell] + a + 2 * b;
@@ -352,9 +352,9 @@ function zoomMap(box, bytes) {
     return `${digits(rate, 2)} ${given.unit}; ${digits(count, 2)} ${given.counts} in this cell of ${size}`;
   }
   const tell = (x, y, before, live) => {
-    const text = told(x, y);
+    const text = told(x, y), where = place(x, y);
     readout.setAttribute("aria-live", live ? "polite" : "off");
-    readout.textContent = text ? `${before} (${place(x, y)}): about ${text}` : "";
+    readout.textContent = text ? `${before}${where && ` (${where})`}: about ${text}` : "";
   };
   const tellMiddle = () => tell(view.x + 0.5 / view.zoom, view.y + 0.5 / view.zoom, "In the middle", true);
 
@@ -373,7 +373,7 @@ function zoomMap(box, bytes) {
   const moveBy = (x, y) => go(view.x + x / view.zoom, view.y + y / view.zoom, view.zoom);
   function goToSpot(i) {
     const [x, y, w, h] = spots[i];
-    const zoom = 0.5 / Math.max(w, h);
+    const zoom = Math.min(greatest(), Math.max(1, 0.5 / Math.max(w, h)));
     go(x + w / 2 - 0.5 / zoom, y + h / 2 - 0.5 / zoom, zoom);
     tellMiddle();
   }

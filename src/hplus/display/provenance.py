@@ -53,8 +53,7 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
         kind = "exp"
     facts = [Fact("Model", MODELS[kind], "The rate cannot be negative.")]
     if isinstance(model, SeparableIntensity):
-        same = "The pattern over time is the same at every place."
-        facts.append(Fact("Place and time", "fitted separately; the rate is their product", same))
+        facts.append(place_and_time(model))
         parts = {", places": model.place_, ", times": model.time_}
     else:
         parts = {"": model}
@@ -65,6 +64,15 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
     if seconds is not None:
         facts.append(Fact("Duration", f"{quantity(float(seconds), 's')} to read and fit"))
     return tuple(facts)
+
+
+def place_and_time(model: SeparableIntensity) -> Fact:
+    """How places and times go together; in files of earlier versions, the map does not change."""
+    text = "fitted separately"
+    remark = "The rate is their product, adjusted for how the map changes with time."
+    if getattr(model, "map_by_time_", None) is None:
+        text, remark = f"{text}; the rate is their product", "The map is the same at all times."
+    return Fact("Place and time", text, remark)
 
 
 def _is_smooth(model: Intensity) -> bool:

@@ -34,7 +34,8 @@ class Preview:
         self._counts = np.ones(self.grid.size)
         if isinstance(self._method, Tree) and hasattr(model, "state_"):
             cells = model.statistic_
-            self._count(cells.lattice.centers(cells.codes, cells.depth), cells.masses)
+            weights = cells.masses * (model.effective_events_ / cells.total)
+            self._count(cells.lattice.centers(cells.codes, cells.depth), weights)
 
     def update(self) -> None:
         """Evaluate what has been learned."""

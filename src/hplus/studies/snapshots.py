@@ -22,6 +22,8 @@ class Snapshots:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder).resolve()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{folder} must be a folder for snapshots, got a file: name another.")
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)

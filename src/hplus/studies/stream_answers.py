@@ -16,7 +16,7 @@ from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Outlook
-from hplus.studies.spans import CYCLES, SECONDS, Clock
+from hplus.studies.spans import CYCLES, SECONDS, Clock, moment
 from hplus.studies.streams import StreamStudy
 
 STREAM = "the stream"
@@ -36,6 +36,12 @@ def answering(study: StreamStudy) -> EventStudy:
         )
     if study.events_ == 0:
         raise ValueError(f"a stream must hold events to answer, got {study.lines_} lines and none.")
+    clock = study.frame.clock
+    if clock is not None and study.latest_ <= clock.start:
+        raise ValueError(
+            "a stream must hold an event after the start of observation to answer, got events at "
+            f"{moment(clock.start)} only: until then, there is no exposure."
+        )
     frame = _observed(study)
     found = EventStudy(frame, study.exposure, 0.0, 1.0, method.random_state, model="tree")
     found.exposure_ = study.total_exposure
@@ -94,5 +100,5 @@ def times_of_cycle(clock: Clock, hours: Floats, latest: float, half_life: float)
     times = np.maximum(np.floor((latest - ages - clock.start) / period) + 1.0, 0.0)
     if half_life == math.inf:
         return times
-    ratio = 2.0 ** (-period / half_life)
-    return np.exp2(-ages / half_life) * (1.0 - ratio**times) / (1.0 - ratio)
+    decay = math.log(2.0) * period / half_life
+    return np.exp2(-ages / half_life) * np.expm1(-decay * times) / math.expm1(-decay)

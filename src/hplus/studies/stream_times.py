@@ -45,6 +45,11 @@ class StreamTimes(NamedTuple):
             return None
         if self.fades:
             return self.half_life_seconds
+        if self.by_trees and self.frame.clock is not None:
+            raise ValueError(
+                f"forget must be a time such as 8w beside time=, got {self.forget}: a number of "
+                "events does not tell how much of the exposure is forgotten."
+            )
         if self.frame.cycle and not self.by_trees:
             return self.forget.to(self.frame.cycle)
         if not self._in_events:

@@ -47,8 +47,8 @@ class StreamStudy(Estimator):
     budget : int, optional
         The largest number of atoms, of a method that has atoms.
     forget : Amount, optional
-        The half-life of events: a number of events, in the order of lines, or a time, which needs a
-        column of times. With "tree" it goes by these in any order; other methods need a cycle.
+        The half-life of events. With a column of times it is a time: "tree" goes by these in any
+        order, other methods need a cycle. Otherwise a number of events, in the order of lines.
     exposure : Amount, optional
         The exposure of all lines so far, for example 82 games. With a cycle it is the time from the
         frame's start to the latest event.
@@ -286,7 +286,7 @@ class StreamStudy(Estimator):
         check_frame(self.frame, self.exposure)
         if self.by_trees and self.budget is not None:
             raise ValueError(
-                f'budget must be None for method="tree", which keeps no atoms, got {self.budget}.'
+                f'budget must be left out for method="tree", without atoms, got {self.budget}.'
             )
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")
