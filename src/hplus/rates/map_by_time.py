@@ -109,20 +109,19 @@ class MapByTime:
         """∫ of the rate by time over the part of a time in each bin, (bins,)."""
         return masses_by_bin(time, self.window, when, self.period, len(self.time_masses))
 
-    def ratios_of(self, cells: csr_array, bins: Floats, at: list[int]) -> tuple[Floats, Floats]:
-        """Mean ratios (r,) and equally likely ones (r, k) over regions and times.
+    def ratios_over(self, cells: csr_array, bins: Floats, at: list[int], tables: Floats) -> Floats:
+        """Ratios over regions and times by tables of them (k, cells, bins), shape (r, k).
 
-        From their masses in cells (r, c) and bins (m, bins); region i is asked for time at[i].
+        From the masses of regions in cells (r, c) and of times in bins (m, bins); region i is asked
+        for time at[i].
         """
         whole = np.maximum(cells.sum(axis=1), np.finfo(float).tiny)
         shares = bins / np.maximum(bins.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        means, draws = np.zeros(len(at)), np.zeros((len(at), MAP_TREES))
+        found = np.zeros((len(at), len(tables)))
         for when, share in enumerate(shares):
             some = np.flatnonzero(np.array(at) == when)
-            part = cells[some]
-            means[some] = part @ (self.ratios @ share) / whole[some]
-            draws[some] = part @ (self.draws @ share).T / whole[some, None]
-        return means, draws
+            found[some] = cells[some] @ (tables @ share).T / whole[some, None]
+        return found
 
     @property
     def highest(self) -> Floats:

@@ -62,7 +62,9 @@ class SeparableRate:
         """∫ of the rate over each of several products of a place and a time, shape (r,)."""
         where, when = self.factors(regions)
         counts = self.place.integrals(where) / self.events * self.time.integrals(when)
-        return counts if self.by_time is None else counts * self.ratios(where, when)[0]
+        if self.by_time is None:
+            return counts
+        return counts * self._ratios(self.by_time, where, when, self.by_time.ratios[None])[:, 0]
 
     def count_draws(self, regions: Sequence[Window]) -> Floats:
         """Draws of the expected count of each of several products, shape (r, k)."""
@@ -71,7 +73,7 @@ class SeparableRate:
         i, j = pairs_of_draws(share.shape[1], time.shape[1])
         if self.by_time is None:
             return share[:, i] * time[:, j]
-        ratios = self.ratios(where, when)[1]
+        ratios = self._ratios(self.by_time, where, when, self.by_time.draws)
         return share[:, i] * time[:, j] * ratios[:, pairs_of_draws(len(i), ratios.shape[1])[1]]
 
     def shares(self, places: Sequence[Window]) -> tuple[Floats, Floats]:
@@ -80,18 +82,15 @@ class SeparableRate:
         draws = self.place.count_draws(places) / self.place.count_draws([self.window.left])
         return self.place.integrals(places) / self.events, draws
 
-    def ratios(self, where: Sequence[Window], when: Sequence[Window]) -> tuple[Floats, Floats]:
-        """Counts of places in times over those if place and time were independent.
-
-        Means (r,), and equally likely values (r, k).
-        """
-        if self.by_time is None:
-            return np.ones(len(where)), np.ones((len(where), 1))
+    def _ratios(
+        self, by_time: MapByTime, where: Sequence[Window], when: Sequence[Window], tables: Floats
+    ) -> Floats:
+        """Counts of places in times over those if they were independent, (r, k), by k tables."""
         places, times = (dict.fromkeys(asked) for asked in (where, when))
         row, column = ({each: i for i, each in enumerate(asked)} for asked in (places, times))
-        cells = self.by_time.in_cells(list(places), self.place)[[row[each] for each in where]]
-        bins = np.array([self.by_time.in_bins(each, self.time) for each in times])
-        return self.by_time.ratios_of(cells, bins, [column[each] for each in when])
+        cells = by_time.in_cells(list(places), self.place)[[row[each] for each in where]]
+        bins = np.array([by_time.in_bins(each, self.time) for each in times])
+        return by_time.ratios_over(cells, bins, [column[each] for each in when], tables)
 
     @property
     def result(self) -> SolverResult:

@@ -34,9 +34,11 @@ class RegionMaps(NamedTuple):
             times * self.by_time.in_bins(Interval(a, b), self.rate.time) for a, b, times in parts
         ]
         bins = np.sum(masses, axis=0)[None]
-        means, draws = self.by_time.ratios_of(self.cells, bins, [0] * len(shares.means))
-        if np.max(np.abs(draws - 1.0), initial=0.0) < WHOLE_CYCLES:
+        at, ratios = [0] * len(shares.means), self.by_time.ratios[None]
+        means = self.by_time.ratios_over(self.cells, bins, at, ratios)[:, 0]
+        if np.max(np.abs(means - 1.0), initial=0.0) < WHOLE_CYCLES:
             return shares
+        draws = self.by_time.ratios_over(self.cells, bins, at, self.by_time.draws)
         i, j = pairs_of_draws(shares.draws.shape[1], draws.shape[1])
         return MeanCounts(shares.means * means, shares.draws[:, i] * draws[:, j])
 
