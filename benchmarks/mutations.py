@@ -119,9 +119,10 @@ LINE, STRIP = Interval(0, 1, unit="km"), Box((0, 0), (1, THIN), unit="km")
 DAYS = Clock("t", 1772409600.0, 1772409600.0 + 14 * 86_400, "day")
 
 SMALL: dict[str, Callable[[Path], Any]] = {
-    "stream study": lambda events: StreamStudy(Frame(("x", "y"), STRIP), budget=12).take(
-        events.read_bytes()
-    ),
+    "stream study": lambda events: StreamStudy(Frame(("x", "y"), STRIP)).take(events.read_bytes()),
+    "stream study, atoms": lambda events: StreamStudy(
+        Frame(("x", "y"), STRIP), "spppot", budget=12
+    ).take(events.read_bytes()),
     "intensity": lambda _: Intensity(LINE, Gaussian(0.2), 1.0).fit(PLANE[:, :1]),
     "kernel regressor": lambda _: KernelRegressor(2.0 * Gaussian(0.3), landmarks=8).fit(
         PLANE, PLANE[:, 0]

@@ -242,8 +242,7 @@ def test_more_events_are_expected_where_there_were_more(name, model):
 def test_the_fit_is_certified(name, model):
     rate, _ = fitted(name, model)
     assert rate.solution_.relative_gap <= rate.rate_.promised_gap
-    promised = {"tree": 0.0, "auto": 1e-4 if name == "box" else 1e-6}
-    assert rate.rate_.promised_gap == promised.get(model, 1e-6)
+    assert rate.rate_.promised_gap == (0.0 if model == "tree" else 1e-6)
 
 
 @each
