@@ -69,6 +69,11 @@ def test_few_events_tell_nothing():
     assert learned(city(0.0)[:99]) is None
 
 
+def test_a_second_half_without_events_tells_nothing():
+    X = city(0.0)
+    assert learned(X[X[:, 2] < 31.0]) is None
+
+
 @pytest.mark.parametrize("mean", [0.05, 2.0, 40.0])
 def test_varied_means_keep_their_mean_and_have_the_variance_of_the_law(mean):
     draws = np.full((2, 40), mean)

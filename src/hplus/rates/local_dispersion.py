@@ -158,11 +158,16 @@ def _excesses(events: Statistic, span: float, lengths: Sequence[float]) -> Itera
             blocks = steps // max(size, 1)
             if size < 1 or blocks < MIN_TABLE or not 1 < len(cells) <= MAX_TABLE // blocks:
                 continue
-            yield _of_table(count_table(events, span, cells, size), size * step)
+            found = _of_table(count_table(events, span, cells, size), size * step)
+            if found is not None:
+                yield found
 
 
-def _of_table(counts: Floats, time: float) -> Excess:
-    """The excess in a table of cells × blocks, whose later half is predicted block by block."""
+def _of_table(counts: Floats, time: float) -> Excess | None:
+    """The excess in a table of cells × blocks, whose later half is predicted block by block.
+
+    None if nothing can vary there: without events, or with all of them in one cell.
+    """
     before: Floats = np.cumsum(counts, axis=1) - counts
     later = slice(counts.shape[1] // 2, None)
     n, past = counts[:, later], before[:, later]
@@ -172,6 +177,8 @@ def _of_table(counts: Floats, time: float) -> Excess:
     # chance in the count, and in the share that is known from earlier events
     chance = mean * own * (1.0 + total / earlier)
     held = float((mean * own).sum())
+    if not held > 0.0:
+        return None
     excess = float((((n - total * past / earlier) ** 2) - chance).sum()) / held
     error = float(np.sqrt((chance + 2.0 * chance**2).sum())) / held
     return Excess(float((mean**2).sum() / mean.sum()), time, excess, error)
