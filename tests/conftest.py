@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus.rates import binned, judging, selection
+from hplus.rates import binned, judging, map_by_time, selection
 from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.rates.trees import concentrations
@@ -124,7 +124,7 @@ def rng():
 
 @pytest.fixture(scope="session")
 def coarsely():
-    """`with coarsely():` fits try few priors on a coarse grid and hold out few parts.
+    """`with coarsely():` fits try few priors on a coarse grid, and few trees, and hold out little.
 
     Self-exciting rates are learned in one round, with one map of the background.
     """
@@ -136,6 +136,7 @@ def coarsely():
             patch.setitem(binned.COARSE_CELLS, 2, 32)
             hold_out_little(patch)
             quick_forecasts(patch)
+            patch.setattr(map_by_time, "MAP_TREES", 4)
             patch.setattr(alternation, "ROUNDS", 1)
             patch.setattr(alternation, "TIME_BLOCKS", 1)
             yield

@@ -72,10 +72,10 @@ def shifts(shape: tuple[int, ...], closed: tuple[bool, ...], count: int, seed: i
     return [Shift(tuple(row), closed) for row in drawn.tolist()]
 
 
-def place_levels(table: Floats, shift: Shift) -> list[Halves]:
+def place_levels(table: Floats, shift: Shift, depth: int | None = None) -> list[Halves]:
     """The counts of halves of time in the cells of each level of a tree, the largest first.
 
-    The first level is all places together.
+    The first level is all places together; None for the depth goes down to the smallest cells.
     """
     moved, axes = shift.moved(table), tuple(range(table.ndim - 1))
     found = [moved]
@@ -84,7 +84,8 @@ def place_levels(table: Floats, shift: Shift) -> list[Halves]:
             moved = np.add.reduceat(moved, np.arange(0, moved.shape[axis], 2), axis)
         found.append(moved)
     found.append(moved.sum(axis=axes, keepdims=True))
-    return [_halves(each) for each in found[::-1]]
+    levels = found[::-1]
+    return [_halves(each) for each in levels[: None if depth is None else depth + 1]]
 
 
 def _halves(table: Floats) -> Halves:
@@ -92,7 +93,7 @@ def _halves(table: Floats) -> Halves:
     while table.shape[-1] > 1:
         pairs = table.reshape(*table.shape[:-1], -1, 2)
         found.append(pairs)
-        table = pairs.sum(axis=-1)
+        table = pairs[..., 0] + pairs[..., 1]
     return found[::-1]
 
 
@@ -122,7 +123,7 @@ def _inner(level: Halves, above: Halves, concentrations: Floats, drawn: Drawn) -
 
 def mean_shares(n: Floats, s: Floats, A: float) -> Floats:
     """Posterior means of the shares of first halves."""
-    return (n[..., 0] + A * s) / (n.sum(axis=-1) + A)
+    return (n[..., 0] + A * s) / (n[..., 0] + n[..., 1] + A)
 
 
 def drawn_shares(rng: np.random.Generator) -> Drawn:
@@ -189,10 +190,14 @@ def _overdispersion(found: Families) -> float:
 
 
 def profile_ratios(table: Floats, shift: Shift, concentrations: Floats, drawn: Drawn) -> Floats:
-    """The profile of each cell of a table over that of all places, of one tree, (*cells, bins)."""
-    levels = place_levels(table, shift)
+    """The profile of each cell of a table over that of all places, of one tree, (*cells, bins).
+
+    Below the last level of a finite concentration, cells have the profile of that level.
+    """
+    depth = int(np.max(np.flatnonzero(np.isfinite(concentrations).any(axis=1)) + 1, initial=0))
+    levels = place_levels(table, shift, depth)
     shares = everywhere = _first_shares(levels[0])
-    for level, A in zip(levels[1:], concentrations, strict=True):
+    for level, A in zip(levels[1:], concentrations, strict=False):
         shares = _inner(level, shares, A, drawn)
     # where no place has events in a half, its profile is that of all places
     parts = (
@@ -202,6 +207,8 @@ def profile_ratios(table: Floats, shift: Shift, concentrations: Floats, drawn: D
     ratios = np.ones(1)
     for part in parts:
         ratios = np.repeat(ratios, 2, axis=-1) * part if ratios.ndim > 1 else part
+    for axis, (size, wraps) in enumerate(zip(table.shape[:-1], shift.closed, strict=False)):
+        ratios = np.repeat(ratios, size * (2 - wraps) // ratios.shape[axis], axis)
     return shift.back(ratios, table.shape)
 
 
