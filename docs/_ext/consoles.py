@@ -32,7 +32,7 @@ SLOW = re.compile(r"<!-- slow(?:: (\d+) rows)? -->")
 CHANGING = ("seconds", "made ")
 """Beginnings of lines that are never the same."""
 
-LEARNED = ("model ", "scales ", "positions ")
+LEARNED = ("model ", "scales ", "positions ", "place and time ", "Events repeat nearby")
 """Beginnings of lines in which a fit of fewer events may use other words."""
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
@@ -134,13 +134,14 @@ def _stages(words: list[str]) -> list[list[str]]:
 
 
 def _shorten(path: Path, rows: int) -> None:
+    """Keep so many rows of a table, evenly spaced, so that they span what all of them span."""
     opened = {".gz": gzip.open, ".csv": open}.get(path.suffix)
     if opened is None:
         return
     with opened(path, "rt") as file:
-        lines = list(islice(file, rows + 1))
+        head, *lines = file
     with opened(path, "wt") as file:
-        file.writelines(lines)
+        file.writelines([head, *lines[:: max(1, len(lines) // rows)]])
 
 
 def missing(shown: tuple[str, ...], printed: str, exact: bool) -> list[str]:
