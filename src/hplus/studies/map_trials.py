@@ -24,7 +24,7 @@ from hplus.studies.splits import time_blocks
 MAP_STRETCHES = 2
 """Stretches of time before the hold-out that are predicted by those before them."""
 
-MAP_ERRORS = 2.0
+MAP_ERRORS = 1.0
 """Standard errors by which the change must raise the likelihood of later events."""
 
 
