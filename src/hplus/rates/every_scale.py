@@ -39,7 +39,7 @@ MAX_MOVES = 4
 
 MIN_GAIN_ERRORS_ON_LINE = 2.0
 """Standard errors that trees must gain on a line: smooth rates, for which the smooth field is
-better, are common there, and by one error chance gave trees weight in 6 % of simulated sets."""
+better, are common there, and a gain of one error is often chance."""
 
 TREES_TAKE_OVER = 0.1
 """Nats per event by which trees must predict better for the smooth field not to be refined."""
