@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hplus import Box, Interval, Polygon, SelfExciting
+from hplus.rates.excitation import excitation_fit
 from hplus.rates.gaps import gap_test, grouped_gaps
 
 UNTIL = 1500.0
@@ -81,6 +82,13 @@ def test_branching_ratio_and_trigger_are_recovered(line):
     assert line.unit_ == "1/day"
     assert line.solution_.gap <= 1e-4 * line.total_
     assert 0.0 <= line.smoothing_cost_ < 0.05
+
+
+def test_the_longest_lag_may_be_chosen_from_a_part_of_the_events(line, times, monkeypatch):
+    monkeypatch.setattr(excitation_fit, "MAX_EVIDENCE_EVENTS", len(times) // 3)
+    found = SelfExciting(Interval(0.0, UNTIL, unit="day")).fit(times)
+    low, high = line.branching_interval_
+    assert low <= found.branching_ratio_ <= high
 
 
 def test_the_rate_rises_after_an_event_and_is_positive_everywhere(line, planar):

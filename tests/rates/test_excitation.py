@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
@@ -28,6 +29,7 @@ from hplus.rates.excitation.log_weights import (
     learn_strengths,
     log_likelihood,
     second_differences,
+    weighted_squares,
 )
 from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
 from hplus.rates.excitation.own_factors import FactorLaw
@@ -172,6 +174,13 @@ def test_the_mode_is_a_stationary_point_of_the_posterior(rng):
     best = minimize(lost, np.zeros(8), method="BFGS", options={"gtol": 1e-6})
     assert lost(mode.log_weights) == pytest.approx(best.fun, abs=1e-3)
     assert mode.log_posterior == pytest.approx(-lost(mode.log_weights))
+
+
+@pytest.mark.parametrize("n", [0, 1, 5000])
+def test_weighted_squares_are_those_of_the_scaled_rows(rng, n):
+    A, p, a = rng.random((n, 6)), rng.random(n), rng.random(6)
+    J = p[:, None] * A * a
+    assert_allclose(weighted_squares(A, p, a), J.T @ J, rtol=1e-12)
 
 
 def test_strengths_follow_how_rough_weights_are(rng):

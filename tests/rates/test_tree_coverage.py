@@ -7,12 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy.special import gammaln, pdtr
 from tree_windows import law
 
 from hplus import Box, Intensity, Interval, Statistic
 from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
 from hplus.rates.trees.evidence import Families, joined, left_out_gain, mean_gain
+from hplus.rates.trees.growing import learn_tree_rate, regrown
 from hplus.rates.trees.planting import uniform_base
 from hplus.rates.trees.tree_rate import TreeRate
 
@@ -200,3 +202,12 @@ def test_the_gain_of_joined_families_is_the_sum_of_their_gains(gain):
     apart = sum(gain(2.0, np.array([1.0, 3.0]), part) for part in parts)
     assert gain(2.0, np.array([1.0, 3.0, 1.0, 3.0]), whole) == pytest.approx(apart)
     assert whole.starts.tolist() == [0, 2, 3, 5, 6]
+
+
+def test_other_events_grow_trees_of_the_same_concentrations():
+    X = rough_and_smooth(3, True)
+    rate = learn_tree_rate(Statistic.of(WINDOW, X).coarsened(8), None, np.ones(()), 0, False)
+    again, half = (regrown(rate, Statistic.of(WINDOW, some)) for some in (X, X[::2]))
+    assert_allclose(again.function(X[:50]), rate.function(X[:50]))
+    assert half.clustering is rate.clustering
+    assert half.integral() == pytest.approx(len(X[::2]), rel=0.01)

@@ -35,6 +35,9 @@ from hplus.rates.excitation.log_weights import (
 )
 from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.rates.statistic import Statistic
+from hplus.rates.trees.growing import regrown
+from hplus.rates.trees.tree_rate import TreeRate
 
 LearnPlace = Callable[[Floats, Floats], FittedRate]
 """A rate in the plane from places (n, 2) and their weights (n,)."""
@@ -218,8 +221,17 @@ def with_places(
             others, here = some & (block != k), own & (block == k)
             rate = places[kind]
             if shares[others].sum() >= MIN_PLACED:
-                rate = learn_place(inside.places[others], shares[others])
+                rate = _learned_like(rate, learn_place, inside.places[others], shares[others])
             densities[here] = rate.function(inside.places[here]) / rate.integral()
     return replace(
         fit, densities=densities, background=replace(fit.background, places=tuple(places))
     )
+
+
+def _learned_like(
+    rate: FittedRate, learn_place: LearnPlace, places: Floats, weights: Floats
+) -> FittedRate:
+    """The rate of other events; how strongly trees cluster is taken from a rate of them all."""
+    if not isinstance(rate, TreeRate):
+        return learn_place(places, weights)
+    return regrown(rate, Statistic.of(rate.statistic.window, places, weights))

@@ -40,6 +40,9 @@ LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
 MIN_LAGS, MIN_LAG_GAIN = 4, 3.0
 """The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
 
+MAX_EVIDENCE_EVENTS = 200_000
+"""Events from which the longest lag is chosen, at most."""
+
 
 @dataclass(frozen=True)
 class ObservedEvents:
@@ -188,13 +191,19 @@ def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats)
     """The fit with as many of these lags as the evidence asks for: long ones mimic a background."""
     L = len(lags) - 1
     longest = _extended(observed, fit, lags)
-    all_parts = [parts_of(observed, longest, kind) for kind in range(observed.types)]
+    all_parts = [_thinned(parts_of(observed, longest, kind)) for kind in range(observed.types)]
     counts = sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS})
     tried = [_with_lags(observed, longest, all_parts, few) for few in counts]
     most = max(evidence for _, evidence in tried)
     alike = [found for found, evidence in tried if evidence > most - MIN_LAG_GAIN]
     ratios = [found.trigger.branching() / alike[0].trigger.branching() for found in alike]
     return replace(alike[0], lag_spread=(min(ratios), max(ratios)))
+
+
+def _thinned(parts: Parts) -> Parts:
+    """Parts of every k-th event, and of one k-th of the rate, if there are very many events."""
+    every = -(-len(parts.rows) // MAX_EVIDENCE_EVENTS)
+    return parts if every < 2 else Parts(parts.rows[::every], parts.integrals / every)
 
 
 def _extended(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:

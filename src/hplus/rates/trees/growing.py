@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hplus._checks import Floats
@@ -43,6 +45,12 @@ def tree_rate(
     depth = min(max(clustering.depth, grid_depth(cells.lattice, grid)), cells.depth)
     trees = trees_for(cells.effective_events, base is not None)
     return TreeRate(cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed)
+
+
+def regrown(rate: TreeRate, events: Statistic) -> TreeRate:
+    """The rate of other events of the same kind: their trees have the same concentrations."""
+    cells = events.coarsened(min(rate.statistic.depth, events.depth))
+    return replace(rate, statistic=moved_onto(cells, rate.density))
 
 
 def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Statistic:
