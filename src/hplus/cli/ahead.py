@@ -24,7 +24,7 @@ from hplus.cli.options import amount_option, shape_option
 from hplus.cli.summary import count_row
 from hplus.storage.files import Json
 from hplus.studies.periods import Period
-from hplus.studies.spans import Amount, moment
+from hplus.studies.spans import Amount
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
@@ -231,8 +231,9 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
         for i, numbers in enumerate(pattern.columns):
             row: Json = {"path": path}
             row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
-            if pattern.seconds is not None and study.frame.clock is not None:
-                row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
+            clock = study.frame.clock
+            if pattern.seconds is not None and clock is not None:
+                row[clock.column] = clock.written(float(pattern.seconds[i]))
             rows.append(row)
     write_rows(output, rows, as_json, ("path", *study.frame.needed))
 

@@ -15,12 +15,15 @@ from hplus.cli.base import (
     load_model,
     note,
     note_dropped,
+    note_left_out,
     print_json,
     rows_output_option,
     write_rows,
 )
 from hplus.cli.excited import check_excited, predicted_rates
+from hplus.cli.options import narrowed, where_option
 from hplus.cli.regress import predicted_quantities
+from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
@@ -34,10 +37,13 @@ if TYPE_CHECKING:
 @command("hplus predict thefts.hplus places.csv -o rates.csv")
 @click.argument("model")
 @click.argument("points")
+@where_option
 @level_option
 @rows_output_option
 @json_option
-def predict(model: str, points: str, level: float, output: str | None, as_json: bool) -> None:
+def predict(
+    model: str, points: str, where: str, level: float, output: str | None, as_json: bool
+) -> None:
     """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
     The result is a CSV with the columns low and high: bounds of the rate for a model of hplus fit,
@@ -49,11 +55,14 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     study = load_model(model, *ANSWERS)
     answers = ANSWERS[type(study).__name__]
     table = open_table(points)
-    rows = list(answers(study, table, level))
+    condition = Condition(where) if where else None
+    rows = list(answers(study, table, level, condition))
     if table.dropped:
         note(f"{count(table.dropped.total())} broken lines were skipped.")
+    note_left_out(table.left_out)
     if not rows:
-        raise TableError(f"{points} has a header but no rows: there is nothing to predict.")
+        left = f"no rows where {where}" if where else "a header but no rows"
+        raise TableError(f"{points} has {left}: there is nothing to predict.")
     last = list(rows[0])[-1]
     lost = sum(row[last] is None for row in rows)
     if lost == len(rows):
@@ -68,9 +77,11 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     write_rows(output, rows, as_json)
 
 
-def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
-    frame, zone = study.frame.at_any_time(), Zone.NEITHER
-    for chunk in table.chunks(frame.needed):
+def _predicted(
+    study: EventStudy, table: Table, level: float, where: Condition | None
+) -> Iterator[dict[str, Any]]:
+    frame, zone = study.frame.of_points(), Zone.NEITHER
+    for chunk in table.chunks(frame.needed, where):
         found = frame.points(chunk, zone)
         zone = found.zone
         low, high = study.model_.predict_interval(found.X, level)
@@ -96,9 +107,13 @@ ANSWERS = {
 @command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events", required=False)
+@where_option
 @json_option
-def check(model: str, events: str | None, as_json: bool) -> None:
-    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
+def check(model: str, events: str | None, where: str, as_json: bool) -> None:
+    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to.
+
+    Rows are chosen as in the fit: by the condition, window and period of the model.
+    """
     from hplus.evaluation import check as check_rate
     from hplus.studies.events import sampled
     from hplus.studies.unfolding import unfolded
@@ -109,6 +124,7 @@ def check(model: str, events: str | None, as_json: bool) -> None:
             f"Missing EVENTS: a model does not keep the events that it is to be compared with. "
             f"Give their file: hplus check {model} events.csv."
         )
+    study.frame = narrowed(study.frame, where)
     if type(study).__name__ == "ExcitationStudy":
         check_excited(study, events, as_json)
         return
@@ -117,7 +133,8 @@ def check(model: str, events: str | None, as_json: bool) -> None:
     found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
     if as_json:
         print_json({
-            "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
+            "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
+            "fits": not found.faults,
             "verdict": str(found).splitlines()[0],
             "faults": list(found.faults), "p_values": found.p_values,
             "patterns": [pattern.get_params() for pattern in found.patterns],
@@ -126,6 +143,7 @@ def check(model: str, events: str | None, as_json: bool) -> None:
         })  # fmt: skip
         return
     note_dropped(reading.dropped, reading.rows)
+    note_left_out(reading.left_out)
     if len(X) < reading.kept:
         note(f"A random sample of {count(len(X))} events is checked.")
     if study.fitted_to(reading):

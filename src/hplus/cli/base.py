@@ -23,6 +23,7 @@ from hplus._progress import progress
 from hplus.cli.arguments import as_options
 from hplus.files.feeds import TableError
 from hplus.storage.files import replace_file
+from hplus.wording import left_out_words
 
 MAKERS = {
     "EventStudy": "hplus fit",
@@ -118,6 +119,12 @@ def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> 
     """Print how many rows were dropped, and why."""
     for reason, lost in dropped.items():
         note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
+
+
+def note_left_out(left_out: Mapping[str, int]) -> None:
+    """Print how many rows were left out on purpose."""
+    if left_out:
+        note(f"Left out: {left_out_words(left_out)}.")
 
 
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:

@@ -24,7 +24,7 @@ from hplus.cli.base import (
     seed_option,
 )
 from hplus.cli.excited import check_self_exciting, fit_excitation
-from hplus.cli.options import amount_option, names_option, numbers_option
+from hplus.cli.options import amount_option, names_option, numbers_option, where_option
 from hplus.cli.summary import fit_table, made_with
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
@@ -61,6 +61,10 @@ def frame_options(command: Any) -> Any:
             "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
             'Format of times that are not ISO 8601, for example "%m/%d/%Y %H:%M".')),
+        click.option("--time-unit", default="", metavar="UNIT", help=(
+            "Unit of times that are numbers, for example min; --from and --to may be numbers too.")),
+        click.option("--origin", metavar="DATE", help="Date and time at which such numbers are 0."),
+        where_option,
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -110,6 +114,12 @@ def frame_options(command: Any) -> Any:
     default=1,
     show_default=True,
     help="2 or more: hold out as many blocks of time, with gaps, all over the period.",
+)
+@click.option(
+    "--weight",
+    default="",
+    metavar="COLUMN",
+    help="Column with what each event counts, for example an amount: its sum is learned.",
 )
 @click.option(
     "--self-exciting",
@@ -172,8 +182,10 @@ def plan_arguments(options: Json) -> Json:
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")
     lonlat = True if options["lonlat"] else False if options["plain"] else None
-    words = ("window", "within", "unit", "time", "start", "end", "zone", "form")
+    words = ("window", "within", "unit", "time", "start", "end", "zone", "form", "time_unit",
+             "origin", "where")  # fmt: skip
     return {name: options[name] for name in words} | {
+        "weight": options.get("weight", ""),
         "columns": options["lonlat"] or options["columns"],
         "lonlat": lonlat,
         "cycle": options["cycle"] or "",

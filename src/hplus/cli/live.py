@@ -18,6 +18,7 @@ from rich.text import Text
 from hplus._checks import Floats
 from hplus.cli.base import json_text
 from hplus.studies.previews import Preview
+from hplus.studies.stream_facts import rate_words_of
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count, counted
 
@@ -79,7 +80,7 @@ class Words(View):
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         said = [counted(study.events_), f"{count(sum(study.dropped_.values()))} dropped",
-                counted(study.atoms, study.kept_in[:-1]), f"rate {study.rate_words}"]  # fmt: skip
+                counted(study.atoms, study.kept_in[:-1]), f"rate {rate_words_of(study)}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")
@@ -123,7 +124,7 @@ class Picture(View):
         speed = float(np.mean(speeds[-8:])) if speeds else 0.0
         pairs = {
             "events": f"{count(study.events_)}, {count(speed)} per second",
-            "rate": study.rate_words,
+            "rate": rate_words_of(study),
             **({} if study.by_trees else {"atoms": count(study.atoms)}),
             "loss": f"{losses[-1]:.4f}" if losses else "",
             "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",

@@ -15,6 +15,7 @@ from hplus.cli.base import (
     print_json,
     print_pairs,
 )
+from hplus.cli.options import narrowed, where_option
 
 
 @command("hplus report thefts.hplus thefts.csv.gz -o report.html")
@@ -23,6 +24,7 @@ from hplus.cli.base import (
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE",
               help="File to write.")  # fmt: skip
 @click.option("--title", help="Page title.")
+@where_option
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @json_option
 def report(model: str, events: str | None, output: str, as_json: bool, **options: Any) -> None:
@@ -38,6 +40,7 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
 
     check_writable(output)
     study = load_model(model, "EventStudy", "ExcitationStudy")
+    study.frame = narrowed(study.frame, options["where"])
     if type(study).__name__ == "ExcitationStudy":
         write_excitation_report(study, output, events, options["title"])
     else:

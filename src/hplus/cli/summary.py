@@ -15,7 +15,7 @@ import numpy as np
 from hplus import __version__
 from hplus.storage.files import Json
 from hplus.studies.spans import Amount
-from hplus.wording import count, listed, place_words, rounded, six_digits
+from hplus.wording import count, left_out_words, listed, place_words, rounded, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.expect import Expected
@@ -30,6 +30,7 @@ def fit_table(found: Json) -> dict[str, str]:
     unit = exposure.unit
     table = {
         "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}",
+        **selection_rows(found),
         "window": found["window"],
         "period": found["time"],
         "exposure": str(exposure) if unit and not found["time"] else "",
@@ -53,6 +54,14 @@ def fit_table(found: Json) -> dict[str, str]:
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def selection_rows(found: Json) -> dict[str, str]:
+    """Which rows are meant, and how many others there are; older files do not say."""
+    return {
+        "where": found.get("where") or "",
+        "left out": left_out_words(found.get("left_out") or {}),
+    }
 
 
 def holdout_rows(held: Json) -> dict[str, str]:

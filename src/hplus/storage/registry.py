@@ -95,6 +95,7 @@ MODULES = {
     "hplus.studies.holdouts": ("Holdout",),
     "hplus.studies.factor_trials": ("JudgedPattern",),
     "hplus.studies.map_trials": ("JudgedMap",),
+    "hplus.files.conditions": ("Condition",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
@@ -103,7 +104,8 @@ SAVED_VALUES = ("BinnedStatistic", "Statistic")
 """Values that a file may hold by themselves, without a model."""
 
 QUICK_MODULES = (
-    "hplus.kernels", "hplus.windows", "hplus.losses", "hplus.features", "hplus.files.places",
+    "hplus.kernels", "hplus.windows", "hplus.losses", "hplus.features", "hplus.files.conditions",
+    "hplus.files.places",
     "hplus.streaming.budgets", "hplus.streaming.links", "hplus.streaming.methods",
     "hplus.streaming.steps", "hplus.studies.frames", "hplus.studies.spans",
 )  # fmt: skip

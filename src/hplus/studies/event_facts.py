@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hplus.estimators.separable import SeparableIntensity
     from hplus.storage.registry import Unbuilt
     from hplus.studies.event_study import EventStudy
+    from hplus.studies.events import Reading
     from hplus.studies.holdouts import Holdout
     from hplus.studies.map_trials import JudgedMap
 
@@ -82,6 +83,7 @@ def known_facts(study: EventStudy | Unbuilt) -> Json:
         "rows": reading.rows,
         "events": reading.kept,
         "dropped": reading.dropped,
+        **selection_facts(frame, reading),
         "window": window_words(frame.window),
         "volume": frame.window.volume,
         "unit": rate_unit(frame.window),
@@ -94,6 +96,12 @@ def known_facts(study: EventStudy | Unbuilt) -> Json:
         "bursts": getattr(study, "bursts_", None),
         "seconds": study.made_with_.get("seconds"),
     }
+
+
+def selection_facts(frame: Frame, reading: Reading | Unbuilt) -> Json:
+    """Which rows are meant, and how many were left out on purpose; earlier files do not say."""
+    where = None if frame.where is None else frame.where.text
+    return {"where": where, "left_out": getattr(reading, "left_out", {})}
 
 
 MIN_TOLD_STEP = 60.0

@@ -14,7 +14,7 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
-from hplus.files.tables import Table, open_table
+from hplus.files.tables import as_table
 from hplus.rates.exposure import OverWindow
 from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
@@ -39,7 +39,16 @@ MAX_HOLDOUT = 0.9
 
 @final
 class EventStudy(Estimator):
-    """How often events happen and where, learned from a file.
+    """How often events happen and where, learned from a file or a table.
+
+    >>> import numpy as np
+    >>> from hplus.studies.plans import plan
+    >>> rng = np.random.default_rng(0)
+    >>> shots = {"x": rng.normal(0.0, 8.0, 200), "team": rng.choice(["a", "b"], 200)}
+    >>> frame = plan(shots, ["x"], window=(-25, 25), where="team == 'a'")
+    >>> study = EventStudy(frame, model="tree").fit(shots)  # or a file, pandas, polars, Arrow
+    >>> study.reading_.kept == int(np.sum((shots["team"] == "a") & (np.abs(shots["x"]) <= 25)))
+    True
 
     Parameters
     ----------
@@ -114,11 +123,14 @@ class EventStudy(Estimator):
             return lambda X: clock.exposure_at(X[:, -1])
         return self.exposure_.amount
 
-    def fit(self, path: str | Table, y: None = None) -> Self:
-        """Read the events of a file in one pass and learn their rate."""
+    def fit(self, source: Any, y: None = None) -> Self:
+        """Read the events of a file or table in one pass and learn their rate.
+
+        `source` is what `plan` takes: a path, a data frame, an Arrow table or a dict of arrays.
+        """
         with whole_or_not(self):
             self._check_parameters()
-            events = self._read(path)
+            events = self._read(source)
             clock = self.frame.clock
             self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
             learned = events.learned()
@@ -160,13 +172,13 @@ class EventStudy(Estimator):
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
 
-    def _read(self, path: str | Table) -> SplitEvents:
-        table = path if isinstance(path, Table) else open_table(path)
+    def _read(self, source: Any) -> SplitEvents:
+        table = as_table(source)
         split = split_of(self.frame, float(self.holdout), self.blocks)
         events = SplitEvents(self.frame, split, self.random_state)
         times = Occurrences(self.frame)
 
-        def add(X: Floats, seconds: Floats) -> None:
+        def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
             events.add(X, seconds)
             times.add(X, seconds)
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple, final
+from dataclasses import field
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table, open_table
+from hplus.files.tables import Table, as_table
 from hplus.files.times import Zone
 from hplus.rates.map_learning import joint_statistic
 from hplus.rates.statistic import Statistic, merged, with_another
@@ -30,9 +31,11 @@ FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476
 @final
 @value
 class Reading(Value):
-    """What was read of a file: its rows, those kept, and why others were dropped.
+    """What was read of a file: its rows, those kept, and why others were not.
 
-    `fingerprint` is the same for the same events in any order; "" in files of earlier versions.
+    Rows were `dropped` if a cell could not be read, and `left_out` on purpose: by a condition, the
+    window or the observation period. `fingerprint` is the same for the same events in any order;
+    "" in files of earlier versions, whose `dropped` has both.
     """
 
     file: str
@@ -40,19 +43,21 @@ class Reading(Value):
     kept: int
     dropped: dict[str, int]
     fingerprint: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def share_dropped(self) -> float:
-        """Dropped rows, as a share of all."""
-        return (self.rows - self.kept) / self.rows if self.rows else 0.0
+        """Dropped rows, as a share of those that were not left out on purpose."""
+        lost = sum(self.dropped.values())
+        return lost / (lost + self.kept) if lost else 0.0
 
     def check_dropped(self, most: float, advice: str = "") -> None:
-        """Raise if more than this share of the rows of a file was dropped."""
+        """Raise if more than this share of the rows that are meant was dropped."""
         if self.share_dropped > most:
-            outside = any(reason.startswith("outside") for reason in self.dropped)
-            advice = advice or ("correct the window or period" if outside else "fix the file")
+            advice = advice or "fix the file"
+            lost = sum(self.dropped.values())
             raise TableError(
-                f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "
+                f"{lost} of {lost + self.kept} rows of {self.file} cannot be used "
                 f"({_reasons(self.dropped)}), which is more than most_dropped={most:g}: {advice}, "
                 "or pass most_dropped=1 if the other rows are enough."
             )
@@ -60,7 +65,7 @@ class Reading(Value):
 
 TIME_ADVICE = (
     "times must be ISO 8601 or seconds since 1970; others, such as 03/04/2026, need form=, and "
-    "plain numbers belong in columns="
+    "numbers since another date need time_unit= and origin="
 )
 
 
@@ -175,7 +180,7 @@ class SplitEvents:
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
     """The rows of a file as points, chunk by chunk; rounded times are spread out."""
     zone = Zone.NEITHER
-    for chunk in table.chunks(frame.needed):
+    for chunk in table.chunks(frame.of_events, frame.where):
         found = frame.points(chunk, zone)
         zone = found.zone
         if frame.clock is not None:
@@ -184,28 +189,32 @@ def placed(table: Table, frame: Frame) -> Iterator[Placed]:
         yield found
 
 
-def read_events(
-    table: Table, frame: Frame, add: Callable[[Floats, Floats], None]
-) -> tuple[Reading, Extent]:
-    """Pass the events (n, d) of a file and their times (n,) to `add`, chunk by chunk.
+Take = Callable[[Floats, Floats, Floats | None], None]
+"""Takes events (n, d), their times (n,), and what each one counts (n,), None for 1."""
+
+
+def read_events(table: Table, frame: Frame, add: Take) -> tuple[Reading, Extent]:
+    """Pass the events of a file to `add`, chunk by chunk.
 
     Returns what was read, and its range.
     """
     rows = kept = total = 0
-    dropped: Counter[str] = Counter()
+    dropped, left_out = Counter[str](), Counter[str]()
     extent = NO_EXTENT
     for part in placed(table, frame):
-        add(part.X, part.seconds)
+        add(part.X, part.seconds, part.weights)
         total += fingerprint_of(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
+        left_out += part.left_out
         extent = extent.including(part.low, part.high)
-    rows, dropped = rows + table.dropped.total(), dropped + table.dropped
+    rows += table.dropped.total() + table.left_out.total()
+    dropped, left_out = dropped + table.dropped, table.left_out + left_out
     if kept == 0:
-        raise TableError(nothing_usable(table, frame, rows, dropped, extent))
+        raise TableError(nothing_usable(table, frame, rows, dropped + left_out, extent))
     fingerprint = f"{total % 2**64:016x}"
-    return Reading(table.path, rows, kept, dict(dropped), fingerprint), extent
+    return Reading(table.path, rows, kept, dict(dropped), fingerprint, dict(left_out)), extent
 
 
 def fingerprint_of(X: Floats) -> int:
@@ -230,14 +239,14 @@ class Sampled(NamedTuple):
     seconds: Floats
 
 
-def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
-    """Events of a file in the window of a frame; of very many, a random sample."""
+def sampled(source: Any, frame: Frame, seed: int = 0) -> Sampled:
+    """Events of a file or table in the window of a frame; of very many, a random sample."""
     sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
 
-    def add(X: Floats, seconds: Floats) -> None:
+    def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
         sample.add(X, seconds, rng.random_sample(len(X)))
 
-    found = read_events(open_table(path), frame, add)
+    found = read_events(as_table(source), frame, add)
     return Sampled(sample.X, *found, seconds=sample.seconds)
 
 
@@ -257,6 +266,8 @@ def nothing_usable(
     if "outside the window" in dropped or "outside the observation period" in dropped:
         found = range_arguments(extent, len(frame.columns), frame.clock is not None)
         advice = f"the data span {', '.join(found)}"
+    elif frame.where is not None and frame.where.reason in dropped:
+        advice = "correct where=, or the names and quotes in it"
     if "outside the window" in dropped and _swapped(frame, extent):
         advice = (
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"

@@ -45,7 +45,14 @@ def answering(study: StreamStudy) -> EventStudy:
     frame = _observed(study)
     found = EventStudy(frame, study.exposure, 0.0, 1.0, method.random_state, model="tree")
     found.exposure_ = study.total_exposure
-    found.reading_ = Reading(STREAM, study.lines_, study.events_, study.dropped_, study.fingerprint)
+    found.reading_ = Reading(
+        STREAM,
+        study.lines_,
+        study.events_,
+        study.dropped_,
+        study.fingerprint,
+        getattr(study, "left_out_", {}),
+    )
     found.model_ = _rate(study, frame, method.random_state)
     found.holdout_, found.bursts_, found.made_with_ = None, None, study.made_with_
     nothing = np.zeros(0, dtype=np.int64)
