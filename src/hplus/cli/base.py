@@ -123,8 +123,7 @@ def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> 
 
 def note_left_out(left_out: Mapping[str, int]) -> None:
     """Print how many rows were left out on purpose."""
-    if left_out:
-        note(f"Left out: {left_out_words(left_out)}.")
+    note(f"Left out: {left_out_words(left_out)}.") if left_out else None
 
 
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:

@@ -62,7 +62,7 @@ def frame_options(command: Any) -> Any:
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
             'Format of times that are not ISO 8601, for example "%m/%d/%Y %H:%M".')),
         click.option("--time-unit", default="", metavar="UNIT", help=(
-            "Unit of times that are numbers, for example min; --from and --to may be numbers too.")),
+            "Unit of times that are numbers, for example min; so may be --from and --to.")),
         click.option("--origin", metavar="DATE", help="Date and time at which such numbers are 0."),
         where_option,
     ]  # fmt: skip

@@ -80,7 +80,8 @@ class Words(View):
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
         said = [counted(study.events_), f"{count(sum(study.dropped_.values()))} dropped",
-                counted(study.atoms, study.kept_in[:-1]), f"rate {rate_words_of(study)}"]  # fmt: skip
+                counted(study.atoms, study.kept_in[:-1]),
+                f"rate {rate_words_of(study)}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")

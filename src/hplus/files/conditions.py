@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, final
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -38,6 +38,7 @@ from hplus.files.times import times
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
 FUNCTIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal",
              ">=": "greater_equal", ">": "greater"}  # fmt: skip
@@ -131,7 +132,7 @@ class Condition(Value):
         """An error if not one cell of a column is of the kind that it is compared with."""
         for leaf in leaves(parsed(self.text)):
             name, kind = _key(leaf)
-            array, wrong = self._read(chunk, name, kind, False)
+            wrong = self._read(chunk, name, kind, False).wrong
             if not wrong.any() or not np.array_equal(wrong, ~are_empty(chunk.columns[name])):
                 continue
             literal = leaf.literal if isinstance(leaf, Comparison) else leaf.literals[0]  # type: ignore[union-attr]
@@ -145,7 +146,7 @@ class Condition(Value):
                 f"{shown(literal)}, got {shown(cell)}: {advice}."
             )
 
-    def filter_of(self, types: dict[str, pa.DataType]) -> Any:
+    def filter_of(self, types: dict[str, pa.DataType]) -> pc.Expression | None:
         """A pyarrow expression that lets at least these rows of a table through, or None.
 
         None if a column has another type than what it is compared with: its cells must be read.
@@ -188,7 +189,7 @@ class Condition(Value):
         bad = cells.missing | wrong
         return _Cells(pa.array(np.where(bad, 0.0, cells.values), mask=bad), wrong)
 
-    def _scalar(self, kind: str, literal: Literal) -> Any:
+    def _scalar(self, kind: str, literal: Literal) -> pa.Scalar:
         """A value as the cells of a chunk are read."""
         return arrow().scalar(self._wall(str(literal)) if kind == "time" else literal)
 
@@ -198,7 +199,7 @@ class Condition(Value):
         wall = found if found.tzinfo is None else found.astimezone(ZoneInfo(self.zone))
         return wall.replace(tzinfo=UTC).timestamp()
 
-    def _stamp(self, kind: pa.DataType, text: str) -> Any:
+    def _stamp(self, kind: pa.DataType, text: str) -> pa.Scalar:
         """A time as a column of timestamps has it."""
         pa, found = arrow(), datetime.fromisoformat(text.strip())
         if kind.tz is None:
@@ -222,13 +223,13 @@ def _key(leaf: Comparison | Membership | Missing) -> tuple[str, str]:
 
 def _evaluated(
     node: Node,
-    column: Callable[[str, str], Any],
-    scalar: Callable[[str, str, Literal], Any],
-) -> Any:
+    column: Callable[[str, str], pa.Array | pc.Expression],
+    scalar: Callable[[str, str, Literal], pa.Scalar | pc.Expression],
+) -> pa.Array | pc.Expression:
     """A condition by pyarrow: on arrays an array with nulls, on expressions an expression."""
     from pyarrow import compute
 
-    def inner(part: Node) -> Any:
+    def inner(part: Node) -> pa.Array | pc.Expression:
         return _evaluated(part, column, scalar)
 
     match node:
@@ -254,7 +255,7 @@ def _evaluated(
 def _is_native(kind: pa.DataType, wanted: str) -> bool:
     """Does a column of this type hold what it is compared with?"""
     types = arrow().types
-    native: dict[str, tuple[Callable[[Any], bool], ...]] = {
+    native: dict[str, tuple[Callable[[pa.DataType], bool], ...]] = {
         "number": (types.is_floating, types.is_integer),
         "text": (types.is_string, types.is_large_string),
         "time": (types.is_timestamp,),

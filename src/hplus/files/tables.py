@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from os import PathLike, fspath
-from typing import Any, Protocol
+from typing import Protocol
 
 from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
@@ -33,7 +33,7 @@ from hplus.files.rows import (
     json_object,
     read_rows,
 )
-from hplus.files.typed_tables import IN_MEMORY, FrameReader, ParquetReader
+from hplus.files.typed_tables import IN_MEMORY, FrameReader, InMemory, ParquetReader
 
 BLOCK_BYTES = 2**23
 """Bytes of text that are read at a time."""
@@ -126,7 +126,11 @@ class Table:
         raise TableError(f"column {name!r} is not in {self.path}{hint}")
 
 
-def as_table(source: Any) -> Table:
+TableLike = Table | str | PathLike[str] | InMemory
+"""What a study learns from."""
+
+
+def as_table(source: TableLike) -> Table:
     """A table: as it is, in a file by its path, or in memory, such as a data frame."""
     if isinstance(source, Table):
         return source

@@ -7,9 +7,10 @@ columns by name, each of which is an array or can be handed over as an Arrow str
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hplus._checks import shown
 from hplus.files.conditions import Condition, Tally
@@ -25,6 +26,17 @@ ROWS_AT_ONCE = 50_000
 
 IN_MEMORY = "the table"
 """What messages call a table that is not in a file."""
+
+
+class ArrowStream(Protocol):
+    """A table that can be handed over without a copy: of pandas, polars, pyarrow, DuckDB, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Its rows as a stream of Arrow."""
+
+
+InMemory = Mapping[str, ArrayLike] | ArrowStream
+"""A table in memory: a data frame, an Arrow table, or a dict of arrays."""
 
 
 class ParquetReader:
@@ -66,21 +78,17 @@ class ParquetReader:
 class FrameReader:
     """Reads columns of a table in memory; only those that are asked for are converted."""
 
-    def __init__(self, frame: Any) -> None:
-        if not is_frame(frame):
+    def __init__(self, table: InMemory) -> None:
+        if not is_frame(table):
             raise TypeError(
                 "a table must be the path of a file, a data frame, an Arrow table or a dict of "
-                f"arrays, got {shown(frame)}."
+                f"arrays, got {shown(table)}."
             )
-        if not hasattr(frame, "__getitem__") or _names(frame) is None:
-            frame = arrow().table(frame)
-        self._frame = frame
-        names = _names(frame) or []
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError(
-                f"a table must have names of columns that are text, got {shown(names)}."
-            )
-        self.names: list[str] = names
+        if _names(table) is None:
+            table = arrow().table(table)
+        self._table, self.names = table, _names(table) or []
+        if not all(isinstance(name, str) for name in self.names):
+            raise TypeError(f"columns of a table must have text as names, got {shown(self.names)}.")
 
     def __call__(self, wanted: list[str], tally: Tally, where: Condition | None) -> Iterator[Chunk]:
         """Chunks of some columns."""
@@ -94,27 +102,24 @@ class FrameReader:
 
     def column(self, name: str) -> pa.Array:
         """A column as a pyarrow array."""
-        pa, cells = arrow(), self._frame[name]
+        pa, cells = arrow(), self._table[name]  # type: ignore[index]
         try:
-            if isinstance(cells, pa.Array | pa.ChunkedArray):
-                found = cells
-            elif hasattr(cells, "__arrow_c_stream__"):
+            if hasattr(cells, "__arrow_c_stream__"):
                 found = pa.chunked_array(cells)
             else:
-                found = pa.array(
-                    cells if hasattr(cells, "array") else _listed(cells), from_pandas=True
-                )
+                found = pa.array(_listed(cells), from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise TableError(
                 f"column {name!r} must hold values of one type, numbers, text or times, got "
                 f"{shown(cells)}: convert it first."
             ) from error
-        if isinstance(found, pa.ChunkedArray):
+        # an array of categories may have other categories in each of its chunks
+        while isinstance(found, pa.ChunkedArray):
             found = found.combine_chunks()
-        return plain(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found)
+        return plain(found)
 
 
-def is_frame(source: Any) -> bool:
+def is_frame(source: object) -> bool:
     """Is it a table in memory: a data frame, an Arrow table, or a dict of arrays?"""
     if isinstance(source, str | bytes | np.ndarray):
         return False
@@ -129,13 +134,13 @@ def plain(column: pa.Array) -> pa.Array:
     """Categories as their values, and text of every encoding as text."""
     pa = arrow()
     if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+        return plain(column.dictionary).take(column.indices)
     if pa.types.is_string_view(column.type) or pa.types.is_null(column.type):
         column = column.cast(pa.string())
     return column
 
 
-def _names(frame: Any) -> list[Any] | None:
+def _names(frame: InMemory) -> list[str] | None:
     """The names of the columns; None if the table does not tell."""
     if isinstance(frame, Mapping):
         return list(frame)
@@ -145,9 +150,12 @@ def _names(frame: Any) -> list[Any] | None:
     return None if names is None or callable(names) else list(names)
 
 
-def _listed(cells: Any) -> Any:
+def _listed(cells: ArrayLike) -> ArrayLike:
     """Cells as pyarrow takes them: an array of one dimension, or a list."""
+    if hasattr(cells, "array"):  # of pandas, which knows what is missing
+        return cells
     array = np.asarray(cells)
     if array.ndim != 1:
         raise ValueError(f"one dimension, got shape {array.shape}")
-    return array.tolist() if array.dtype.kind in "OU" else array
+    listed: ArrayLike = array.tolist() if array.dtype.kind in "OU" else array
+    return listed

@@ -14,7 +14,7 @@ from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
-from hplus.files.tables import as_table
+from hplus.files.tables import TableLike, as_table
 from hplus.rates.exposure import OverWindow
 from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
@@ -123,7 +123,7 @@ class EventStudy(Estimator):
             return lambda X: clock.exposure_at(X[:, -1])
         return self.exposure_.amount
 
-    def fit(self, source: Any, y: None = None) -> Self:
+    def fit(self, source: TableLike, y: None = None) -> Self:
         """Read the events of a file or table in one pass and learn their rate.
 
         `source` is what `plan` takes: a path, a data frame, an Arrow table or a dict of arrays.
@@ -172,7 +172,7 @@ class EventStudy(Estimator):
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
 
-    def _read(self, source: Any) -> SplitEvents:
+    def _read(self, source: TableLike) -> SplitEvents:
         table = as_table(source)
         split = split_of(self.frame, float(self.holdout), self.blocks)
         events = SplitEvents(self.frame, split, self.random_state)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table, as_table
+from hplus.files.tables import Table, TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.map_learning import joint_statistic
 from hplus.rates.statistic import Statistic, merged, with_another
@@ -239,7 +239,7 @@ class Sampled(NamedTuple):
     seconds: Floats
 
 
-def sampled(source: Any, frame: Frame, seed: int = 0) -> Sampled:
+def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
     """Events of a file or table in the window of a frame; of very many, a random sample."""
     sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
 

@@ -12,6 +12,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.self_exciting import SelfExciting
+from hplus.files.tables import TableLike
 from hplus.storage.files import Json
 from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
@@ -88,7 +89,7 @@ class ExcitationStudy(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, source: Any, y: None = None) -> Self:
+    def fit(self, source: TableLike, y: None = None) -> Self:
         """Read the events of a file or table in one pass, and how they trigger each other.
 
         `source` is what `plan` takes: a path, a data frame, an Arrow table or a dict of arrays.

@@ -1,4 +1,4 @@
-"""Windows in a file's own coordinates: boxes and outlines, of numbers or of longitude and latitude."""
+"""Windows in a file's own coordinates: boxes and outlines, also of longitude and latitude."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from hplus._checks import Bools, Floats, Ints
 from hplus.files.cells import numbers, texts
 from hplus.files.feeds import TableError
 from hplus.files.rows import Chunk
-from hplus.files.tables import as_table
+from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS, Zone
 from hplus.studies.events import (
     FIRST_FACTOR,
@@ -55,7 +55,7 @@ class Labels(NamedTuple):
 
 
 def read_marked(
-    source: Any,
+    source: TableLike,
     frame: Frame,
     mark: str = "",
     kind: str = "",

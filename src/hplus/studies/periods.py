@@ -129,7 +129,7 @@ def _of_exposure(
     if lasting is None:
         return Period(_one(study.exposure_) or "the observation period")
     axis = study.frame.window.unit
-    if axis in SECONDS and lasting.unit in SECONDS and unit not in SECONDS:
+    if axis in SECONDS and lasting.unit in SECONDS and not unit:
         raise ValueError(
             f"lasting= needs a model whose times have dates, got {lasting} for a window in {axis}: "
             f"fit with time={study.frame.columns[-1]!r}, time_unit={axis!r} and origin=, the date "

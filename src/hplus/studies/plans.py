@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.outlines import read_outlines
 from hplus.files.places import EqualArea
-from hplus.files.tables import Table, as_table
+from hplus.files.tables import Table, TableLike, as_table
 from hplus.files.times import MAX_SECONDS
 from hplus.studies.events import TIME_ADVICE
 from hplus.studies.frame_windows import (
@@ -42,7 +41,7 @@ which they are dates; and rows to tell by."""
 
 
 def plan(
-    source: Any,
+    source: TableLike,
     columns: Sequence[str] = (),
     *,
     window: Sequence[float] | None = None,
@@ -201,8 +200,8 @@ def _check_arguments(
     """Check which arguments go together."""
     if timed and not time:
         raise ValueError(
-            "start=, end=, cycle=, zone=, form=, time_unit= and origin= need a column of times: give "
-            "time=."
+            "start=, end=, cycle=, zone=, form=, time_unit= and origin= need a column of times: "
+            "give time=."
         )
     if not columns and not time:
         raise ValueError(
@@ -254,9 +253,9 @@ def _missing(
     if time and not np.isfinite(extent.low[-1]):
         raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
     names = ["window="] * bool(columns) + ["start=", "end="] * bool(time)
-    where = ["where"] * bool(columns) + ["when"] * bool(time)
+    which = ["where"] * bool(columns) + ["when"] * bool(time)
     return (
-        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(where)} events "
+        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(which)} events "
         "could have occurred is never inferred. Your data span\n"
         f"  {', '.join(range_arguments(extent, len(columns), bool(time), flip))}"
     )

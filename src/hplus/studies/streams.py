@@ -15,7 +15,7 @@ from hplus.files.feeds import Feed
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import Chunk, Layout
 from hplus.files.rows_alone import read_alone
-from hplus.files.tables import Table, as_table, is_json, layout_of, start_table
+from hplus.files.tables import Table, TableLike, as_table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE
@@ -101,7 +101,7 @@ class StreamStudy(Estimator):
         self._lines = Lines()
         return self
 
-    def fit(self, source: Any, y: None = None) -> Self:
+    def fit(self, source: TableLike, y: None = None) -> Self:
         """Start again, and learn from the whole lines of a file; "-" is the standard input.
 
         Or from the rows of a data frame, an Arrow table or a dict of arrays.
@@ -115,7 +115,7 @@ class StreamStudy(Estimator):
         feed.close()
         return self
 
-    def partial_fit(self, table: Any, y: None = None) -> Self:
+    def partial_fit(self, table: TableLike, y: None = None) -> Self:
         """Learn from the rows of a data frame, an Arrow table or a dict of arrays, and go on."""
         if not hasattr(self, "model_"):
             self.begin()
@@ -184,7 +184,7 @@ class StreamStudy(Estimator):
 
     @property
     def kept_in(self) -> str:
-        """What a stream keeps of its events: "cells" or "atoms"."""
+        """What is kept of events: "cells" or "atoms"."""
         return "cells" if self.by_trees else "atoms"
 
     @property
@@ -290,8 +290,7 @@ class StreamStudy(Estimator):
         check_frame(self.frame, self.exposure)
         if self.frame.weight:
             raise ValueError(
-                f"weight must be left out of the frame of a stream, got {self.frame.weight!r}: fit "
-                "an EventStudy, or leave it out."
+                f"weight must be left out of a stream, got {self.frame.weight!r}: fit an EventStudy."
             )
         if self.by_trees and self.budget is not None:
             raise ValueError(
