@@ -81,10 +81,12 @@ def rows_where(source, text):
 def holds(text, row):
     """Python's own answer, None if a cell that decides is missing."""
     mag, place, day, flag = row["mag"], row["place"], row["day"], row["odd name"]
+    small, is_a = None if mag is None else mag < 2.5, None if place is None else place == "a"
+    large, not_b = None if mag is None else mag >= 5, None if place is None else place != "b"
     return {
         "mag >= 5": None if mag is None else mag >= 5,
-        "mag < 2.5 or place == 'a'": _either(None if mag is None else mag < 2.5, None if place is None else place == "a"),
-        "not (mag < 5) and place != 'b'": _both(None if mag is None else mag >= 5, None if place is None else place != "b"),
+        "mag < 2.5 or place == 'a'": _either(small, is_a),
+        "not (mag < 5) and place != 'b'": _both(large, not_b),
         "place in ['a', 'it is']": None if place is None else place in ("a", "it is"),
         "place not in (\"a\")": None if place is None else place != "a",
         "2 <= mag < 4": None if mag is None else 2 <= mag < 4,

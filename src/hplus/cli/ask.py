@@ -16,21 +16,23 @@ from hplus.cli.base import (
     note,
     note_dropped,
     note_left_out,
-    print_json,
     rows_output_option,
-    write_rows,
 )
 from hplus.cli.excited import check_excited, predicted_rates
+from hplus.cli.grouped import group_option
 from hplus.cli.options import narrowed, where_option
 from hplus.cli.regress import predicted_quantities
+from hplus.cli.writing import print_json, write_rows
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
+from hplus.storage.files import Json
 from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
+    from hplus.studies.events import Reading
     from hplus.studies.ranges import Extent
 
 
@@ -38,11 +40,12 @@ if TYPE_CHECKING:
 @click.argument("model")
 @click.argument("points")
 @where_option
+@group_option
 @level_option
 @rows_output_option
 @json_option
 def predict(
-    model: str, points: str, where: str, level: float, output: str | None, as_json: bool
+    model: str, points: str, output: str | None, as_json: bool, level: float, **options: Any
 ) -> None:
     """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
@@ -52,7 +55,7 @@ def predict(
     cells are kept, without a prediction.
     """
     check_writable(output)
-    study = load_model(model, *ANSWERS)
+    study, where = load_model(model, *ANSWERS, group=options["group"]), options["where"]
     answers = ANSWERS[type(study).__name__]
     table = open_table(points)
     condition = Condition(where) if where else None
@@ -108,49 +111,70 @@ ANSWERS = {
 @click.argument("model")
 @click.argument("events", required=False)
 @where_option
+@group_option
 @json_option
-def check(model: str, events: str | None, where: str, as_json: bool) -> None:
+def check(model: str, events: str | None, where: str, group: str | None, as_json: bool) -> None:
     """Test whether a model fits the EVENTS of a file, best with events it was not fitted to.
 
     Rows are chosen as in the fit: by the condition, window and period of the model.
     """
-    from hplus.evaluation import check as check_rate
-    from hplus.studies.events import sampled
-    from hplus.studies.unfolding import unfolded
-
-    study = load_model(model, "EventStudy", "ExcitationStudy")
+    study = load_model(model, "EventStudy", "ExcitationStudy", "GroupedStudy", group=group)
     if events is None:
         raise click.UsageError(
             f"Missing EVENTS: a model does not keep the events that it is to be compared with. "
             f"Give their file: hplus check {model} events.csv."
         )
+    if type(study).__name__ == "GroupedStudy":
+        found = {}
+        for name, part in study.studies_.items():
+            part.frame = narrowed(part.frame, where)
+            if not as_json:
+                click.echo(f"{study.by} {name}:")
+            found[name] = _checked(part, events, as_json)
+        if as_json:
+            print_json({"by": study.by, "groups": found})
+        return
     study.frame = narrowed(study.frame, where)
     if type(study).__name__ == "ExcitationStudy":
         check_excited(study, events, as_json)
         return
+    facts = _checked(study, events, as_json)
+    if as_json:
+        print_json(facts)
+
+
+def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
+    """Check a study on the events of a file: print it in words, unless it is for JSON."""
+    from hplus.evaluation import check as check_rate
+    from hplus.studies.events import sampled
+    from hplus.studies.unfolding import unfolded
+
     X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
     line = unfolded(study.frame.clock, study.model_, seconds)
     found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
-    if as_json:
-        print_json({
-            "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
-            "fits": not found.faults,
-            "verdict": str(found).splitlines()[0],
-            "faults": list(found.faults), "p_values": found.p_values,
-            "patterns": [pattern.get_params() for pattern in found.patterns],
-            "calibration": {name: getattr(found.calibration, name) for name in
-                            ("rates", "expected", "observed", "low", "high")},
-        })  # fmt: skip
-        return
+    if not as_json:
+        _say(study, reading, len(X))
+        click.echo(str(found))
+    return {
+        "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
+        "fits": not found.faults, "verdict": str(found).splitlines()[0],
+        "faults": list(found.faults), "p_values": found.p_values,
+        "patterns": [pattern.get_params() for pattern in found.patterns],
+        "calibration": {name: getattr(found.calibration, name) for name in
+                        ("rates", "expected", "observed", "low", "high")},
+    }  # fmt: skip
+
+
+def _say(study: EventStudy, reading: Reading, sampled: int) -> None:
+    """Print what was read, and what it can tell."""
     note_dropped(reading.dropped, reading.rows)
     note_left_out(reading.left_out)
-    if len(X) < reading.kept:
-        note(f"A random sample of {count(len(X))} events is checked.")
+    if sampled < reading.kept:
+        note(f"A random sample of {count(sampled)} events is checked.")
     if study.fitted_to(reading):
         note("The model was fitted to these events, so they say little about the fit.")
         if study.holdout_ is not None:
             note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
-    click.echo(str(found))
 
 
 def _exposure(study: EventStudy, extent: Extent) -> Any:

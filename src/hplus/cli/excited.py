@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from hplus import save
-from hplus.cli.base import note, note_dropped, note_left_out, print_json, print_pairs, progress_bar
+from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
 from hplus.cli.summary import gain_words, made_with, selection_rows
+from hplus.cli.writing import print_json
 from hplus.files.conditions import Condition
 from hplus.files.tables import Table
 from hplus.files.times import Zone
@@ -36,6 +37,10 @@ def check_self_exciting(options: Json) -> None:
                     f"{name} needs --self-exciting: add it, or leave out {name}."
                 )
         return
+    for name in ("--by", "--weight"):
+        if options[name[2:]]:
+            advice = {"--by": "--type learns which types trigger which", "--weight": "give --mark"}
+            raise click.UsageError(f"{name} does not go with --self-exciting: {advice[name]}.")
     if not options["time"]:
         raise click.UsageError("--self-exciting needs a column of times: give --time.")
     if options["exposure"] is not None:

@@ -18,14 +18,15 @@ from hplus.cli.base import (
     most_dropped_option,
     note,
     note_dropped,
-    print_json,
     print_pairs,
     progress_bar,
     seed_option,
 )
 from hplus.cli.excited import check_self_exciting, fit_excitation
+from hplus.cli.grouped import fit_groups
 from hplus.cli.options import amount_option, names_option, numbers_option, where_option
 from hplus.cli.summary import fit_table, made_with
+from hplus.cli.writing import print_json
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
 from hplus.wording import counted
@@ -76,6 +77,7 @@ def frame_options(command: Any) -> Any:
     "hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\\n"
     "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
     "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
+    'hplus fit shots.csv --columns x,y --window=-25,-5,25,42 --where "made == 1" --by season',
     "hplus fit quakes.csv --columns lon,lat --window=120,25,155,50 --time date \\\n"
     "      --from 1990-01-01 --to 2017-01-01 --self-exciting --mark mag -o quakes.hplus",
 )
@@ -139,6 +141,19 @@ def frame_options(command: Any) -> Any:
     metavar="COLUMN",
     help="With --self-exciting: types of events, to learn which trigger which.",
 )
+@click.option(
+    "--by",
+    default="",
+    metavar="COLUMN",
+    help="A model for each group of rows with the same value in this column, side by side.",
+)
+@click.option(
+    "--most-groups",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="With --by: the largest groups that are kept.",
+)
 @most_dropped_option
 @click.option(
     "--jobs", "n_jobs", type=click.IntRange(-1), default=-1, help="CPU cores to use (default: all)."
@@ -168,6 +183,9 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     frame = plan(table, **plan_arguments(options))
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
+    if options["by"]:
+        fit_groups(table, study, options, output, as_json)
+        return
     with progress_bar(as_json):
         study.fit(table)
     study.made_with_ = made_with(began, options["random_state"])

@@ -16,7 +16,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from hplus._checks import Floats
-from hplus.cli.base import json_text
+from hplus.cli.writing import json_text
 from hplus.studies.previews import Preview
 from hplus.studies.stream_facts import rate_words_of
 from hplus.studies.streams import StreamStudy

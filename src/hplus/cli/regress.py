@@ -23,13 +23,13 @@ from hplus.cli.base import (
     note,
     note_dropped,
     note_left_out,
-    print_json,
     print_pairs,
     progress_bar,
     seed_option,
 )
 from hplus.cli.options import names_option, where_option
 from hplus.cli.summary import made_with
+from hplus.cli.writing import print_json
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns

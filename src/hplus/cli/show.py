@@ -6,16 +6,9 @@ from typing import Any
 
 import click
 
-from hplus.cli.base import (
-    check_writable,
-    command,
-    json_option,
-    load_model,
-    note,
-    print_json,
-    print_pairs,
-)
+from hplus.cli.base import check_writable, command, json_option, load_model, note, print_pairs
 from hplus.cli.options import narrowed, where_option
+from hplus.cli.writing import print_json
 
 
 @command("hplus report thefts.hplus thefts.csv.gz -o report.html")

@@ -100,6 +100,21 @@ def leaves(node: Node) -> Iterator[Comparison | Membership | Missing]:
             yield node
 
 
+def named(column: str) -> str:
+    """The name of a column as it is written in a condition."""
+    plain = re.fullmatch(r"[^\W\d][\w.]*", column) and column.lower() not in WORDS
+    if not plain and "`" in column:
+        raise ValueError(f"a column in a condition must have no backtick, got {shown(column)}.")
+    return column if plain else f"`{column}`"
+
+
+def quoted(text: str) -> str:
+    """A text as it is written in a condition."""
+    if "'" in text and '"' in text:
+        raise ValueError(f"a text in a condition must not have both quotes, got {shown(text)}.")
+    return f'"{text}"' if "'" in text else f"'{text}'"
+
+
 def is_time(literal: Literal) -> bool:
     """Is it a date or a time in ISO 8601?"""
     if not isinstance(literal, str) or not re.match(r"\s*\d{4}-\d\d-\d\d", literal):

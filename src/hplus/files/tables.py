@@ -21,7 +21,7 @@ from typing import Protocol
 from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
 from hplus.files.conditions import Condition, Tally
-from hplus.files.feeds import PARQUET, Feed, TableError
+from hplus.files.feeds import PARQUET, PIPE_NAME, Feed, TableError
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import (
     BOM,
@@ -66,6 +66,11 @@ class Table:
     _reader: Reader
     tally: Tally = field(default_factory=Tally)
     _ahead: tuple[set[str], Condition | None, Iterator[Chunk]] | None = None
+
+    @property
+    def is_pipe(self) -> bool:
+        """Can it be read only once?"""
+        return self.path == PIPE_NAME
 
     @property
     def dropped(self) -> Counter[str]:

@@ -84,6 +84,7 @@ MODULES = {
     "hplus.studies.encoding": ("Column",),
     "hplus.studies.events": ("Reading",),
     "hplus.studies.frames": ("Frame",),
+    "hplus.studies.grouped_study": ("GroupedStudy",),
     "hplus.studies.outlooks": ("Outlook",),
     "hplus.studies.quantity_study": ("QuantityStudy",),
     "hplus.studies.ratio_intervals": ("Ratios",),

@@ -12,6 +12,8 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.files.feeds import TableError
+from hplus.files.lines import TOO_LONG
+from hplus.files.rows import BROKEN
 from hplus.files.tables import Table, TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.map_learning import joint_statistic
@@ -47,17 +49,22 @@ class Reading(Value):
 
     @property
     def share_dropped(self) -> float:
-        """Dropped rows, as a share of those that were not left out on purpose."""
-        lost = sum(self.dropped.values())
-        return lost / (lost + self.kept) if lost else 0.0
+        """Dropped rows, as a share of those that were not left out on purpose.
+
+        Of lines that could not be read at all it is not known: they are a share of all.
+        """
+        broken = sum(self.dropped.get(reason, 0) for reason in (BROKEN, TOO_LONG))
+        lost = sum(self.dropped.values()) - broken
+        return max(lost / max(lost + self.kept, 1), broken / max(self.rows, 1))
 
     def check_dropped(self, most: float, advice: str = "") -> None:
         """Raise if more than this share of the rows that are meant was dropped."""
         if self.share_dropped > most:
             advice = advice or "fix the file"
             lost = sum(self.dropped.values())
+            meant = self.rows - sum(self.left_out.values())
             raise TableError(
-                f"{lost} of {lost + self.kept} rows of {self.file} cannot be used "
+                f"{lost} of {meant} rows of {self.file} cannot be used "
                 f"({_reasons(self.dropped)}), which is more than most_dropped={most:g}: {advice}, "
                 "or pass most_dropped=1 if the other rows are enough."
             )

@@ -290,7 +290,7 @@ class StreamStudy(Estimator):
         check_frame(self.frame, self.exposure)
         if self.frame.weight:
             raise ValueError(
-                f"weight must be left out of a stream, got {self.frame.weight!r}: fit an EventStudy."
+                f"weight must be left out of a stream, got {self.frame.weight!r}: use EventStudy."
             )
         if self.by_trees and self.budget is not None:
             raise ValueError(
