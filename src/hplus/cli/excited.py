@@ -11,7 +11,7 @@ import click
 
 from hplus import save
 from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
-from hplus.cli.summary import gain_words, made_with, selection_rows
+from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows
 from hplus.cli.writing import print_json
 from hplus.files.conditions import Condition
 from hplus.files.tables import Table
@@ -142,10 +142,9 @@ def _next(part: Json) -> str:
 
 def triggered_row(part: TriggeredCount, mark_above: float | None) -> Json:
     """A count to expect as a row of a table."""
-    edges = part.region.edges.items()
     row = {
         "region": part.region.name,
-        **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
+        **edge_cells(part.region),
         "expected": six_digits(part.expected),
         "low": int(part.low),
         "high": int(part.high),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from rich.table import Table as RichTable
 from hplus import save
 from hplus.cli.base import CommandError, note, note_dropped, progress_bar
 from hplus.cli.count_output import regions_asked
-from hplus.cli.summary import gain_words, made_with
+from hplus.cli.summary import edge_cells, gain_words, made_with
 from hplus.cli.writing import print_json, write_rows
 from hplus.files.tables import Table
 from hplus.storage.files import Json
@@ -24,9 +23,7 @@ from hplus.wording import count, left_out_words, place_words, rounded, six_digit
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
-    from hplus.studies.expect import Region
-    from hplus.studies.grouped_study import GroupedStudy
-    from hplus.windows import Window
+    from hplus.studies.grouped_study import GroupedStudy, RegionRatio
 
 group_option = click.option(
     "--group", metavar="NAME", help="One group of a model made with hplus fit --by."
@@ -136,33 +133,12 @@ def write_ratios(
         raise click.UsageError(f"--ratio must be two groups, like A,B, got {','.join(names)!r}.")
     study = grouped[names[0]]
     asked = grid_regions(study.frame, grid) if grid else regions_asked(study, regions, options)
-    rows = ratio_rows(grouped, names, asked, options["level"])
+    found = grouped.ratio_by_region(names[0], names[1], asked, options["level"])
     note(f"Ratios of the fitted rate of {names[0]} to that of {names[-1]}.")
-    write_rows(output, rows, options["as_json"])
+    write_rows(output, list(map(ratio_row, found)), options["as_json"])
 
 
-def ratio_rows(
-    grouped: GroupedStudy, names: Sequence[str], regions: Sequence[Region], level: float
-) -> list[Json]:
-    """The ratio of the rates of two groups in each region, with its interval."""
-    ratio, windows = grouped.ratio(*names), [_over_all_time(grouped, part) for part in regions]
-    low, high = ratio.count_ratio_interval(windows, level)
-    numbers = zip(ratio.count_ratio(windows), low, high, strict=True)
-    rows = []
-    for region, found in zip(regions, numbers, strict=True):
-        edges = {
-            n: float(f"{v:.8g}") if isinstance(v, float) else v for n, v in region.edges.items()
-        }
-        three = dict(zip(("ratio", "low", "high"), map(six_digits, map(float, found)), strict=True))
-        rows.append({"region": region.name, **edges, **three})
-    return rows
-
-
-def _over_all_time(grouped: GroupedStudy, region: Region) -> Window:
-    """A region over all of the observation period, or of its cycle."""
-    frame = grouped.study.frame
-    place = frame.region if region.window is None else region.window
-    if frame.clock is None:
-        assert place is not None
-        return place
-    return frame.clock.window if place is None else place * frame.clock.window
+def ratio_row(part: RegionRatio) -> Json:
+    """The ratio in a region as a row of a table."""
+    numbers = {name: six_digits(getattr(part, name)) for name in ("ratio", "low", "high")}
+    return {"region": part.region.name, **edge_cells(part.region), **numbers}

@@ -18,7 +18,7 @@ from hplus.studies.spans import Amount
 from hplus.wording import count, left_out_words, listed, place_words, rounded, six_digits
 
 if TYPE_CHECKING:
-    from hplus.studies.expect import Expected
+    from hplus.studies.expect import Expected, Region
 
 MOST_GAIN = 5.0
 """Nats per event from which the odds are not given as a number."""
@@ -105,12 +105,17 @@ def _axes(found: re.Match[str]) -> str:
     return f"{found[1].strip()}, " if found[1] else ""
 
 
+def edge_cells(region: Region) -> Json:
+    """The edges of a region as cells of a table."""
+    edges = region.edges.items()
+    return {name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges}
+
+
 def count_row(part: Expected) -> Json:
     """An expected count as a row of a table."""
-    edges = part.region.edges.items()
     return {
         "region": part.region.name,
-        **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
+        **edge_cells(part.region),
         "expected": six_digits(part.expected),
         "low": int(part.low),
         "high": int(part.high),

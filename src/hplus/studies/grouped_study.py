@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Self, final
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from hplus.files.times import Zone
 from hplus.rates.ratio import RateRatio
 from hplus.storage.files import Json
 from hplus.studies.event_study import EventStudy
+from hplus.studies.expect import Region
 from hplus.studies.frames import Frame
+from hplus.windows import Window
 from hplus.wording import counted
 
 GROUP_EVENTS = 10
@@ -26,6 +29,15 @@ GROUP_EVENTS = 10
 
 MOST_DISTINCT = 10_000
 """Distinct values of the column of groups; with more it is no column of groups."""
+
+
+class RegionRatio(NamedTuple):
+    """The ratio of the rates of two groups in a region, with its interval."""
+
+    region: Region
+    ratio: float
+    low: float
+    high: float
 
 
 @final
@@ -106,6 +118,26 @@ class GroupedStudy(Estimator):
         """The rate of a group over that of another one."""
         above, below = self[group].model_, self[to].model_
         return RateRatio(above.window, above.rate_, below.rate_)
+
+    def ratio_by_region(
+        self, group: str, to: str, regions: Sequence[Region], level: float = 0.9
+    ) -> list[RegionRatio]:
+        """The ratio of expected counts in each region over all observed time, with its interval."""
+        ratio, windows = self.ratio(group, to), [self._all_time(part) for part in regions]
+        numbers = (ratio.count_ratio(windows), *ratio.count_ratio_interval(windows, level))
+        return [
+            RegionRatio(*found)
+            for found in zip(regions, *map(np.ndarray.tolist, numbers), strict=True)
+        ]
+
+    def _all_time(self, region: Region) -> Window:
+        """A region over all of the observation period, or of its cycle."""
+        frame = self.study.frame
+        place = frame.region if region.window is None else region.window
+        if frame.clock is None or (frame.region is None and place is not None):
+            assert place is not None
+            return place
+        return frame.clock.window if place is None else place * frame.clock.window
 
     def facts(self) -> Json:
         """What the fits found, as numbers and text; ratios are those to the largest group."""
