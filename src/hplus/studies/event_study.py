@@ -6,11 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePath
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from hplus._checks import Floats, check_choice, check_count, check_number
 from hplus._progress import whole_or_not
-from hplus.estimators.base import Estimator
+from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
@@ -28,6 +28,9 @@ from hplus.studies.outlooks import Occurrences, learn_outlook
 from hplus.studies.spans import Amount
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import Split, StepExposure, split_of
+
+if TYPE_CHECKING:
+    from hplus.studies.expect import Expected
 
 MIN_EVENTS = 30
 """With fewer events none are held out: they would tell nothing."""
@@ -159,6 +162,23 @@ class EventStudy(Estimator):
                 self.bursts_ = burst_gain(self.frame, times, self.holdout_, self.reading_)
             self.made_with_: dict[str, Any] = {}
         return self
+
+    def expect(self, lasting: Amount | str | None = None, **asked: Any) -> list[Expected]:
+        """Expected counts with intervals, `study.expect("7d", regions="beats.geojson")`.
+
+        The arguments are those of `hplus.studies.asking.counts_asked`.
+        """
+        from hplus.studies.asking import counts_asked
+
+        check_fitted(self, "model_")
+        return counts_asked(self, lasting, **asked)
+
+    def predict(self, source: TableLike) -> Floats:
+        """The rate at each row of a table, (n,); NaN outside the window or where a cell is bad."""
+        from hplus.studies.asking import rates_asked
+
+        check_fitted(self, "model_")
+        return rates_asked(self, source)
 
     def fitted_to(self, reading: Reading) -> bool:
         """Was the study fitted to the same events? By their content; of old files, by the name."""
