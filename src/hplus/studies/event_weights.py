@@ -36,11 +36,15 @@ def weight_scale(table: Table, frame: Frame) -> WeightScale | None:
     if table.is_pipe:
         raise ValueError("weight= reads a file twice, got a pipe: save it first.")
     total = squares = largest = 0.0
+    kept = 0
     for part in placed(table, frame):
+        kept += len(part.X)
         if part.weights is not None and len(part.weights):
             total += float(part.weights.sum())
             squares += float(part.weights @ part.weights)
             largest = max(largest, float(part.weights.max()))
+    if kept == 0:
+        return WeightScale(1.0, 1.0, 0.0)  # the next pass says why
     if not total > 0.0:
         raise TableError(
             f"column {frame.weight!r} of {table.path} must be above 0 in at least one row inside "
