@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from hplus.streaming.steps import InverseStep as InverseStep
     from hplus.streaming.steps import RootStep as RootStep
     from hplus.studies.event_study import EventStudy as EventStudy
+    from hplus.studies.grouped_study import GroupedStudy as GroupedStudy
+    from hplus.studies.plans import plan as plan
     from hplus.studies.quantity_study import QuantityStudy as QuantityStudy
     from hplus.studies.streams import StreamStudy as StreamStudy
     from hplus.windows import Box as Box
@@ -108,6 +110,8 @@ _NAMES = {
     "streaming.regression": "StreamingRegressor",
     "streaming.steps": "FixedStep InverseStep RootStep",
     "studies.event_study": "EventStudy",
+    "studies.grouped_study": "GroupedStudy",
+    "studies.plans": "plan",
     "studies.quantity_study": "QuantityStudy",
     "studies.streams": "StreamStudy",
     "windows": "Box Cycle Interval Polygon Polygons",

@@ -84,6 +84,11 @@ def counted(n: int, noun: str = "event") -> str:
     return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
+def left_out_words(left_out: Mapping[str, int]) -> str:
+    """How many rows were left out on purpose, by reason: "12 outside the window"."""
+    return ", ".join(f"{n:,} {reason}" for reason, n in left_out.items())
+
+
 def percent(share: float) -> str:
     """A share of 1, such as "7 %"; small ones with one decimal, "0 %" only if it is 0."""
     p = 100.0 * share

@@ -12,8 +12,8 @@ import pytest
 
 from hplus import load, save
 from hplus.cli import info
-from hplus.cli.base import json_text
 from hplus.cli.commands import COMMANDS, subcommand
+from hplus.cli.writing import json_text
 from hplus.storage.files import dumps, header, read_file, seal
 
 

@@ -16,20 +16,21 @@ from hplus.cli.base import (
     note_dropped,
     rows_output_option,
     seed_option,
-    write_rows,
 )
-from hplus.cli.count_output import form_of, write_counts
+from hplus.cli.count_output import form_of, regions_asked, write_counts
 from hplus.cli.excited import future_rows, triggered_row
-from hplus.cli.options import amount_option, shape_option
+from hplus.cli.grouped import group_option, write_ratios
+from hplus.cli.options import amount_option, names_option, shape_option
 from hplus.cli.summary import count_row
+from hplus.cli.writing import write_rows
 from hplus.storage.files import Json
 from hplus.studies.periods import Period
-from hplus.studies.spans import Amount, moment
+from hplus.studies.spans import Amount
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
     from hplus.studies.excitation_study import ExcitationStudy
-    from hplus.studies.expect import Region
+    from hplus.studies.expect import Expected, Region
 
 
 start_option = click.option(
@@ -54,6 +55,7 @@ lasting_option = click.option(
     "hplus expect thefts.hplus --regions beats.geojson --from 2026-11-16 --for 3d -o beats.geojson",
     "hplus expect thefts.hplus --grid 10x10 --for 7d --every 1d -o days.csv",
     "hplus expect thefts.hplus --grid 200 --for 7d -o map.tif",
+    "hplus expect seasons.hplus --ratio 2015,2012 --regions zones.geojson",
 )
 @click.argument("model")
 @click.option("--regions", metavar="FILE", help="GeoJSON file, or CSV of vertices, with polygons.")
@@ -86,6 +88,13 @@ lasting_option = click.option(
     metavar="MARK",
     help="For a self-exciting rate with marks: also the chance of one above this.",
 )
+@group_option
+@click.option(
+    "--ratio",
+    callback=names_option,
+    metavar="A,B",
+    help="For a model made with --by: the rate of one group over that of another.",
+)
 @level_option
 @click.option(
     "--format",
@@ -109,13 +118,9 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     A GeoTIFF has the bands expected, low and high; its cells of longitude and latitude are even in
     degrees, those of other formats in area.
     """
-    from hplus.studies.expect import expect as expected_counts
-    from hplus.studies.expect import named_regions, whole
-    from hplus.studies.outlooks import basis_words
-    from hplus.studies.periods import time_asked
-
     check_writable(output)
-    study = load_model(model, "EventStudy", "ExcitationStudy")
+    kinds = ("EventStudy", "ExcitationStudy", "GroupedStudy")
+    study = load_model(model, *kinds, group=options["group"])
     if regions and grid:
         raise click.UsageError("Give --regions or --grid, not both.")
     if type(study).__name__ == "ExcitationStudy":
@@ -124,17 +129,43 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     for name, typed in (("--events", options["newer"]), ("--mark-above", options["mark_above"])):
         if typed is not None:
             raise click.UsageError(f"{name} needs a model made with hplus fit --self-exciting.")
-    asked = [whole(study.frame)]
-    if regions:
-        asked = named_regions(study.frame, regions, options["name_field"])
+    grouped = type(study).__name__ == "GroupedStudy"
+    if options["ratio"] and not grouped:
+        raise click.UsageError("--ratio needs a model made with hplus fit --by, without --group.")
+    if options["ratio"]:
+        write_ratios(study, regions, grid, output, options)
+        return
+    studies = study.studies_ if grouped else {"": study}
+    form = form_of(output, study.study.frame if grouped else study.frame, grid is not None, options)
+    if grouped and form == "tif":
+        raise click.UsageError("A GeoTIFF holds one model: choose one with --group.")
+    every: list[Expected] = []
+    rows: list[Json] = []
+    about: Json = {}
+    for name, part in studies.items():
+        found, about = _expected(part, regions, grid, form, name, options)
+        every += found
+        rows += [({"group": name} if grouped else {}) | count_row(each) for each in found]
+    write_counts(output, form, part.frame, every, rows, about)
+
+
+def _expected(
+    study: EventStudy, regions: str | None, grid: tuple[int, ...] | None, form: str, group: str,
+    options: Json
+) -> tuple[list[Expected], Json]:  # fmt: skip
+    """The counts of a study, which are also said in a note, and what they are counts of."""
+    from hplus.studies.expect import expect as expected_counts
+    from hplus.studies.outlooks import basis_words
+    from hplus.studies.periods import time_asked
+
     time = time_asked(study, options["lasting"], options["start"], options["end"])
-    form = form_of(output, study.frame, grid is not None, options)
+    asked = regions_asked(study, regions, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
     total, basis = sum(part.expected for part in found), basis_words(study, time)
-    note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}".strip())
-    about = {"level": options["level"], "period": time.words, "basis": basis}
-    write_counts(output, form, study.frame, found, list(map(count_row, found)), about)
+    of_group = f"{group}: counts" if group else "Counts"
+    note(f"{of_group} for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    return found, {"level": options["level"], "period": time.words, "basis": basis}
 
 
 def _expect_triggered(
@@ -145,7 +176,7 @@ def _expect_triggered(
     options: Json,
 ) -> None:
     """Counts to expect under a self-exciting rate."""
-    from hplus.studies.expect import during, named_regions, whole
+    from hplus.studies.expect import during
     from hplus.studies.triggered_counts import (
         basis_of,
         brought_up_to,
@@ -153,9 +184,7 @@ def _expect_triggered(
         triggered_counts,
     )
 
-    asked = [whole(study.frame)]
-    if regions:
-        asked = named_regions(study.frame, regions, options["name_field"])
+    asked = regions_asked(study, regions, options)
     time, known = period_asked(study, options["lasting"], options["start"], options["end"]), None
     if options["newer"] is not None and options["start"] is None:
         raise click.UsageError("--events needs --from: until when its events were observed.")
@@ -211,6 +240,7 @@ def _cut(
 @click.option("--paths", default=1, show_default=True, help="Number of simulated patterns.")
 @lasting_option
 @start_option
+@group_option
 @seed_option
 @rows_output_option
 @json_option
@@ -222,7 +252,7 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
     from hplus.studies.draws import draw
 
     check_writable(output)
-    study = load_model(model, "EventStudy", "ExcitationStudy")
+    study = load_model(model, "EventStudy", "ExcitationStudy", group=options.pop("group"))
     if type(study).__name__ == "ExcitationStudy":
         _sample_triggered(study, output, as_json, options)
         return
@@ -231,8 +261,9 @@ def sample(model: str, output: str | None, as_json: bool, **options: Any) -> Non
         for i, numbers in enumerate(pattern.columns):
             row: Json = {"path": path}
             row |= {n: float(f"{v:.9g}") for n, v in zip(study.frame.columns, numbers, strict=True)}
-            if pattern.seconds is not None and study.frame.clock is not None:
-                row[study.frame.clock.column] = moment(float(pattern.seconds[i]))
+            clock = study.frame.clock
+            if pattern.seconds is not None and clock is not None:
+                row[clock.column] = clock.written(float(pattern.seconds[i]))
             rows.append(row)
     write_rows(output, rows, as_json, ("path", *study.frame.needed))
 

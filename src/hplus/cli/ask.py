@@ -15,29 +15,38 @@ from hplus.cli.base import (
     load_model,
     note,
     note_dropped,
-    print_json,
+    note_left_out,
     rows_output_option,
-    write_rows,
 )
 from hplus.cli.excited import check_excited, predicted_rates
+from hplus.cli.grouped import group_option
+from hplus.cli.options import narrowed, where_option
 from hplus.cli.regress import predicted_quantities
+from hplus.cli.writing import print_json, write_rows
+from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table, open_table
 from hplus.files.times import Zone
+from hplus.storage.files import Json
 from hplus.wording import count, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
+    from hplus.studies.events import Reading
     from hplus.studies.ranges import Extent
 
 
 @command("hplus predict thefts.hplus places.csv -o rates.csv")
 @click.argument("model")
 @click.argument("points")
+@where_option
+@group_option
 @level_option
 @rows_output_option
 @json_option
-def predict(model: str, points: str, level: float, output: str | None, as_json: bool) -> None:
+def predict(
+    model: str, points: str, output: str | None, as_json: bool, level: float, **options: Any
+) -> None:
     """Predict the rate, or the quantity, at each row of POINTS, with a confidence interval.
 
     The result is a CSV with the columns low and high: bounds of the rate for a model of hplus fit,
@@ -46,14 +55,17 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     cells are kept, without a prediction.
     """
     check_writable(output)
-    study = load_model(model, *ANSWERS)
+    study, where = load_model(model, *ANSWERS, group=options["group"]), options["where"]
     answers = ANSWERS[type(study).__name__]
     table = open_table(points)
-    rows = list(answers(study, table, level))
+    condition = Condition(where) if where else None
+    rows = list(answers(study, table, level, condition))
     if table.dropped:
         note(f"{count(table.dropped.total())} broken lines were skipped.")
+    note_left_out(table.left_out)
     if not rows:
-        raise TableError(f"{points} has a header but no rows: there is nothing to predict.")
+        left = f"no rows where {where}" if where else "a header but no rows"
+        raise TableError(f"{points} has {left}: there is nothing to predict.")
     last = list(rows[0])[-1]
     lost = sum(row[last] is None for row in rows)
     if lost == len(rows):
@@ -68,9 +80,11 @@ def predict(model: str, points: str, level: float, output: str | None, as_json: 
     write_rows(output, rows, as_json)
 
 
-def _predicted(study: EventStudy, table: Table, level: float) -> Iterator[dict[str, Any]]:
-    frame, zone = study.frame.at_any_time(), Zone.NEITHER
-    for chunk in table.chunks(frame.needed):
+def _predicted(
+    study: EventStudy, table: Table, level: float, where: Condition | None
+) -> Iterator[dict[str, Any]]:
+    frame, zone = study.frame.of_points(), Zone.NEITHER
+    for chunk in table.chunks(frame.needed, where):
         found = frame.points(chunk, zone)
         zone = found.zone
         low, high = study.model_.predict_interval(found.X, level)
@@ -96,43 +110,71 @@ ANSWERS = {
 @command("hplus check thefts.hplus thefts-2018.csv")
 @click.argument("model")
 @click.argument("events", required=False)
+@where_option
+@group_option
 @json_option
-def check(model: str, events: str | None, as_json: bool) -> None:
-    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to."""
-    from hplus.evaluation import check as check_rate
-    from hplus.studies.events import sampled
-    from hplus.studies.unfolding import unfolded
+def check(model: str, events: str | None, where: str, group: str | None, as_json: bool) -> None:
+    """Test whether a model fits the EVENTS of a file, best with events it was not fitted to.
 
-    study = load_model(model, "EventStudy", "ExcitationStudy")
+    Rows are chosen as in the fit: by the condition, window and period of the model.
+    """
+    study = load_model(model, "EventStudy", "ExcitationStudy", "GroupedStudy", group=group)
     if events is None:
         raise click.UsageError(
             f"Missing EVENTS: a model does not keep the events that it is to be compared with. "
             f"Give their file: hplus check {model} events.csv."
         )
+    if type(study).__name__ == "GroupedStudy":
+        found = {}
+        for name, part in study.studies_.items():
+            part.frame = narrowed(part.frame, where)
+            if not as_json:
+                click.echo(f"{study.by} {name}:")
+            found[name] = _checked(part, events, as_json)
+        if as_json:
+            print_json({"by": study.by, "groups": found})
+        return
+    study.frame = narrowed(study.frame, where)
     if type(study).__name__ == "ExcitationStudy":
         check_excited(study, events, as_json)
         return
+    facts = _checked(study, events, as_json)
+    if as_json:
+        print_json(facts)
+
+
+def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
+    """Check a study on the events of a file: print it in words, unless it is for JSON."""
+    from hplus.evaluation import check as check_rate
+    from hplus.studies.events import sampled
+    from hplus.studies.unfolding import unfolded
+
     X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
     line = unfolded(study.frame.clock, study.model_, seconds)
     found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
-    if as_json:
-        print_json({
-            "events": reading.kept, "dropped": reading.dropped, "fits": not found.faults,
-            "verdict": str(found).splitlines()[0],
-            "faults": list(found.faults), "p_values": found.p_values,
-            "patterns": [pattern.get_params() for pattern in found.patterns],
-            "calibration": {name: getattr(found.calibration, name) for name in
-                            ("rates", "expected", "observed", "low", "high")},
-        })  # fmt: skip
-        return
+    if not as_json:
+        _say(study, reading, len(X))
+        click.echo(str(found))
+    return {
+        "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
+        "fits": not found.faults, "verdict": str(found).splitlines()[0],
+        "faults": list(found.faults), "p_values": found.p_values,
+        "patterns": [pattern.get_params() for pattern in found.patterns],
+        "calibration": {name: getattr(found.calibration, name) for name in
+                        ("rates", "expected", "observed", "low", "high")},
+    }  # fmt: skip
+
+
+def _say(study: EventStudy, reading: Reading, sampled: int) -> None:
+    """Print what was read, and what it can tell."""
     note_dropped(reading.dropped, reading.rows)
-    if len(X) < reading.kept:
-        note(f"A random sample of {count(len(X))} events is checked.")
+    note_left_out(reading.left_out)
+    if sampled < reading.kept:
+        note(f"A random sample of {count(sampled)} events is checked.")
     if study.fitted_to(reading):
         note("The model was fitted to these events, so they say little about the fit.")
         if study.holdout_ is not None:
             note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
-    click.echo(str(found))
 
 
 def _exposure(study: EventStudy, extent: Extent) -> Any:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,11 +18,12 @@ from hplus import load
 from hplus._progress import progress
 from hplus.cli.arguments import as_options
 from hplus.files.feeds import TableError
-from hplus.storage.files import replace_file
+from hplus.wording import left_out_words
 
 MAKERS = {
     "EventStudy": "hplus fit",
     "ExcitationStudy": "hplus fit",
+    "GroupedStudy": "hplus fit --by",
     "QuantityStudy": "hplus regress",
     "StreamStudy": "hplus stream",
 }
@@ -120,6 +117,11 @@ def note_dropped(dropped: Mapping[str, int], total: int, what: str = "rows") -> 
         note(f"{lost:,} of {total:,} {what} dropped: {reason}.")
 
 
+def note_left_out(left_out: Mapping[str, int]) -> None:
+    """Print how many rows were left out on purpose."""
+    note(f"Left out: {left_out_words(left_out)}.") if left_out else None
+
+
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand, the help of which ends with examples and `more`."""
     title = "Example:" if len(examples) == 1 else "Examples:"
@@ -178,21 +180,28 @@ def model_path(path: str) -> str:
         return str(newest_file(path))
 
 
-def load_model(path: str, *kinds: str) -> Any:
+def load_model(path: str, *kinds: str, group: str | None = None) -> Any:
     """Load a model from a file or from the state of a stream, which may be running.
 
     An error unless the name of its class is one of `kinds`; a stream learned by trees answers like
-    an EventStudy.
+    an EventStudy, and so does a `group` of a GroupedStudy.
     """
     from hplus.storage.slots import load_newest
 
     with model_file(path):
         model = load_newest(path) if Path(path).is_dir() else load(path)
     kind = type(model).__name__
+    if group is not None:
+        from hplus.cli.grouped import group_of
+
+        return group_of(model, path, group)
     if kind == "StreamStudy" and "EventStudy" in kinds:
         from hplus.studies.stream_answers import answering
 
         return answering(model)
+    if kind == "GroupedStudy" and "EventStudy" in kinds and kind not in kinds:
+        advice = f"choose one with --group, {', '.join(model.studies_):.100}"
+        raise CommandError(f"{path} holds a model for each {model.by}: {advice}.", 2)
     if kinds and kind not in kinds:
         makers = " or ".join(dict.fromkeys(MAKERS[name] for name in kinds))
         got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
@@ -211,53 +220,6 @@ def check_writable(path: str | None) -> None:
         raise CommandError(f"{path} cannot be written: the folder {folder} does not exist.", 5)
     if not os.access(folder, os.W_OK) or (Path(path).exists() and not os.access(path, os.W_OK)):
         raise CommandError(f"{path} cannot be written: permission denied.", 5)
-
-
-def write_text(path: str | None, text: str) -> None:
-    """Write text to a file, all of it or nothing, or to the standard output."""
-    if path is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        replace_file(Path(path).resolve(), [text.encode()])
-
-
-def rows_as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> str:
-    """Rows with equal keys as CSV; `names` are its columns, in case there are no rows."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names or list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def write_rows(
-    path: str | None, rows: Sequence[Mapping[str, Any]], as_json: bool, names: Sequence[str] = ()
-) -> None:
-    """Write rows with equal keys as CSV or JSON; `names` are the columns if there may be no row."""
-    write_text(path, json_text(rows) + "\n" if as_json else rows_as_csv(rows, names))
-
-
-def print_json(document: Any) -> None:
-    """Print a document; what JSON cannot express is null."""
-    write_text(None, json_text(document) + "\n")
-
-
-def json_text(document: Any, indent: int | None = 2) -> str:
-    """A document as JSON; NaN and infinities are null."""
-    return json.dumps(_plain(document), indent=indent, ensure_ascii=False, allow_nan=False)
-
-
-def _plain(part: Any) -> Any:
-    if isinstance(part, Mapping):
-        return {str(key): _plain(item) for key, item in part.items()}
-    if isinstance(part, list | tuple):
-        return [_plain(item) for item in part]
-    if hasattr(part, "tolist"):
-        return _plain(part.tolist())
-    if isinstance(part, float) and not abs(part) < float("inf"):
-        return None
-    return part
 
 
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:

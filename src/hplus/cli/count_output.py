@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hplus.cli.base import json_text, rows_as_csv, write_text
+from hplus.cli.writing import json_text, rows_as_csv, write_text
 from hplus.storage.files import Json, replace_file
 
 if TYPE_CHECKING:
     from hplus.studies.count_grids import CountedRegion
+    from hplus.studies.event_study import EventStudy
+    from hplus.studies.excitation_study import ExcitationStudy
+    from hplus.studies.expect import Region
     from hplus.studies.frames import Frame
 
 SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
@@ -76,3 +79,14 @@ def _write_tif(output: str | None, frame: Frame, found: Sequence[CountedRegion])
 
     assert output is not None
     replace_file(Path(output).resolve(), [CountGrid.of(frame, found).to_geotiff()])
+
+
+def regions_asked(
+    study: EventStudy | ExcitationStudy, regions: str | None, options: Json
+) -> list[Region]:
+    """The regions of a file, or the whole window."""
+    from hplus.studies.expect import named_regions, whole
+
+    if regions is None:
+        return [whole(study.frame)]
+    return named_regions(study.frame, regions, options["name_field"])

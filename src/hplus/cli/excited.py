@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from hplus import save
-from hplus.cli.base import note, note_dropped, print_json, print_pairs, progress_bar
-from hplus.cli.summary import gain_words, made_with
+from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
+from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows
+from hplus.cli.writing import print_json
+from hplus.files.conditions import Condition
 from hplus.files.tables import Table
 from hplus.files.times import Zone
 from hplus.storage.files import Json
-from hplus.studies.spans import moment
 from hplus.wording import count, counted, rounded, six_digits
 
 if TYPE_CHECKING:
@@ -36,6 +37,10 @@ def check_self_exciting(options: Json) -> None:
                     f"{name} needs --self-exciting: add it, or leave out {name}."
                 )
         return
+    for name in ("--by", "--weight"):
+        if options[name[2:]]:
+            advice = {"--by": "--type learns which types trigger which", "--weight": "give --mark"}
+            raise click.UsageError(f"{name} does not go with --self-exciting: {advice[name]}.")
     if not options["time"]:
         raise click.UsageError("--self-exciting needs a column of times: give --time.")
     if options["exposure"] is not None:
@@ -91,6 +96,7 @@ def excitation_table(found: Json) -> dict[str, str]:
     table = {
         "events": f"{count(found['events'])} of {count(found['rows'])} rows in {found['file']}"
         f"{earlier}",
+        **selection_rows(found),
         "window": found["window"],
         "period": found["time"],
         "branching": f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): "
@@ -136,10 +142,9 @@ def _next(part: Json) -> str:
 
 def triggered_row(part: TriggeredCount, mark_above: float | None) -> Json:
     """A count to expect as a row of a table."""
-    edges = part.region.edges.items()
     row = {
         "region": part.region.name,
-        **{name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges},
+        **edge_cells(part.region),
         "expected": six_digits(part.expected),
         "low": int(part.low),
         "high": int(part.high),
@@ -154,10 +159,11 @@ def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iter
     """Simulated events as rows with the user's own columns."""
     frame, (columns, seconds) = study.frame, future.events
     assert seconds is not None
+    assert frame.clock is not None
     for i, numbers in enumerate(columns):
         row: Json = {"path": path}
         row |= {n: float(f"{v:.9g}") for n, v in zip(frame.columns, numbers, strict=True)}
-        row[frame.needed[-1]] = moment(float(seconds[i]))
+        row[frame.needed[-1]] = frame.clock.written(float(seconds[i]))
         if future.marks is not None:
             row[study.mark] = six_digits(float(future.marks[i]))
         if future.types is not None:
@@ -165,12 +171,14 @@ def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iter
         yield row
 
 
-def predicted_rates(study: ExcitationStudy, table: Table, level: float) -> Iterator[Json]:
+def predicted_rates(
+    study: ExcitationStudy, table: Table, level: float, where: Condition | None
+) -> Iterator[Json]:
     """The rate at each row given the events before it, and its background; there is no band."""
     from hplus.studies.excited_points import conditional_rates
 
     frame, zone = study.frame, Zone.NEITHER
-    for chunk in table.chunks(frame.needed):
+    for chunk in table.chunks(frame.needed, where):
         found = conditional_rates(study, chunk, zone)
         zone, answers = found.zone, iter(zip(found.rates, found.background, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
@@ -191,12 +199,14 @@ def check_excited(study: ExcitationStudy, events: str, as_json: bool) -> None:
     if as_json:
         print_json({
             "events": found.check.count, "expected": found.check.expected,
-            "dropped": found.reading.dropped, "fits": not found.check.faults,
+            "dropped": found.reading.dropped, "left_out": found.reading.left_out,
+            "fits": not found.check.faults,
             "verdict": found.check.verdict, "faults": list(found.check.faults),
             "p_values": found.check.p_values, "gain": found.gain, "gain_error": found.gain_error,
         })  # fmt: skip
         return
     note_dropped(found.reading.dropped, found.reading.rows)
+    note_left_out(found.reading.left_out)
     if not found.later:
         note("The model was fitted to these events, so they say little about the fit.")
     click.echo(str(found.check))

@@ -18,14 +18,15 @@ from hplus.cli.base import (
     most_dropped_option,
     note,
     note_dropped,
-    print_json,
     print_pairs,
     progress_bar,
     seed_option,
 )
 from hplus.cli.excited import check_self_exciting, fit_excitation
-from hplus.cli.options import amount_option, names_option, numbers_option
+from hplus.cli.grouped import fit_groups
+from hplus.cli.options import amount_option, names_option, numbers_option, where_option
 from hplus.cli.summary import fit_table, made_with
+from hplus.cli.writing import print_json
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
 from hplus.wording import counted
@@ -61,6 +62,10 @@ def frame_options(command: Any) -> Any:
             "Time zone for times with a UTC offset, for example Europe/Paris.")),
         click.option("--time-format", "form", default="", metavar="FORMAT", help=(
             'Format of times that are not ISO 8601, for example "%m/%d/%Y %H:%M".')),
+        click.option("--time-unit", default="", metavar="UNIT", help=(
+            "Unit of times that are numbers, for example min; so may be --from and --to.")),
+        click.option("--origin", metavar="DATE", help="Date and time at which such numbers are 0."),
+        where_option,
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -72,6 +77,7 @@ def frame_options(command: Any) -> Any:
     "hplus fit thefts.csv.gz --columns lon,lat --within boroughs.geojson --time datetime \\\n"
     "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
     "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
+    'hplus fit shots.csv --columns x,y --window=-25,-5,25,42 --where "made == 1" --by season',
     "hplus fit quakes.csv --columns lon,lat --window=120,25,155,50 --time date \\\n"
     "      --from 1990-01-01 --to 2017-01-01 --self-exciting --mark mag -o quakes.hplus",
 )
@@ -112,6 +118,12 @@ def frame_options(command: Any) -> Any:
     help="2 or more: hold out as many blocks of time, with gaps, all over the period.",
 )
 @click.option(
+    "--weight",
+    default="",
+    metavar="COLUMN",
+    help="Column with what each event counts, for example an amount: its sum is learned.",
+)
+@click.option(
     "--self-exciting",
     is_flag=True,
     help="Learn how events trigger others: aftershocks, near repeats, bursts. Needs --time.",
@@ -128,6 +140,19 @@ def frame_options(command: Any) -> Any:
     default="",
     metavar="COLUMN",
     help="With --self-exciting: types of events, to learn which trigger which.",
+)
+@click.option(
+    "--by",
+    default="",
+    metavar="COLUMN",
+    help="A model for each group of rows with the same value in this column, side by side.",
+)
+@click.option(
+    "--most-groups",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="With --by: the largest groups that are kept.",
 )
 @most_dropped_option
 @click.option(
@@ -158,6 +183,9 @@ def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  
     frame = plan(table, **plan_arguments(options))
     names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
     study = EventStudy(frame, **{name: options[name] for name in names})
+    if options["by"]:
+        fit_groups(table, study, options, output, as_json)
+        return
     with progress_bar(as_json):
         study.fit(table)
     study.made_with_ = made_with(began, options["random_state"])
@@ -172,8 +200,10 @@ def plan_arguments(options: Json) -> Json:
     if options["columns"] and options["lonlat"]:
         raise click.UsageError("Give --columns or --lonlat, not both.")
     lonlat = True if options["lonlat"] else False if options["plain"] else None
-    words = ("window", "within", "unit", "time", "start", "end", "zone", "form")
+    words = ("window", "within", "unit", "time", "start", "end", "zone", "form", "time_unit",
+             "origin", "where")  # fmt: skip
     return {name: options[name] for name in words} | {
+        "weight": options.get("weight", ""),
         "columns": options["lonlat"] or options["columns"],
         "lonlat": lonlat,
         "cycle": options["cycle"] or "",
@@ -187,7 +217,8 @@ def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {counted(study.reading_.kept)}", fit_table(found))
+    weight = f"{study.frame.weight} in " if study.frame.weight else ""
+    print_pairs(f"The rate of {weight}{counted(study.reading_.kept)}", fit_table(found))
     bursts = burst_words(study.bursts_)
     if bursts:
         note(as_options(bursts))

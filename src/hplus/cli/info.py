@@ -14,12 +14,13 @@ from hplus.cli.base import (
     model_file,
     model_path,
     note,
-    print_json,
     print_pairs,
 )
 from hplus.cli.excited import excitation_table
+from hplus.cli.grouped import print_groups
 from hplus.cli.regress import quantity_words
 from hplus.cli.summary import fit_table
+from hplus.cli.writing import print_json
 from hplus.storage.documents import MALFORMED
 from hplus.storage.files import Json
 from hplus.storage.models import read_record
@@ -49,6 +50,9 @@ def info(model: str, as_json: bool) -> None:
     if as_json:
         print_json({"kind": record.kind, **found, "made_with": record.made_with})
         return
+    if record.kind == "GroupedStudy":
+        print_groups(f"{model}: {record.kind} by {found['by']}", found)
+        return
     said = {name: str(what) for name, what in record.made_with.items() if what is not None}
     print_pairs(f"{model}: {record.kind}", said | _words(record, found))
     if record.kind == "EventStudy" and "expected" not in found:
@@ -61,7 +65,7 @@ def _stored_facts(path: str, record: Record) -> Json:
         from hplus.studies.event_facts import known_facts
 
         return known_facts(Unbuilt(**record.params, **record.fitted))
-    if record.kind in ("StreamStudy", "ExcitationStudy"):
+    if record.kind in ("StreamStudy", "ExcitationStudy", "GroupedStudy"):
         facts: Json = load_model(path).facts()
         return facts
     given = (f"{name}={part!r}" for name, part in record.params.items() if part is not None)
@@ -84,7 +88,7 @@ def _words(record: Record, found: Json) -> dict[str, str]:
         return excitation_table(found)
     if record.kind == "QuantityStudy":
         return quantity_words(found, record.made_with)
-    return {name: _said(what) for name, what in found.items()}
+    return {name.replace("_", " "): _said(what) for name, what in found.items()}
 
 
 def _said(what: Any) -> str:

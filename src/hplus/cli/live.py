@@ -16,8 +16,9 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from hplus._checks import Floats
-from hplus.cli.base import json_text
+from hplus.cli.writing import json_text
 from hplus.studies.previews import Preview
+from hplus.studies.stream_facts import left_out_of, rate_words_of
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count, counted
 
@@ -57,6 +58,7 @@ def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
         "lines": study.lines_,
         "events": study.events_,
         "dropped": sum(study.dropped_.values()),
+        "left_out": sum(left_out_of(study).values()),
         study.kept_in: study.atoms,
         "rate": study.rate,
         "loss": loss,
@@ -78,8 +80,11 @@ class Words(View):
         self._end = "saved up to byte" if safe else "read up to byte"
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        left = sum(left_out_of(study).values())
         said = [counted(study.events_), f"{count(sum(study.dropped_.values()))} dropped",
-                counted(study.atoms, study.kept_in[:-1]), f"rate {study.rate_words}"]  # fmt: skip
+                *([f"{count(left)} left out"] if left else []),
+                counted(study.atoms, study.kept_in[:-1]),
+                f"rate {rate_words_of(study)}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []
         said += [f"{self._end} {study.offset_}"]
         sys.stdout.write(", ".join(said) + "\n")
@@ -123,7 +128,7 @@ class Picture(View):
         speed = float(np.mean(speeds[-8:])) if speeds else 0.0
         pairs = {
             "events": f"{count(study.events_)}, {count(speed)} per second",
-            "rate": study.rate_words,
+            "rate": rate_words_of(study),
             **({} if study.by_trees else {"atoms": count(study.atoms)}),
             "loss": f"{losses[-1]:.4f}" if losses else "",
             "dropped": ", ".join(f"{count(n)} {why}" for why, n in study.dropped_.items()) or "0",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from hplus.files.conditions import Condition
 from hplus.studies.spans import Amount
+
+if TYPE_CHECKING:
+    from hplus.studies.frames import Frame
 
 Callback = Callable[[click.Context, click.Parameter, str | None], Any]
 
@@ -36,3 +40,18 @@ amount_option = _callback(Amount.parse)
 shape_option = _callback(
     lambda text: tuple(int(part) for part in text.lower().split("x")), "must look like 20x20"
 )
+
+
+where_option = click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Only rows for which this holds, for example \"mag >= 5 and region == 'north'\".",
+)
+
+
+def narrowed(frame: Frame, where: str) -> Frame:
+    """A frame for those of its rows for which a condition holds too, if one was typed."""
+    clock = frame.clock
+    reading = ("UTC", "", "") if clock is None else (clock.zone, clock.column, clock.form)
+    return frame.narrowed(Condition(where, *reading) if where else None)

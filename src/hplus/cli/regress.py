@@ -22,13 +22,15 @@ from hplus.cli.base import (
     most_dropped_option,
     note,
     note_dropped,
-    print_json,
+    note_left_out,
     print_pairs,
     progress_bar,
     seed_option,
 )
-from hplus.cli.options import names_option
+from hplus.cli.options import names_option, where_option
 from hplus.cli.summary import made_with
+from hplus.cli.writing import print_json
+from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
 from hplus.files.tables import Table, open_table
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     metavar="COLUMN",
     help=("Column with the exposure of each row: how long, or how many."),
 )
+@where_option
 @level_option
 @most_dropped_option
 @seed_option
@@ -76,7 +79,8 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    found = read_columns(table, names)
+    where = options["where"]
+    found = read_columns(table, names, Condition(where) if where else None)
     _check_dropped(file, found, options["most_dropped"])
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["random_state"])
@@ -85,10 +89,10 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
         exposures = found.values[exposure] if exposure else None
         study.fit(columns, found.values[y], exposure=exposures)
     study.made_with_ = made_with(began, options["random_state"])
-    study.made_with_ |= {"file": file, "target": y, "exposure": exposure}
+    study.made_with_ |= {"file": file, "target": y, "exposure": exposure, "where": where or None}
     if output:
         save(study, output)
-    _tell(study, dict(found.dropped), output, as_json)
+    _tell(study, found, output, as_json)
 
 
 def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
@@ -131,11 +135,13 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     }
 
 
-def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_json: bool) -> None:
+def _tell(study: QuantityStudy, found: TypedColumns, output: str | None, as_json: bool) -> None:
+    dropped, left_out = dict(found.dropped), dict(found.left_out)
     if as_json:
-        more = {"made_with": study.made_with_, "dropped": dropped, "model": output}
-        print_json(study.summary_ | more)
+        more = {"made_with": study.made_with_, "dropped": dropped, "left_out": left_out}
+        print_json(study.summary_ | more | {"model": output})
         return
+    note_left_out(left_out)
     note_dropped(dropped, study.summary_["rows"] + sum(dropped.values()))
     for said in study.summary_["notes"]:
         note(f"Note: {said}")
@@ -148,12 +154,12 @@ def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_
 
 
 def predicted_quantities(
-    study: QuantityStudy, table: Table, level: float
+    study: QuantityStudy, table: Table, level: float, where: Condition | None
 ) -> Iterator[dict[str, Any]]:
     """The rows of a table with their predictions; empty where a cell is missing."""
     exposure = study.made_with_.get("exposure")
     names = [column.name for column in study.columns_]
-    found = read_columns(table, [*names, *([exposure] if exposure else [])])
+    found = read_columns(table, [*names, *([exposure] if exposure else [])], where)
     columns = {name: found.values[name] for name in names}
     exposures = found.values[exposure] if exposure else None
     for column in study.columns_:

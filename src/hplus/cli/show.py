@@ -6,15 +6,10 @@ from typing import Any
 
 import click
 
-from hplus.cli.base import (
-    check_writable,
-    command,
-    json_option,
-    load_model,
-    note,
-    print_json,
-    print_pairs,
-)
+from hplus.cli.base import check_writable, command, json_option, load_model, note, print_pairs
+from hplus.cli.grouped import group_option
+from hplus.cli.options import narrowed, where_option
+from hplus.cli.writing import print_json
 
 
 @command("hplus report thefts.hplus thefts.csv.gz -o report.html")
@@ -23,6 +18,8 @@ from hplus.cli.base import (
 @click.option("-o", "--output", default="report.html", show_default=True, metavar="FILE",
               help="File to write.")  # fmt: skip
 @click.option("--title", help="Page title.")
+@where_option
+@group_option
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @json_option
 def report(model: str, events: str | None, output: str, as_json: bool, **options: Any) -> None:
@@ -33,12 +30,19 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     events, and is checked on EVENTS, such as later ones.
     """
     from hplus.display.excitation_page import write_excitation_report
+    from hplus.display.groups_page import write_groups_report
     from hplus.display.page import write_report
     from hplus.studies.events import sampled
 
     check_writable(output)
-    study = load_model(model, "EventStudy", "ExcitationStudy")
-    if type(study).__name__ == "ExcitationStudy":
+    kinds = ("EventStudy", "ExcitationStudy", "GroupedStudy")
+    study = load_model(model, *kinds, group=options["group"])
+    grouped = type(study).__name__ == "GroupedStudy"
+    for part in study.studies_.values() if grouped else [study]:
+        part.frame = narrowed(part.frame, options["where"])
+    if grouped:
+        write_groups_report(study, output, events, options["title"])
+    elif type(study).__name__ == "ExcitationStudy":
         write_excitation_report(study, output, events, options["title"])
     else:
         found = None if events is None else sampled(events, study.frame)

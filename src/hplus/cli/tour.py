@@ -8,8 +8,9 @@ from time import perf_counter
 import numpy as np
 
 from hplus import datasets, save
-from hplus.cli.base import check_writable, note, print_json, progress_bar, rows_as_csv, write_text
+from hplus.cli.base import check_writable, note, progress_bar
 from hplus.cli.summary import count_row, made_with
+from hplus.cli.writing import print_json, rows_as_csv, write_text
 from hplus.display.page import write_report
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import sampled

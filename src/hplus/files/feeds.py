@@ -23,6 +23,9 @@ PATIENCE = 0.2
 
 PARQUET = b"PAR1"
 
+PIPE_NAME = "the standard input"
+"""What messages call a pipe."""
+
 COMPRESSED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """The first bytes of compressed files."""
 
@@ -61,7 +64,7 @@ class Feed:
 
     def __init__(self, path: str, follow: bool = False) -> None:
         self.path, self.follow, self.is_pipe = path, follow, path == "-"
-        self.name = "the standard input" if self.is_pipe else path
+        self.name = PIPE_NAME if self.is_pipe else path
         self._position, self._pending, self.start = 0, b"", b""
         self._file: Any = sys.stdin.buffer if self.is_pipe else self._open()
         if self.is_pipe:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hplus._checks import Bools
 from hplus.files.cells import numbers, texts
+from hplus.files.conditions import Condition
 from hplus.files.extras import arrow
 from hplus.files.feeds import TableError
 from hplus.files.tables import Table
@@ -27,18 +28,29 @@ Values = NDArray[np.float64] | NDArray[np.datetime64] | NDArray[np.str_]
 
 
 class TypedColumns(NamedTuple):
-    """Rows with a value in every column, which rows those are, and why others were dropped."""
+    """Rows with a value in every column, which rows those are, and why others were dropped.
+
+    `left_out` counts rows that are not meant, which are not among `rows`.
+    """
 
     values: dict[str, Values]
     rows: Bools
     dropped: Counter[str]
+    left_out: Counter[str]
 
 
-def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
-    """All rows of some columns that have a value in each of them."""
+def read_columns(
+    table: Table, names: Sequence[str], where: Condition | None = None
+) -> TypedColumns:
+    """All rows of some columns that have a value in each of them, and for which `where` holds."""
     pa = arrow()
-    chunks = list(table.chunks(names))
+    chunks = list(table.chunks(names, where))
     if not chunks or not sum(map(len, chunks)):
+        if where is not None and table.left_out:
+            raise TableError(
+                f"no row of {table.path} is left where {where.text}: correct where=, or the names "
+                "and quotes in it."
+            )
         raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
     dropped: Counter[str] = Counter()
     rows = np.ones(sum(map(len, chunks)), dtype=bool)
@@ -56,7 +68,8 @@ def read_columns(table: Table, names: Sequence[str]) -> TypedColumns:
             rows &= ~bad
         found[name] = values
     dropped += table.dropped
-    return TypedColumns({name: values[rows] for name, values in found.items()}, rows, dropped)
+    kept = {name: values[rows] for name, values in found.items()}
+    return TypedColumns(kept, rows, dropped, table.left_out)
 
 
 def _typed(column: pa.Array, as_numbers: pa.Array) -> tuple[Values, Bools, Bools]:

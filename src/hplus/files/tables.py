@@ -1,4 +1,4 @@
-"""Tables in files, read in chunks: CSV, JSON lines and Parquet, compressed or not.
+"""Tables in files, read in chunks: CSV, JSON lines and Parquet, compressed or not; or in memory.
 
 Only the columns that are asked for are read, as text where the file has text: what a cell means is
 decided in `cells` and `times`, so that one bad cell costs one row and not the file.
@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from os import PathLike, fspath
 from typing import Protocol
 
 from hplus.files.cells import number
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
-from hplus.files.feeds import PARQUET, Feed, TableError, reading
+from hplus.files.conditions import Condition, Tally
+from hplus.files.feeds import PARQUET, PIPE_NAME, Feed, TableError
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import (
     BOM,
@@ -31,17 +33,18 @@ from hplus.files.rows import (
     json_object,
     read_rows,
 )
+from hplus.files.typed_tables import IN_MEMORY, FrameReader, InMemory, ParquetReader
 
 BLOCK_BYTES = 2**23
 """Bytes of text that are read at a time."""
 
-PARQUET_ROWS = 50_000
-"""Rows of Parquet that are read at a time."""
-
 DELIMITERS = (",", ";", "\t", "|")
 
-Reader = Callable[[list[str], Counter[str]], Iterator[Chunk]]
-"""Reads some columns in chunks, and counts the lines that it drops by reason."""
+Reader = Callable[[list[str], Tally, Condition | None], Iterator[Chunk]]
+"""Reads some columns in chunks, and tallies the rows that it does not give.
+
+It may leave out rows for which the condition does not hold.
+"""
 
 
 class Source(Protocol):
@@ -56,29 +59,61 @@ class Source(Protocol):
 
 @dataclass
 class Table:
-    """A file with named columns; a pass over its chunks counts the lines that are `dropped`."""
+    """Named columns of a file or in memory; a pass over its chunks tallies what it did not give."""
 
     path: str
     names: list[str]
     _reader: Reader
-    dropped: Counter[str] = field(default_factory=Counter)
-    _ahead: tuple[set[str], Iterator[Chunk]] | None = None
+    tally: Tally = field(default_factory=Tally)
+    _ahead: tuple[set[str], Condition | None, Iterator[Chunk]] | None = None
 
-    def chunks(self, columns: Sequence[str]) -> Iterator[Chunk]:
-        """The rows in chunks, of these columns only."""
+    @property
+    def is_pipe(self) -> bool:
+        """Can it be read only once?"""
+        return self.path == PIPE_NAME
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Rows of the last pass that could not be read, by reason."""
+        return self.tally.dropped
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """Rows of the last pass for which the condition did not hold."""
+        return self.tally.left_out
+
+    def chunks(self, columns: Sequence[str], where: Condition | None = None) -> Iterator[Chunk]:
+        """The rows for which a condition holds in chunks, of these columns only.
+
+        The rows that are given are numbered from 0 on.
+        """
         ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[0] == set(columns):
-            return ahead[1]
-        for name in columns:
+        if ahead is not None and ahead[:2] == (set(columns), where):
+            return ahead[2]
+        wanted = list(dict.fromkeys([*columns, *(where.columns if where else ())]))
+        for name in wanted:
             self.require(name)
-        self.dropped = Counter()
-        return self._reader(list(dict.fromkeys(columns)), self.dropped)
+        self.tally = Tally()
+        found = self._reader(wanted, self.tally, where)
+        return found if where is None else self._chosen(found, where, self.tally)
 
-    def first_rows(self, columns: Sequence[str]) -> Chunk | None:
+    def _chosen(self, chunks: Iterator[Chunk], where: Condition, tally: Tally) -> Iterator[Chunk]:
+        """The rows of chunks for which a condition holds."""
+        first, checked = 0, False
+        for chunk in chunks:
+            if not checked:
+                where.check_kinds(chunk, self.path)
+                checked = True
+            found = where.chosen(chunk, tally)
+            if len(found):
+                yield Chunk(found.columns, first, found.decimal)
+            first += len(found)
+
+    def first_rows(self, columns: Sequence[str], where: Condition | None = None) -> Chunk | None:
         """The first chunk, which is not read again by the next call of `chunks`."""
-        chunks = self.chunks(columns)
+        chunks = self.chunks(columns, where)
         first = next(chunks, None)
-        self._ahead = set(columns), chunks if first is None else chain([first], chunks)
+        self._ahead = set(columns), where, chunks if first is None else chain([first], chunks)
         return first
 
     def require(self, name: str) -> str:
@@ -96,6 +131,20 @@ class Table:
         raise TableError(f"column {name!r} is not in {self.path}{hint}")
 
 
+TableLike = Table | str | PathLike[str] | InMemory
+"""What a study learns from."""
+
+
+def as_table(source: TableLike) -> Table:
+    """A table: as it is, in a file by its path, or in memory, such as a data frame."""
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, str | PathLike):
+        return open_table(str(fspath(source)))
+    reader = FrameReader(source)
+    return Table(IN_MEMORY, reader.names, reader)
+
+
 def open_table(path: str) -> Table:
     """The table in a file, whose format is recognised by its first bytes; "-" is standard input."""
     return feed_table(Feed(path))
@@ -105,7 +154,8 @@ def feed_table(feed: Feed) -> Table:
     """The table in an open file; only a second pass over its chunks opens it again."""
     if feed.start == PARQUET:
         feed.close()
-        return _parquet_table(feed.path)
+        reader = ParquetReader(feed.path)
+        return Table(feed.path, reader.names, reader)
     feeds = [feed]
     return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(feed.path))
 
@@ -170,7 +220,8 @@ def _text_chunks(
     layout: Layout,
     opened: Callable[[], Source],
     wanted: list[str],
-    dropped: Counter[str],
+    tally: Tally,
+    where: Condition | None,
 ) -> Iterator[Chunk]:
     first, decimal = 0, set[str]()
     blocks = _blocks(opened())
@@ -184,7 +235,7 @@ def _text_chunks(
             )
         lost[TOO_LONG] += block.long
         del lost[EMPTY]  # a blank line is no row
-        dropped += lost
+        tally.dropped += lost
         if layout.delimiter != "," and b"," in data:
             _settle_commas(path, chunk, decimal)
         if len(chunk):
@@ -234,22 +285,6 @@ def _settle_commas(path: str, chunk: Chunk, decimal: set[str]) -> None:
                 f"numbers such as {cell!r} in column {name!r} of {path} can be read in two "
                 "ways: write thousands without commas, or decimals with a point."
             )
-
-
-def _parquet_table(path: str) -> Table:
-    from pyarrow import parquet
-
-    with reading(path):
-        file = parquet.ParquetFile(path)
-
-    def chunks(wanted: list[str], _: Counter[str]) -> Iterator[Chunk]:
-        first = 0
-        with reading(path):
-            for batch in file.iter_batches(PARQUET_ROWS, columns=wanted):
-                yield Chunk({name: batch.column(name) for name in wanted}, first)
-                first += batch.num_rows
-
-    return Table(path, list(file.schema_arrow.names), chunks)
 
 
 def _listed(names: list[str], most: int = 12) -> str:

@@ -84,6 +84,7 @@ MODULES = {
     "hplus.studies.encoding": ("Column",),
     "hplus.studies.events": ("Reading",),
     "hplus.studies.frames": ("Frame",),
+    "hplus.studies.grouped_study": ("GroupedStudy",),
     "hplus.studies.outlooks": ("Outlook",),
     "hplus.studies.quantity_study": ("QuantityStudy",),
     "hplus.studies.ratio_intervals": ("Ratios",),
@@ -95,6 +96,7 @@ MODULES = {
     "hplus.studies.holdouts": ("Holdout",),
     "hplus.studies.factor_trials": ("JudgedPattern",),
     "hplus.studies.map_trials": ("JudgedMap",),
+    "hplus.files.conditions": ("Condition",),
     "hplus.files.places": ("EqualArea",),
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
@@ -103,7 +105,8 @@ SAVED_VALUES = ("BinnedStatistic", "Statistic")
 """Values that a file may hold by themselves, without a model."""
 
 QUICK_MODULES = (
-    "hplus.kernels", "hplus.windows", "hplus.losses", "hplus.features", "hplus.files.places",
+    "hplus.kernels", "hplus.windows", "hplus.losses", "hplus.features", "hplus.files.conditions",
+    "hplus.files.places",
     "hplus.streaming.budgets", "hplus.streaming.links", "hplus.streaming.methods",
     "hplus.streaming.steps", "hplus.studies.frames", "hplus.studies.spans",
 )  # fmt: skip

@@ -1,9 +1,10 @@
-"""One pass over the events of a file: binned and split for a fit, or a sample of them."""
+"""One pass over the events of a file, what was read of it, and a sample of its events."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
 from typing import NamedTuple, final
 
 import numpy as np
@@ -11,14 +12,13 @@ import numpy as np
 from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table, open_table
+from hplus.files.lines import TOO_LONG
+from hplus.files.rows import BROKEN
+from hplus.files.tables import Table, TableLike, as_table
 from hplus.files.times import Zone
-from hplus.rates.map_learning import joint_statistic
-from hplus.rates.statistic import Statistic, merged, with_another
+from hplus.studies.event_weights import weight_scale
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
-from hplus.studies.splits import HELD, Split
-from hplus.windows import Product, Window
 
 MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
@@ -30,9 +30,11 @@ FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476
 @final
 @value
 class Reading(Value):
-    """What was read of a file: its rows, those kept, and why others were dropped.
+    """What was read of a file: its rows, those kept, and why others were not.
 
-    `fingerprint` is the same for the same events in any order; "" in files of earlier versions.
+    Rows were `dropped` if a cell could not be read, and `left_out` on purpose: by a condition, the
+    window or the observation period. `fingerprint` is the same for the same events in any order;
+    "" in files of earlier versions, whose `dropped` has both.
     """
 
     file: str
@@ -40,19 +42,26 @@ class Reading(Value):
     kept: int
     dropped: dict[str, int]
     fingerprint: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)
 
     @property
     def share_dropped(self) -> float:
-        """Dropped rows, as a share of all."""
-        return (self.rows - self.kept) / self.rows if self.rows else 0.0
+        """Dropped rows, as a share of those that were not left out on purpose.
+
+        Of lines that could not be read at all it is not known: they are a share of all.
+        """
+        broken = sum(self.dropped.get(reason, 0) for reason in (BROKEN, TOO_LONG))
+        lost = sum(self.dropped.values()) - broken
+        return max(lost / max(lost + self.kept, 1), broken / max(self.rows, 1))
 
     def check_dropped(self, most: float, advice: str = "") -> None:
-        """Raise if more than this share of the rows of a file was dropped."""
+        """Raise if more than this share of the rows that are meant was dropped."""
         if self.share_dropped > most:
-            outside = any(reason.startswith("outside") for reason in self.dropped)
-            advice = advice or ("correct the window or period" if outside else "fix the file")
+            advice = advice or "fix the file"
+            lost = sum(self.dropped.values())
+            meant = self.rows - sum(self.left_out.values())
             raise TableError(
-                f"{self.rows - self.kept} of {self.rows} rows of {self.file} cannot be used "
+                f"{lost} of {meant} rows of {self.file} cannot be used "
                 f"({_reasons(self.dropped)}), which is more than most_dropped={most:g}: {advice}, "
                 "or pass most_dropped=1 if the other rows are enough."
             )
@@ -60,7 +69,7 @@ class Reading(Value):
 
 TIME_ADVICE = (
     "times must be ISO 8601 or seconds since 1970; others, such as 03/04/2026, need form=, and "
-    "plain numbers belong in columns="
+    "numbers since another date need time_unit= and origin="
 )
 
 
@@ -87,95 +96,10 @@ class Sample:
             self.X, self.seconds, self._u = self.X[kept], self.seconds[kept], self._u[kept]
 
 
-Statistics = tuple[Statistic, ...]
-"""A statistic of each window that is learned separately."""
-
-Parts = tuple[Statistics, ...]
-"""Statistics of parts of the events, for each such window."""
-
-
-def binned(windows: Sequence[Window], X: Floats) -> Statistics:
-    """The statistics of events (n, d), whose columns are split among the windows."""
-    ends = np.cumsum([window.dimension for window in windows])
-    parts = zip(windows, np.split(X, ends[:-1], axis=1), strict=True)
-    return tuple(Statistic.of(window, part) for window, part in parts)
-
-
-class SplitEvents:
-    """Events of a file, split into those to learn from, those held out and those in gaps.
-
-    Of each there are the statistics, and of the first two a sample of the events themselves, with
-    their times. Places and times are learned separately; `joint` has both, if times are folded
-    into a cycle.
-    """
-
-    def __init__(self, frame: Frame, split: Split, seed: int) -> None:
-        self.windows: tuple[Window, ...] = (frame.window,)
-        if frame.region is not None and frame.clock is not None:
-            self.windows = (frame.region, frame.clock.window)
-        self.split, self._rng = split, np.random.RandomState(seed)
-        self._statistics: dict[int, Parts] = {}
-        self._joint_window = frame.window if len(self.windows) == 2 and frame.cycle else None
-        self._joint: dict[int, Statistics] = {}
-        d = frame.window.dimension
-        self.learned_sample, self.held_sample = Sample(d), Sample(d)
-
-    def add(self, X: Floats, seconds: Floats) -> None:
-        """Events (n, d), and their times (n,)."""
-        u, v = self._rng.random_sample((len(X), 2)).T
-        part = self.split.parts(seconds, u)
-        for k in np.unique(part).tolist():
-            known = self._statistics.get(k, ((),) * len(self.windows))
-            new = binned(self.windows, X[part == k])
-            self._statistics[k] = tuple(map(with_another, known, new))
-            if isinstance(self._joint_window, Product):
-                both = joint_statistic(self._joint_window, X[part == k])
-                self._joint[k] = with_another(self._joint.get(k, ()), both)
-        for sample, chosen in ((self.learned_sample, part >= 0), (self.held_sample, part == HELD)):
-            sample.add(X[chosen], seconds[chosen], v[chosen])
-
-    @property
-    def everything(self) -> Statistics:
-        """The statistics of all events."""
-        return self._merged(lambda k: True)
-
-    @property
-    def sampled(self) -> Floats:
-        """The sample of all events but those in gaps, (n, d)."""
-        return np.concatenate([self.learned_sample.X, self.held_sample.X])
-
-    @property
-    def held(self) -> Statistics:
-        """The statistics of the events held out."""
-        return self._merged(lambda k: k == HELD)
-
-    def learned(self, before: int | None = None) -> Statistics:
-        """The statistics of the events to learn from, of all spans of time or the first ones."""
-        return self._merged(lambda k: k >= 0 and (before is None or k < before))
-
-    def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
-        """The statistic of places and times together: as `learned`, or of all events."""
-        found = [
-            statistic
-            for k, parts in self._joint.items()
-            if everything or (k >= 0 and (before is None or k < before))
-            for statistic in parts
-        ]
-        return merged(found) if found else None
-
-    def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
-        none = binned(self.windows, np.zeros((0, sum(w.dimension for w in self.windows))))
-        found = [parts for k, parts in self._statistics.items() if wanted(k)]
-        return tuple(
-            merged([empty, *(s for parts in found for s in parts[i])])
-            for i, empty in enumerate(none)
-        )
-
-
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
     """The rows of a file as points, chunk by chunk; rounded times are spread out."""
     zone = Zone.NEITHER
-    for chunk in table.chunks(frame.needed):
+    for chunk in table.chunks(frame.of_events, frame.where):
         found = frame.points(chunk, zone)
         zone = found.zone
         if frame.clock is not None:
@@ -184,28 +108,32 @@ def placed(table: Table, frame: Frame) -> Iterator[Placed]:
         yield found
 
 
-def read_events(
-    table: Table, frame: Frame, add: Callable[[Floats, Floats], None]
-) -> tuple[Reading, Extent]:
-    """Pass the events (n, d) of a file and their times (n,) to `add`, chunk by chunk.
+Take = Callable[[Floats, Floats, Floats | None], None]
+"""Takes events (n, d), their times (n,), and what each one counts (n,), None for 1."""
+
+
+def read_events(table: Table, frame: Frame, add: Take) -> tuple[Reading, Extent]:
+    """Pass the events of a file to `add`, chunk by chunk.
 
     Returns what was read, and its range.
     """
     rows = kept = total = 0
-    dropped: Counter[str] = Counter()
+    dropped, left_out = Counter[str](), Counter[str]()
     extent = NO_EXTENT
     for part in placed(table, frame):
-        add(part.X, part.seconds)
+        add(part.X, part.seconds, part.weights)
         total += fingerprint_of(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
         rows += len(part.rows)
         kept += len(part.X)
         dropped += part.dropped
+        left_out += part.left_out
         extent = extent.including(part.low, part.high)
-    rows, dropped = rows + table.dropped.total(), dropped + table.dropped
+    rows += table.dropped.total() + table.left_out.total()
+    dropped, left_out = dropped + table.dropped, table.left_out + left_out
     if kept == 0:
-        raise TableError(nothing_usable(table, frame, rows, dropped, extent))
+        raise TableError(nothing_usable(table, frame, rows, dropped + left_out, extent))
     fingerprint = f"{total % 2**64:016x}"
-    return Reading(table.path, rows, kept, dict(dropped), fingerprint), extent
+    return Reading(table.path, rows, kept, dict(dropped), fingerprint, dict(left_out)), extent
 
 
 def fingerprint_of(X: Floats) -> int:
@@ -230,14 +158,23 @@ class Sampled(NamedTuple):
     seconds: Floats
 
 
-def sampled(path: str, frame: Frame, seed: int = 0) -> Sampled:
-    """Events of a file in the window of a frame; of very many, a random sample."""
+def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
+    """Events of a file or table in the window of a frame; of very many, a random sample.
+
+    Events with weights are drawn in proportion to them.
+    """
     sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
+    table = as_table(source)
+    scale = weight_scale(table, frame)
 
-    def add(X: Floats, seconds: Floats) -> None:
-        sample.add(X, seconds, rng.random_sample(len(X)))
+    def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
+        u = rng.random_sample(len(X))
+        if weights is not None and scale is not None:
+            drawn = rng.random_sample(len(X)) * scale.largest < weights
+            X, seconds, u = X[drawn], seconds[drawn], u[drawn]
+        sample.add(X, seconds, u)
 
-    found = read_events(open_table(path), frame, add)
+    found = read_events(table, frame, add)
     return Sampled(sample.X, *found, seconds=sample.seconds)
 
 
@@ -257,6 +194,8 @@ def nothing_usable(
     if "outside the window" in dropped or "outside the observation period" in dropped:
         found = range_arguments(extent, len(frame.columns), frame.clock is not None)
         advice = f"the data span {', '.join(found)}"
+    elif frame.where is not None and frame.where.reason in dropped:
+        advice = "correct where=, or the names and quotes in it"
     if "outside the window" in dropped and _swapped(frame, extent):
         advice = (
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"

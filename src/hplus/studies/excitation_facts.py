@@ -11,7 +11,7 @@ from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
-from hplus.studies.event_facts import period_words
+from hplus.studies.event_facts import period_words, selection_facts
 from hplus.studies.spans import moment
 from hplus.studies.triggered_counts import clock_of, next_counts
 from hplus.wording import (
@@ -46,6 +46,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "events": reading.kept - study.history_events_,
         "history": study.history_events_,
         "dropped": reading.dropped,
+        **selection_facts(study.frame, reading),
         "window": window_words(frame.window),
         "time": period_words(frame),
         "branching": branching_facts(model),

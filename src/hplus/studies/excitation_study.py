@@ -12,7 +12,7 @@ from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.self_exciting import SelfExciting
-from hplus.files.tables import Table
+from hplus.files.tables import TableLike
 from hplus.storage.files import Json
 from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
@@ -89,11 +89,14 @@ class ExcitationStudy(Estimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, path: str | Table, y: None = None) -> Self:
-        """Read the events of a file in one pass and learn how they trigger each other."""
+    def fit(self, source: TableLike, y: None = None) -> Self:
+        """Read the events of a file or table in one pass, and how they trigger each other.
+
+        `source` is what `plan` takes: a path, a data frame, an Arrow table or a dict of arrays.
+        """
         with whole_or_not(self):
             self._check_parameters()
-            events = read_marked(path, self.frame, self.mark, self.kind)
+            events = read_marked(source, self.frame, self.mark, self.kind)
             self.reading_: Reading = events.reading
             self.reading_.check_dropped(self.most_dropped)
             check_observed(events, self.frame)
@@ -138,6 +141,11 @@ class ExcitationStudy(Estimator):
             raise ValueError(
                 f"cycle must not be in the frame of a self-exciting rate, got {clock.cycle!r}: the "
                 "order of events matters, and folding loses it. Give cycle= to the study."
+            )
+        if self.frame.weight:
+            raise ValueError(
+                "weight must be left out of the frame of a self-exciting rate, got "
+                f"{self.frame.weight!r}: give it as mark=, by which events trigger more or fewer."
             )
         if len(columns) not in (0, 2):
             raise ValueError(

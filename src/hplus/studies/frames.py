@@ -11,15 +11,15 @@ import numpy as np
 from hplus._checks import Bools, Floats
 from hplus._values import Value, value
 from hplus.files.cells import numbers
+from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.outlines import Outline, Rings
+from hplus.files.outlines import Rings
 from hplus.files.places import EqualArea
 from hplus.files.rows import Chunk
-from hplus.files.times import MAX_SECONDS, Zone, times
-from hplus.studies.spans import Amount, Clock
-from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
-
-LONGITUDES, LATITUDES = ("lon", "lng", "long", "longitude"), ("lat", "latitude")
+from hplus.files.times import MAX_SECONDS, Zone
+from hplus.studies.frame_windows import polygon_window
+from hplus.studies.spans import SECONDS, Amount, Clock
+from hplus.windows import Interval, Window
 
 
 @final
@@ -38,14 +38,18 @@ class FrameAxis(Value):
 class Placed(NamedTuple):
     """Points (n, d) of the rows that could be placed, which rows those are, and why others not.
 
-    `seconds` (n,) are their times. `low` and `high` are the range of the columns, and of the
+    Others are `dropped` if a cell cannot be read, and `left_out` if they lie outside the window or
+    the observation period. `seconds` (n,) are the times of the points, `weights` (n,) what each
+    one counts, None if all count 1. `low` and `high` are the range of the columns, and of the
     times, as the file has them; `zone` is that of the first time so far.
     """
 
     X: Floats
     rows: Bools
     dropped: Counter[str]
+    left_out: Counter[str]
     seconds: Floats
+    weights: Floats | None
     low: Floats
     high: Floats
     zone: Zone
@@ -54,16 +58,19 @@ class Placed(NamedTuple):
 @final
 @value
 class Frame(Value):
-    """Which columns of a file are the axes of which window.
+    """Which columns of a file are the axes of which window, and which of its rows are meant.
 
     `region` is the window of `columns`, None if there are none; with `place` they are a longitude
-    and a latitude, and `region` is in kilometres on its map. `clock` adds an axis of time.
+    and a latitude, and `region` is in kilometres on its map. `clock` adds an axis of time. Only
+    rows for which `where` holds are events, and the column `weight` says what each one counts.
     """
 
     columns: tuple[str, ...]
     region: Window | None
     place: EqualArea | None = None
     clock: Clock | None = None
+    where: Condition | None = None
+    weight: str = ""
 
     def __post_init__(self) -> None:
         d = 0 if self.region is None else self.region.dimension
@@ -105,8 +112,29 @@ class Frame(Value):
 
     @property
     def needed(self) -> tuple[str, ...]:
-        """The columns that it reads."""
+        """The columns that its points are read from."""
         return self.columns + (() if self.clock is None else (self.clock.column,))
+
+    @property
+    def of_events(self) -> tuple[str, ...]:
+        """The columns that its events are read from: those of points, and of weights."""
+        return self.needed + ((self.weight,) if self.weight else ())
+
+    @property
+    def asked_for(self) -> list[str]:
+        """The columns that its events, and the condition on its rows, are read from."""
+        where = () if self.where is None else self.where.columns
+        return list(dict.fromkeys([*self.of_events, *where]))
+
+    def narrowed(self, where: Condition | None) -> Frame:
+        """The same frame for those of its rows for which another condition holds too."""
+        if where is None:
+            return self
+        return self.replace(where=where if self.where is None else self.where.also(where))
+
+    def of_points(self) -> Frame:
+        """The same frame for points to ask about, at any time if there is a cycle."""
+        return self.at_any_time().replace(where=None, weight="")
 
     def at_any_time(self) -> Frame:
         """The same frame; with a cycle, also for events outside the observation period."""
@@ -119,7 +147,7 @@ class Frame(Value):
 
         `zone` is that of the rows before, and `alone` says that no row may look at the others.
         """
-        dropped: Counter[str] = Counter()
+        dropped, left_out = Counter[str](), Counter[str]()
         good, raw = np.ones(len(chunk), dtype=bool), []
         for name in self.columns:
             cells = numbers(chunk.as_numbers(name))
@@ -128,7 +156,7 @@ class Frame(Value):
             raw.append(cells.values)
         if self.clock is not None:
             name = self.clock.column
-            found = times(chunk.as_numbers(name), self.clock.zone, self.clock.form, alone=alone)
+            found = self.clock.read(chunk.as_numbers(name), alone)
             zone = found.zone if zone is Zone.NEITHER else zone
             good = _drop(dropped, good, found.missing, f"no {name}")
             good = _drop(dropped, good, found.wrong, f"{name} is not a time")
@@ -136,13 +164,34 @@ class Frame(Value):
             unlike = "no" if zone is Zone.AWARE else "a"
             good = _drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
             raw.append(found.seconds)
+        weights = self._weights(chunk, dropped, good)
         rows = np.column_stack(raw)[good]
         low, high = _range(rows)
-        X, inside = self._within(rows, dropped)
+        X, inside = self._within(rows, dropped, left_out)
         good[good] = inside
-        return Placed(X[inside], good, dropped, rows[inside, -1], low, high, zone)
+        weights = None if weights is None else weights[good]
+        return Placed(
+            X[inside], good, dropped, left_out, rows[inside, -1], weights, low, high, zone
+        )
 
-    def _within(self, rows: Floats, dropped: Counter[str]) -> tuple[Floats, Bools]:
+    def _weights(self, chunk: Chunk, dropped: Counter[str], good: Bools) -> Floats | None:
+        """What each row counts; rows without a number are no longer `good`."""
+        if not self.weight:
+            return None
+        cells = numbers(chunk.as_numbers(self.weight))
+        good &= _drop(dropped, good, cells.missing, f"no {self.weight}")
+        good &= _drop(dropped, good, cells.wrong, f"{self.weight} is not a number")
+        negative = np.flatnonzero(good & (cells.values < 0.0))
+        if len(negative):
+            raise TableError(
+                f"column {self.weight!r} must be at least 0 in every row to be a weight, got "
+                f"{cells.values[negative[0]]:.6g}: leave such rows out with where=."
+            )
+        return cells.values
+
+    def _within(
+        self, rows: Floats, dropped: Counter[str], left_out: Counter[str]
+    ) -> tuple[Floats, Bools]:
         """Rows in the units of the window, and which of them lie in it."""
         good = np.ones(len(rows), dtype=bool)
         X = self.placed(rows)
@@ -151,10 +200,10 @@ class Frame(Value):
             good = _drop(dropped, good, off, "not a longitude and a latitude")
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
-            good = _drop(dropped, good, outside, "outside the observation period")
+            good = _drop(left_out, good, outside, "outside the observation period")
         if self.region is not None:
             outside = ~self.region.contains(X[:, : self.region.dimension])
-            good = _drop(dropped, good, outside, "outside the window")
+            good = _drop(left_out, good, outside, "outside the window")
         return X, good
 
     def placed(self, rows: Floats) -> Floats:
@@ -205,75 +254,16 @@ def check_frame(frame: Any, exposure: Amount | None) -> None:
             f"exposure must be left out with a cycle, whose exposure is its number of "
             f"{frame.cycle}s, got {exposure}."
         )
-
-
-def polygon_window(
-    polygons: Sequence[Rings], place: EqualArea | None, middle: float, unit: str
-) -> Window:
-    """Polygons as a window, on a map around a middle longitude if there is one."""
-    parts = []
-    for rings in polygons:
-        outer, *holes = rings if place is None else [place.ring(ring, middle) for ring in rings]
-        parts.append(Polygon(outer, tuple(holes), unit=unit))
-    return parts[0] if len(parts) == 1 else Polygons(tuple(parts))
-
-
-def is_lonlat(columns: Sequence[str]) -> bool:
-    """Are two columns called longitude and latitude?"""
-    names = [name.lower() for name in columns]
-    return len(names) == 2 and any(
-        a in LONGITUDES and b in LATITUDES for a, b in (names, names[::-1])
-    )
-
-
-def lonlat_map(low: Floats, high: Floats) -> EqualArea:
-    """The map of a box of longitude and latitude."""
-    for name, a, b, most in (
-        ("longitude", low[0], high[0], 360.0),
-        ("latitude", low[1], high[1], 90.0),
-    ):
-        if not -most <= a < b <= most:
-            raise TableError(
-                f"the {name} of a window must increase, between {-most:g} and {most:g}, got {a:g} "
-                f"to {b:g}: are longitude and latitude swapped?"
+    if exposure is None or exposure.unit not in SECONDS or frame.clock is not None:
+        return
+    if isinstance(frame.region, Interval) and frame.region.unit in SECONDS:
+        length = Amount(frame.region.volume, frame.region.unit)
+        if exposure.to("s") <= 1.01 * length.to("s"):
+            raise ValueError(
+                f"exposure must be longer than the window if both are times, got {exposure} for a "
+                f"window of {length}, which says already how long was observed: leave it out, or "
+                "give time=, time_unit= and origin= to ask for times to come."
             )
-    return EqualArea(float(low[0]), float(low[1]), float(low[1] + high[1]) / 2.0)
-
-
-def box_region(low: Floats, high: Floats, place: EqualArea | None, unit: str) -> Window:
-    """A box in the file's own coordinates as a window; around the whole world it is a ring."""
-    if place is not None:
-        (low, high), unit = place.forward(np.array([low, high])), _map_unit(unit)
-        if high[0] == place.forward(np.array([[place.west + 360.0, 0.0]]))[0, 0]:
-            return Cycle(float(high[0]), unit=unit) * Interval(
-                float(low[1]), float(high[1]), unit=unit
-            )
-    if len(low) == 1:
-        return Interval(float(low[0]), float(high[0]), unit=unit)
-    return Box(tuple(low.tolist()), tuple(high.tolist()), unit=unit)
-
-
-def outlines_region(
-    outlines: Sequence[Outline], lonlat: bool, unit: str
-) -> tuple[Window, EqualArea | None]:
-    """All polygons of a file as one window, and the map that it is on."""
-    polygons = [rings for outline in outlines for rings in outline.polygons]
-    place, middle = None, 0.0
-    if lonlat:
-        corners = np.concatenate([rings[0] for rings in polygons])
-        low, high = corners.min(axis=0), corners.max(axis=0)
-        place, middle = lonlat_map(low, high), float(low[0] + high[0]) / 2.0
-    return polygon_window(polygons, place, middle, _map_unit(unit) if lonlat else unit), place
-
-
-def _map_unit(unit: str) -> str:
-    """Kilometres: no other unit can be asked for."""
-    if unit not in ("", "km"):
-        raise ValueError(
-            f"unit must be left out for longitude and latitude, which are converted to km, got "
-            f"{unit!r}."
-        )
-    return "km"
 
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:

@@ -12,7 +12,7 @@ from hplus._checks import Bools, Floats, Ints
 from hplus.files.cells import numbers, texts
 from hplus.files.feeds import TableError
 from hplus.files.rows import Chunk
-from hplus.files.tables import Table, open_table
+from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS, Zone
 from hplus.studies.events import (
     FIRST_FACTOR,
@@ -55,44 +55,46 @@ class Labels(NamedTuple):
 
 
 def read_marked(
-    path: str | Table,
+    source: TableLike,
     frame: Frame,
     mark: str = "",
     kind: str = "",
     span: tuple[float, float] | None = None,
 ) -> MarkedEvents:
-    """The events of a file in one pass; rows that cannot be used are counted by reason.
+    """The events of a file or table in one pass; rows that cannot be used are counted by reason.
 
     From `span`, in seconds since 1970: by default all until the end of the observation period, of
     which those before its start are history.
     """
     clock = frame.clock
     assert clock is not None
-    table = path if isinstance(path, Table) else open_table(path)
+    table = as_table(source)
     named = [name for name in (mark, kind) if name]
     for name in named:
         table.require(name)
     low, high = span or (-MAX_SECONDS, clock.end)
     anytime = frame.replace(clock=clock.replace(start=low, end=high))
     parts: list[tuple[Floats, Ints, Floats, Words]] = []
-    dropped: Counter[str] = Counter()
+    dropped, left_out = Counter[str](), Counter[str]()
     rows, total, extent, zone = 0, 0, NO_EXTENT, Zone.NEITHER
-    for chunk in table.chunks([*frame.needed, *named]):
+    for chunk in table.chunks([*frame.needed, *named], frame.where):
         found = anytime.points(chunk, zone)
         at = np.flatnonzero(found.rows)
         good, marks, types = _labels(chunk, at, mark, kind, dropped)
-        dropped += found.dropped
+        dropped, left_out = dropped + found.dropped, left_out + found.left_out
         rows, zone, extent = rows + len(chunk), found.zone, extent.including(found.low, found.high)
         points = np.column_stack([found.X[good, :-1], found.seconds[good]])
         parts.append((points, chunk.first + at[good], marks[good], types[good]))
         total += fingerprint_of(points)
-    rows, dropped = rows + table.dropped.total(), dropped + table.dropped
+    rows += table.dropped.total() + table.left_out.total()
+    dropped, left_out = dropped + table.dropped, table.left_out + left_out
     kept = sum(len(part[0]) for part in parts)
     if kept == 0:
-        raise TableError(nothing_usable(table, anytime, rows, dropped, extent))
+        raise TableError(nothing_usable(table, anytime, rows, dropped + left_out, extent))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
     X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
-    reading = Reading(table.path, rows, kept, dict(dropped), f"{total % 2**64:016x}")
+    mark_of_file = f"{total % 2**64:016x}"
+    reading = Reading(table.path, rows, kept, dict(dropped), mark_of_file, dict(left_out))
     return MarkedEvents(X, values if mark else None, words.astype(str) if kind else None, reading)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from hplus._checks import Floats, check_count
-from hplus.studies.spans import SECONDS, Amount, Clock, moment, seconds_of
+from hplus.studies.spans import SECONDS, Amount, Clock, moment
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
@@ -51,7 +51,7 @@ def time_asked(
         return _of_exposure(study, lasting, start, end)
     if lasting is not None and end is not None:
         raise ValueError("give lasting= or end=, not both.")
-    to = None if end is None else seconds_of("end", end, clock.zone)
+    to = None if end is None else clock.seconds_at("end", end)
     a = _beginning(clock, start, to)
     if to is not None:
         b = to
@@ -75,7 +75,7 @@ def time_asked(
 def _beginning(clock: Clock, start: str | None, end: float | None) -> float:
     """When a period begins: as given, else after the observation period, or with it."""
     if start is not None:
-        return seconds_of("start", start, clock.zone)
+        return clock.seconds_at("start", start)
     return clock.start if end is not None and end <= clock.end else clock.end
 
 
@@ -128,6 +128,13 @@ def _of_exposure(
         raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
     if lasting is None:
         return Period(_one(study.exposure_) or "the observation period")
+    axis = study.frame.window.unit
+    if axis in SECONDS and lasting.unit in SECONDS and not unit:
+        raise ValueError(
+            f"lasting= needs a model whose times have dates, got {lasting} for a window in {axis}: "
+            f"fit with time={study.frame.columns[-1]!r}, time_unit={axis!r} and origin=, the date "
+            "of 0."
+        )
     if not unit and lasting.unit:
         raise ValueError(
             f"lasting= needs a model that was fitted with an exposure, got {lasting}: fit with "

@@ -8,23 +8,25 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.files.cells import numbers
+from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.outlines import read_outlines
 from hplus.files.places import EqualArea
-from hplus.files.tables import Table, open_table
-from hplus.files.times import times
+from hplus.files.tables import Table, TableLike, as_table
+from hplus.files.times import MAX_SECONDS
 from hplus.studies.events import TIME_ADVICE
-from hplus.studies.frames import (
+from hplus.studies.frame_windows import (
     LONGITUDES,
-    Frame,
     box_region,
     is_lonlat,
     lonlat_map,
     outlines_region,
 )
+from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
-from hplus.studies.spans import Clock, seconds_of
+from hplus.studies.spans import SPELLINGS, Clock, seconds_of
 from hplus.windows import Window
+from hplus.wording import SECONDS_IN
 
 DAY = 86_400.0
 """In seconds."""
@@ -39,7 +41,7 @@ which they are dates; and rows to tell by."""
 
 
 def plan(
-    path: str | Table,
+    source: TableLike,
     columns: Sequence[str] = (),
     *,
     window: Sequence[float] | None = None,
@@ -52,15 +54,20 @@ def plan(
     cycle: str = "",
     zone: str = "UTC",
     form: str = "",
+    time_unit: str = "",
+    origin: str | None = None,
+    where: str = "",
+    weight: str = "",
 ) -> Frame:
-    """The frame of a file's events: which columns are the axes of which window.
+    """The frame of a table's events: which columns are the axes of which window.
 
     Where and when events could have occurred is never inferred: without `window` or `within`, and
     with `time` without `start` and `end`, the error says what the data span.
 
     Parameters
     ----------
-    path : str or Table
+    source : str, path, data frame, Arrow table or dict of arrays
+        A file, or a table of pandas, polars, pyarrow or the like.
     columns : sequence of str
         Columns with coordinates, one to three.
     window : sequence of float
@@ -78,25 +85,59 @@ def plan(
     zone, form : str
         The time zone for times with a UTC offset, and a format of strptime for times that are not
         ISO 8601.
+    time_unit, origin : str
+        For times that are numbers: their unit, for example "min", and the date and time of 0.
+        `start` and `end` may then be such numbers too.
+    where : str
+        Which rows are events, by a condition on columns: "mag >= 5 and region == 'north'".
+    weight : str
+        A column with what each event counts, for example an amount.
     """
-    table = path if isinstance(path, Table) else open_table(path)
-    for name in (*columns, *([time] if time else [])):
+    table = as_table(source)
+    rows = Condition(where, zone, time or "", form) if where else None
+    for name in (*columns, *filter(None, (time, weight)), *(rows.columns if rows else ())):
         table.require(name)
-    timed = bool(start or end or cycle or form or zone != "UTC")
+    timed = bool(start or end or cycle or form or zone != "UTC" or time_unit or origin)
     _check_arguments(columns, window, within, time, timed)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
+    anytime = _anytime(time, cycle, zone, form, time_unit, origin) if time else None
     no_window = columns if window is None and within is None else ()
-    no_times = None if start and end else time
+    no_times = anytime if not (start and end) else None
     if no_window or no_times:
-        raise ValueError(_missing(table, no_window, flip, no_times, zone, form))
+        raise ValueError(_missing(table, no_window, flip, no_times, rows))
     region, place = _place(window, within, geographic, flip, unit)
-    clock = None
-    if time:
-        span = (seconds_of("start", str(start), zone), seconds_of("end", str(end), zone))
-        clock = Clock(time, *span, cycle, zone, form)
-        clock = clock.replace(spread=_rounding(table, columns, clock))
-    return Frame(tuple(columns), region, place, clock)
+    frame = Frame(tuple(columns), region, place, anytime, rows, weight)
+    if anytime is None:
+        return frame
+    span = (anytime.seconds_at(name, str(at)) for name, at in (("start", start), ("end", end)))
+    clock = anytime.replace(**dict(zip(("start", "end"), span, strict=True)))
+    return frame.replace(clock=clock.replace(spread=_rounding(table, frame, clock)))
+
+
+def _anytime(
+    time: str, cycle: str, zone: str, form: str, time_unit: str, origin: str | None
+) -> Clock:
+    """A clock that is not limited to an observation period yet."""
+    step = origin_seconds = 0.0
+    if bool(time_unit) != bool(origin):
+        raise ValueError(
+            "time_unit= and origin= belong together: the unit of times that are numbers, and the "
+            f"date of 0, got time_unit={time_unit!r} and origin={origin!r}."
+        )
+    if time_unit and form:
+        raise ValueError("give form= or time_unit=, not both: a format is for times in text.")
+    if time_unit and origin:
+        known = SPELLINGS.get(time_unit.lower()) or SPELLINGS.get(
+            time_unit.lower().removesuffix("s")
+        )
+        if known not in SECONDS_IN:
+            raise ValueError(
+                f"time_unit must be a unit of time such as s, min, h or day, got {time_unit!r}."
+            )
+        step, origin_seconds = SECONDS_IN[known], seconds_of("origin", origin, zone)
+    ends = (-MAX_SECONDS, MAX_SECONDS)
+    return Clock(time, *ends, cycle, zone, form, 0.0, step, origin_seconds)
 
 
 def _place(
@@ -112,15 +153,15 @@ def _place(
     return box_region(low, high, place, unit), place
 
 
-def _rounding(table: Table, columns: Sequence[str], clock: Clock) -> float:
+def _rounding(table: Table, frame: Frame, clock: Clock) -> float:
     """Seconds to which times were rounded, over which they are to be spread; 0 for none.
 
     Judged by the first rows.
     """
-    chunk = table.first_rows([*columns, clock.column])
+    chunk = table.first_rows(frame.of_events, frame.where)
     if chunk is None:
         return 0.0
-    seconds = times(chunk.as_numbers(clock.column), clock.zone, clock.form).seconds
+    seconds = clock.read(chunk.as_numbers(clock.column)).seconds
     step = rounding_step(seconds[np.isfinite(seconds)])
     if step == DAY and clock.cycle == "day":
         raise TableError(
@@ -159,7 +200,8 @@ def _check_arguments(
     """Check which arguments go together."""
     if timed and not time:
         raise ValueError(
-            "start=, end=, cycle=, zone= and form= need a column of times: give time=."
+            "start=, end=, cycle=, zone=, form=, time_unit= and origin= need a column of times: "
+            "give time=."
         )
     if not columns and not time:
         raise ValueError(
@@ -197,12 +239,11 @@ def _missing(
     table: Table,
     columns: Sequence[str],
     flip: bool,
-    time: str | None,
-    zone: str,
-    form: str,
+    clock: Clock | None,
+    where: Condition | None,
 ) -> str:
     """Which arguments are missing, and what the data span."""
-    extent = _extent(table, columns, time, zone, form)
+    extent, time = _extent(table, columns, clock, where), clock and clock.column
     for name, low in zip(columns, extent.low, strict=False):
         if not np.isfinite(low):
             raise TableError(
@@ -212,23 +253,30 @@ def _missing(
     if time and not np.isfinite(extent.low[-1]):
         raise TableError(f"column {time!r} of {table.path} has no times: {TIME_ADVICE}.")
     names = ["window="] * bool(columns) + ["start=", "end="] * bool(time)
-    where = ["where"] * bool(columns) + ["when"] * bool(time)
+    which = ["where"] * bool(columns) + ["when"] * bool(time)
     return (
-        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(where)} events "
+        f"Missing {' and '.join(', '.join(names).rsplit(', ', 1))}: {' and '.join(which)} events "
         "could have occurred is never inferred. Your data span\n"
         f"  {', '.join(range_arguments(extent, len(columns), bool(time), flip))}"
     )
 
 
-def _extent(table: Table, columns: Sequence[str], time: str | None, zone: str, form: str) -> Extent:
+def _extent(
+    table: Table, columns: Sequence[str], clock: Clock | None, where: Condition | None
+) -> Extent:
     """The range of the columns, and of the times last."""
     extent = NO_EXTENT
-    for chunk in table.chunks([*columns, *([time] if time else [])]):
+    for chunk in table.chunks([*columns, *([clock.column] if clock else [])], where):
         raw = [numbers(chunk.as_numbers(name)).values for name in columns]
-        raw += [times(chunk.as_numbers(time), zone, form).seconds] if time else []
+        raw += [clock.read(chunk.as_numbers(clock.column)).seconds] if clock else []
         rows = np.column_stack(raw)
         low, high = (np.where(np.isfinite(rows), rows, fill) for fill in (np.inf, -np.inf))
         extent = extent.including(low.min(axis=0), high.max(axis=0))
     if extent.low.ndim == 0:
+        if where is not None and table.left_out:
+            raise TableError(
+                f"no row of {table.path} is left where {where.text}: correct where=, or the names "
+                "and quotes in it."
+            )
         raise TableError(f"{table.path} has a header but no rows: there is nothing to learn from.")
     return extent

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import final
+from typing import TYPE_CHECKING, final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
+from hplus.files.cells import number, numbers
+from hplus.files.times import MAX_SECONDS, Times, times
 from hplus.windows import Cycle, Interval, Window
 from hplus.wording import SECONDS_IN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SECONDS = {unit: seconds for unit, seconds in SECONDS_IN.items() if seconds >= 1.0}
 """Units of time from a second up, in seconds."""
@@ -96,7 +101,8 @@ class Clock(Value):
     `start` and `end` are seconds since 1970 on the clock of the file, or of `zone` if its times
     have a UTC offset; `form` is a format of strptime. Times that were rounded are spread over
     `spread` seconds: in a cycle around a whole hour or part of it, otherwise from it on, as those
-    of clocks and dates are.
+    of clocks and dates are. Times that are numbers of some unit since a date have the seconds of
+    that unit as `step`, and the date as `origin`, in seconds since 1970.
     """
 
     column: str
@@ -106,6 +112,8 @@ class Clock(Value):
     zone: str = "UTC"
     form: str = ""
     spread: float = 0.0
+    step: float = 0.0
+    origin: float = 0.0
 
     def __post_init__(self) -> None:
         start, end = check_number("start", self.start), check_number("end", self.end)
@@ -120,6 +128,31 @@ class Clock(Value):
             )
         _check_zone(self.zone)
         self._set(start=start, end=end, spread=check_nonnegative("spread", self.spread))
+        self._set(step=check_nonnegative("step", self.step))
+        self._set(origin=check_number("origin", self.origin))
+
+    def read(self, column: pa.Array, alone: bool = False) -> Times:
+        """Cells of a pyarrow array as times; see `hplus.files.times.times`."""
+        if not self.step:
+            return times(column, self.zone, self.form, alone=alone)
+        cells = numbers(column)
+        seconds = self.origin + self.step * cells.values
+        wrong = cells.wrong | (np.abs(seconds) > MAX_SECONDS)
+        seconds = np.where(wrong, np.nan, seconds)
+        return Times(seconds, cells.missing, wrong, np.zeros(len(seconds), dtype=bool))
+
+    def seconds_at(self, name: str, text: str) -> float:
+        """A time that was typed: a date, or a number of the unit of the column."""
+        known = number(text) if self.step else None
+        if known is not None:
+            return self.origin + self.step * known
+        return seconds_of(name, text, self.zone)
+
+    def written(self, seconds: float) -> str | float:
+        """A time as the column has it: a date, or a number."""
+        if not self.step:
+            return moment(seconds)
+        return float(f"{(seconds - self.origin) / self.step:.9g}")
 
     @property
     def unit(self) -> str:

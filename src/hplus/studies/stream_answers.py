@@ -17,6 +17,7 @@ from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Outlook
 from hplus.studies.spans import CYCLES, SECONDS, Clock, moment
+from hplus.studies.stream_facts import left_out_of
 from hplus.studies.streams import StreamStudy
 
 STREAM = "the stream"
@@ -45,7 +46,14 @@ def answering(study: StreamStudy) -> EventStudy:
     frame = _observed(study)
     found = EventStudy(frame, study.exposure, 0.0, 1.0, method.random_state, model="tree")
     found.exposure_ = study.total_exposure
-    found.reading_ = Reading(STREAM, study.lines_, study.events_, study.dropped_, study.fingerprint)
+    found.reading_ = Reading(
+        STREAM,
+        study.lines_,
+        study.events_,
+        study.dropped_,
+        study.fingerprint,
+        left_out_of(study),
+    )
     found.model_ = _rate(study, frame, method.random_state)
     found.holdout_, found.bursts_, found.made_with_ = None, None, study.made_with_
     nothing = np.zeros(0, dtype=np.int64)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
+from os import PathLike, fspath
 from typing import Any, Self, final
 
 import numpy as np
 
 from hplus._checks import Floats
 from hplus.estimators.base import Estimator
-from hplus.files.commas import in_doubt, with_points
+from hplus.files.conditions import Tally
 from hplus.files.feeds import Feed
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
-from hplus.files.rows import Chunk, Layout, read_rows
-from hplus.files.tables import Table, is_json, layout_of, start_table
+from hplus.files.rows import Chunk, Layout
+from hplus.files.rows_alone import read_alone
+from hplus.files.tables import Table, TableLike, as_table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE
@@ -22,9 +23,9 @@ from hplus.streaming.intensity import StreamingIntensity
 from hplus.streaming.methods import Refit, Tree, as_method
 from hplus.studies.events import fingerprint_of
 from hplus.studies.frames import check_frame
-from hplus.studies.spans import Amount, moment
+from hplus.studies.spans import Amount
+from hplus.studies.stream_facts import stream_facts, stream_settings
 from hplus.studies.stream_times import StreamTimes
-from hplus.wording import rounded, window_words
 
 MAX_LINES, MAX_TREE_LINES = 2000, 2**17
 """Lines that are read and learned from at a time; more by trees, which only count."""
@@ -62,8 +63,8 @@ class StreamStudy(Estimator):
     lines_ : int
         Lines read, without the header.
     events_ : int
-    dropped_ : dict
-        Lines that were dropped, by reason.
+    dropped_, left_out_ : dict
+        Lines that could not be read, and those left out by a condition or the window, by reason.
     header_ : str
         The first line of CSV; "" for JSON lines.
     """
@@ -93,19 +94,36 @@ class StreamStudy(Estimator):
         )
         self.offset_, self.lines_, self.events_ = 0, 0, 0
         self.dropped_: dict[str, int] = {}
+        self.left_out_: dict[str, int] = {}
         self.header_, self.kind_, self.offsets_, self.fingerprint_ = "", "", "", 0
         self.latest_ = self.frame.clock.start if self.frame.clock else 0.0
         self.made_with_: dict[str, Any] = {}
         self._lines = Lines()
         return self
 
-    def fit(self, path: str, y: None = None) -> Self:
-        """Start again, and learn from the whole lines of a file; "-" is the standard input."""
+    def fit(self, source: TableLike, y: None = None) -> Self:
+        """Start again, and learn from the whole lines of a file; "-" is the standard input.
+
+        Or from the rows of a data frame, an Arrow table or a dict of arrays.
+        """
         self.begin()
-        feed = Feed(path)
+        if not isinstance(source, str | PathLike):
+            return self.partial_fit(source)
+        feed = Feed(str(fspath(source)))
         while (data := feed.read()) != b"":
             self.take(data or b"")
         feed.close()
+        return self
+
+    def partial_fit(self, table: TableLike, y: None = None) -> Self:
+        """Learn from the rows of a data frame, an Arrow table or a dict of arrays, and go on."""
+        if not hasattr(self, "model_"):
+            self.begin()
+        for chunk in as_table(table).chunks(self.frame.asked_for):
+            self.lines_ += len(chunk)
+            tally = Tally()
+            self.events_ += self._learn_chunk(chunk, tally)
+            self._count_lost(tally)
         return self
 
     def take(self, data: bytes) -> Self:
@@ -127,11 +145,10 @@ class StreamStudy(Estimator):
         data = block.data
         if not self.kind_ and data:
             data = self._without_header(data)
-        dropped: Counter[str] = Counter()
-        events = self._learn_lines(data, dropped, heard) if data else 0
-        dropped[TOO_LONG] += block.long
-        for reason, lost in (+dropped).items():
-            self.dropped_[reason] = self.dropped_.get(reason, 0) + lost
+        tally = Tally()
+        events = self._learn_lines(data, tally, heard) if data else 0
+        tally.dropped[TOO_LONG] += block.long
+        self._count_lost(tally)
         self.lines_ += data.count(b"\n") + block.long
         self.events_ += events
         self.offset_ += block.size
@@ -167,7 +184,7 @@ class StreamStudy(Estimator):
 
     @property
     def kept_in(self) -> str:
-        """What a stream keeps of its events: "cells" or "atoms"."""
+        """What is kept of events: "cells" or "atoms"."""
         return "cells" if self.by_trees else "atoms"
 
     @property
@@ -190,44 +207,19 @@ class StreamStudy(Estimator):
         """What times mean for exposure and forgetting."""
         return StreamTimes(self.frame, self.forget, self.by_trees)
 
-    @property
-    def rate_words(self) -> str:
-        """The rate with its unit, for example "12.5 per week"."""
-        unit = self.total_exposure.unit
-        return rounded(self.rate) + (f" per {unit}" if unit else "")
-
     def facts(self) -> dict[str, Any]:
         """What was learned so far, as numbers and text."""
-        clock, exposure = self.frame.clock, self.total_exposure
-        known = {
-            "kind": "StreamStudy",
-            "events": self.events_,
-            "lines": self.lines_,
-            "offset": self.offset_,
-            "dropped": self.dropped_,
-            "window": window_words(self.frame.window),
-            "exposure": str(exposure) if exposure.unit else None,
-            "since": None if clock is None else moment(clock.start),
-            "rate": self.rate_words,
-            "method": str(self.method),
-            self.kept_in: self.atoms,
-        }
-        return {name: said for name, said in known.items() if said is not None} | self.made_with_
+        return stream_facts(self)
 
     def table(self) -> Table:
         """A table with the columns of the stream and no rows."""
         if self.kind_ == "json":
-            return Table("-", list(self.frame.needed), lambda *_: iter(()))
+            return Table("-", self.frame.asked_for, lambda *_: iter(()))
         return start_table("-", self.header_.encode() + b"\n")
 
     def settings(self) -> dict[str, str]:
         """The settings that must stay the same when a stream is resumed, as text."""
-        frame = self.frame
-        clock = None if frame.clock is None else frame.clock.replace(spread=0.0)
-        parts = {"columns": frame.columns, "window": frame.region, "map": frame.place,
-                 "time": clock, "method": self.method, "budget": self.budget,
-                 "forget": self.forget}  # fmt: skip
-        return {name: "none" if part in (None, ()) else str(part) for name, part in parts.items()}
+        return stream_settings(self)
 
     def _without_header(self, data: bytes) -> bytes:
         """The lines without the header, which is kept."""
@@ -236,26 +228,30 @@ class StreamStudy(Estimator):
             return data
         header, rest = data.split(b"\n", 1)
         table = start_table("the stream", header + b"\n")
-        for name in self.frame.needed:
+        for name in self.frame.asked_for:
             table.require(name)
         self.header_, self.kind_ = header.decode("utf-8", "replace"), "csv"
         return rest
 
-    def _layout(self) -> Layout:
-        if self.kind_ == "json":
-            return Layout((), is_json=True)
-        return layout_of("the stream", self.header_.encode())
-
     def _learn_lines(
-        self, data: bytes, dropped: Counter[str], heard: Callable[[Floats], None] | None
+        self, data: bytes, tally: Tally, heard: Callable[[Floats], None] | None
     ) -> int:
-        layout = self._layout()
-        chunk, lost = read_rows(data, layout, self.frame.needed)
-        if layout.delimiter != "," and b"," in data:
-            chunk = _with_points(chunk, lost)
+        is_csv, header = self.kind_ != "json", self.header_.encode()
+        layout = layout_of("the stream", header) if is_csv else Layout((), is_json=True)
+        chunk, lost = read_alone(data, layout, self.frame.asked_for)
+        tally.dropped += lost
+        return self._learn_chunk(chunk, tally, heard)
+
+    def _learn_chunk(
+        self, chunk: Chunk, tally: Tally, heard: Callable[[Floats], None] | None = None
+    ) -> int:
+        """Learn from rows, and return how many events they held; others are tallied."""
+        if self.frame.where is not None:
+            chunk = self.frame.where.chosen(chunk, tally, alone=True)
         found = self.frame.points(chunk, Zone(self.offsets_ or Zone.NEITHER), alone=True)
         self.offsets_ = "" if found.zone is Zone.NEITHER else found.zone.value
-        dropped += lost + found.dropped
+        tally.dropped += found.dropped
+        tally.left_out += found.left_out
         if len(found.X) == 0:
             return 0
         if heard is not None:
@@ -265,6 +261,14 @@ class StreamStudy(Estimator):
             own = np.column_stack([found.X[:, : len(self.frame.columns)], found.seconds])
             self.fingerprint_ = (self.fingerprint_ + fingerprint_of(own)) % 2**64
         return len(found.X)
+
+    def _count_lost(self, tally: Tally) -> None:
+        """Add the lines without an event, by reason."""
+        if not hasattr(self, "left_out_"):  # a state of an earlier version
+            self.left_out_ = {}
+        for known, new in ((self.dropped_, tally.dropped), (self.left_out_, tally.left_out)):
+            for reason, lost in (+new).items():
+                known[reason] = known.get(reason, 0) + lost
 
     def _learn(self, X: Floats, seconds: Floats) -> None:
         if self.by_trees:
@@ -284,17 +288,13 @@ class StreamStudy(Estimator):
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, self.exposure)
+        if self.frame.weight:
+            raise ValueError(
+                f"weight must be left out of a stream, got {self.frame.weight!r}: use EventStudy."
+            )
         if self.by_trees and self.budget is not None:
             raise ValueError(
                 f'budget must be left out for method="tree", without atoms, got {self.budget}.'
             )
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")
-
-
-def _with_points(chunk: Chunk, dropped: Counter[str]) -> Chunk:
-    """Cells with decimal points for commas, without the rows that have a number such as 1,234."""
-    clear = ~np.any([in_doubt(column) for column in chunk.columns.values()], axis=0)
-    dropped["a number such as 1,234 can be read in two ways"] += int(np.sum(~clear))
-    columns = {name: with_points(column).filter(clear) for name, column in chunk.columns.items()}
-    return Chunk(columns)

@@ -18,7 +18,7 @@ from hplus.studies.events import Reading
 from hplus.studies.expect import Region, whole
 from hplus.studies.marked_events import read_marked
 from hplus.studies.periods import Period
-from hplus.studies.spans import SECONDS, Amount, Clock, moment, seconds_of
+from hplus.studies.spans import SECONDS, Amount, Clock, moment
 from hplus.windows import Window
 
 if TYPE_CHECKING:
@@ -78,9 +78,9 @@ def period_asked(
     clock = clock_of(study)
     if lasting is not None and end is not None:
         raise ValueError("give lasting= or end=, not both.")
-    a = clock.end if start is None else seconds_of("start", start, clock.zone)
+    a = clock.end if start is None else clock.seconds_at("start", start)
     if end is not None:
-        b = seconds_of("end", end, clock.zone)
+        b = clock.seconds_at("end", end)
     else:
         b = a + (next(iter(NEXT[clock.unit].values())) if lasting is None else lasting.to("s"))
     if not a < b:
