@@ -11,7 +11,7 @@ from hplus.studies.encoding import ColumnPart, learned_column
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.ratio_intervals import learned_ratios
-from hplus.studies.relevance import evidence, learned_scales
+from hplus.studies.relevance import evidence, learned_scales, pair_distances
 from hplus.studies.validation import poisson_deviance
 
 ANY_NUMBER = st.floats(-1e308, 1e308)
@@ -169,7 +169,7 @@ def test_the_gradient_of_the_evidence_is_that_of_its_values():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(20, 2)), rng.integers(0, 3, 20)])
     parts = (ColumnPart(), ColumnPart(3.0), ColumnPart(labels=2))
-    D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
+    D = pair_distances(parts, X)
     z, variances, theta = rng.normal(size=20), rng.gamma(3.0, size=20), 0.3 * rng.normal(size=8)
     gradient = evidence(theta, D, z, variances)[1]
     for j, direction in enumerate(1e-5 * np.eye(8)):

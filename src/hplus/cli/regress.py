@@ -120,15 +120,23 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     whole = sum(part["lost"] for part in ranked) or 1.0
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     rows, tested = count(found["rows"]), count(found["held_out"])
-    how = f"of which {tested} were held out to test predictions"
     return {
-        "rows": f"{rows}, {'each predicted by cross-validation' if tested == rows else how}",
+        "rows": f"{rows}, {_tested(rows, tested, found.get('folds'))}",
         "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
         "importance": ", ".join(shares) or "no column improves the predictions",
         "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
+
+
+def _tested(rows: str, tested: str, folds: int | None) -> str:
+    """How predictions were tested; models of earlier versions do not know the number of folds."""
+    if tested == rows:
+        of_folds = "" if folds is None else f"once by {folds}-fold "
+        return f"each predicted {of_folds or 'by '}cross-validation"
+    in_folds = "" if folds in (None, 1) else f" in {folds} folds"
+    return f"of which {tested} were held out{in_folds} to test predictions"
 
 
 def _tell(study: QuantityStudy, dropped: dict[str, int], output: str | None, as_json: bool) -> None:

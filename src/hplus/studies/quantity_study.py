@@ -25,9 +25,10 @@ from hplus.studies.encoding import (
     learned_column,
     table_values,
 )
+from hplus.studies.importance import importances
 from hplus.studies.leaks import leaks
 from hplus.studies.ratio_intervals import learned_ratios
-from hplus.studies.validation import Rows, held_out, importances, learned_rate
+from hplus.studies.validation import Rows, held_out, learned_rate
 from hplus.wording import counted
 
 MIN_ROWS = 20
@@ -68,10 +69,11 @@ class QuantityStudy(Estimator):
         The rate in units of `unit_` as a function of the encoded columns, learned from all rows.
     ratios_ : Ratios
     summary_ : dict
-        Results as numbers and text: `rows`, `held_out`, `scores` on held-out rows and those of the
-        `plain_mean`, `explained` (the share of the plain mean's Poisson deviance), `level`,
-        `coverage` and `width` of intervals (learned from half of the held-out rows, tried on the
-        others), `importance` (how much of `explained` is lost if a column is shuffled), `notes`.
+        Results as numbers and text: `rows`, `held_out`, `folds`, `scores` on held-out rows and
+        those of the `plain_mean`, `explained` (the share of the plain mean's Poisson deviance),
+        `level`, `coverage` and `width` of intervals (learned from half of the held-out rows, tried
+        on the others), `importance` (how much of `explained` is lost if a column is shuffled, over
+        all folds), `notes`.
 
     >>> rng = np.random.default_rng(0)
     >>> hour, day = rng.integers(0, 24, 300), rng.choice(["work", "rest"], 300)
@@ -103,9 +105,9 @@ class QuantityStudy(Estimator):
             rng = check_random_state(self.random_state)
             notes = _notes(self.columns_, rows)
             held = held_out(self.columns_, rows, rng)
-            importance = importances(self.columns_, held, rng)
+            importance = importances(self.columns_, held)
             step("learning from all rows", 0, 1)
-            self.machine_, self.unit_ = learned_rate(self.columns_, rows, rng)
+            self.machine_, self.unit_, _ = learned_rate(self.columns_, rows, rng)
             step("learning from all rows", 1, 1)
             self.ratios_ = learned_ratios(held.y, held.predicted)
             self.background_ = rows.values[rng.permutation(len(y))[:MAX_BACKGROUND_ROWS]]

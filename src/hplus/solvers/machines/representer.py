@@ -55,8 +55,8 @@ class Basis(ABC):
         """Σ_i c_i k(x_i, ·), for c of shape (n,) or (n, outputs)."""
 
     @abstractmethod
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
-        """‖f‖² of every output of f = function(c) with values f(X)."""
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
+        """‖f‖² of every output of f = function(c); `values` are f(X), if they are known."""
 
 
 @final
@@ -82,8 +82,8 @@ class AllPoints(Basis):
         used = np.any(np.reshape(c, (len(c), -1)) != 0.0, axis=1)
         return Function(self.kernel, self.X[used], c[used])
 
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
-        return np.sum(c * values, axis=0)
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
+        return np.sum(c * (f(self.X) if values is None else values), axis=0)
 
 
 @final
@@ -106,7 +106,7 @@ class Landmarks(Basis):
     def function(self, c: Floats) -> Function:
         return Function(self.kernel, self.map.centers, self.map.root @ (self.features.T @ c))
 
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
         inner = f.kernel.dot(f.centers, f.centers, f.weights)
         return np.sum(f.weights * inner, axis=0)
 
@@ -131,7 +131,7 @@ def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
         c = basis.gram().solve_once(penalty / shares, Y)
         f = basis.function(c)
         values = f(basis.X)
-    squares = np.atleast_1d(basis.square(f, values, c))
+    squares = np.atleast_1d(basis.square(f, c, values))
     columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
     P = D = 0.0
     for y, v, weights, square in zip(*columns, squares.tolist(), strict=True):
@@ -177,13 +177,13 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
     f = basis.function(c)
     values = f(basis.X)
     b = risk.best_bias(values)
-    square = float(basis.square(f, values, c))
+    square = float(basis.square(f, c, values))
     P, size = risk.primal(values, b, square), risk.size(values, b, square)
     point = c
     if not isinstance(risk.loss, PiecewiseLinear):
         point = risk.coefficients(values, b)
         g = basis.function(point)
-        square = float(basis.square(g, g(basis.X), point))
+        square = float(basis.square(g, point))
     D = risk.dual(point, square, b)
     # at the optimum rounding may leave D slightly above P
     result = SolverResult(status, iterations, P, max(P - D, 0.0), size)
