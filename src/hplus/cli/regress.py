@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from hplus.studies.encoding import Column
     from hplus.studies.quantity_study import QuantityStudy
 
+MIN_SHARE_SHOWN = 0.01
+"""Share of the importance of all columns below which a column is not named."""
+
 
 @command(
     "hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus",
@@ -116,8 +119,8 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
-    ranked = [part for part in found["importance"] if part["lost"] > 0.0]
-    whole = sum(part["lost"] for part in ranked) or 1.0
+    whole = sum(part["lost"] for part in found["importance"] if part["lost"] > 0.0) or 1.0
+    ranked = [part for part in found["importance"] if part["lost"] > MIN_SHARE_SHOWN * whole]
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     rows, tested = count(found["rows"]), count(found["held_out"])
     return {

@@ -14,7 +14,7 @@ from hplus.kernels.compiled import exp_nonpositive
 BLOCK = 2048
 """Pairs handled at a time, so that they stay in cache."""
 
-OPTIONS: dict[str, Any] = {
+SUMMING: dict[str, Any] = {
     "cache": True,
     "nogil": True,
     "error_model": "numpy",
@@ -22,7 +22,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-@njit(**OPTIONS)
+@njit(**SUMMING)
 def multiply_factors(D, a, s, F, K):
     """F[j] = (1 - a_j) + a_j exp(-D[j]/(2 s_j²)), and K multiplied by all of them, in place."""
     for start in range(0, len(K), BLOCK):
@@ -35,7 +35,7 @@ def multiply_factors(D, a, s, F, K):
                 K[i] *= F[j, i]
 
 
-@njit(**OPTIONS)
+@njit(**SUMMING)
 def fill_lower(K, A):
     """The lower half of A (n, n) from numbers of pairs."""
     start = 0
@@ -45,7 +45,7 @@ def fill_lower(K, A):
         start += r + 1
 
 
-@njit(**OPTIONS)
+@njit(**SUMMING)
 def pull_of_pairs(A, alpha, K, G):
     """G = (A - α αᵀ)·K for pairs, twice for r != c; A (n, n) is read in its lower half."""
     start = 0
@@ -56,7 +56,7 @@ def pull_of_pairs(A, alpha, K, G):
         start += r + 1
 
 
-@njit(**OPTIONS)
+@njit(**SUMMING)
 def sums_by_factor(G, F, D, a, ratios, pulls):
     """ratios[j] = Σ G/F[j] and pulls[j] = Σ G/F[j]·(F[j] - (1 - a_j))·D[j] over pairs."""
     ratios[:] = 0.0

@@ -89,7 +89,9 @@ def learned_rate(
     count = int(np.clip(len(X) // 2, MIN_LANDMARKS, MAX_LANDMARKS))
     landmarks = Nystroem(count, random_state=int(rng.randint(2**31)))
     penalty = scales.penalty(len(X))
-    machine = KernelRegressor(scales.kernel(), "poisson_log", penalty, landmarks)
+    machine = KernelRegressor(
+        scales.kernel(), "poisson_log", penalty, landmarks, fit_intercept=False
+    )
     machine.fit(X, rate * relative, exposure=relative)
     return LearnedRate(machine, float(unit), scales)
 

@@ -125,21 +125,43 @@ class Trained:
     result: SolverResult
 
 
-def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
-    """The squared loss for targets (n,) or (n, outputs): (K + diag(penalty/p)) c = Y."""
+@dataclass(frozen=True)
+class TrainedColumns:
+    """The coefficients of several outputs (n,) or (n, outputs), their biases, and the quality."""
+
+    coefficients: Floats
+    biases: Floats
+    result: SolverResult
+
+
+def ridge(
+    basis: Basis, Y: Floats, shares: Floats, penalty: float, *, bias: bool = False
+) -> TrainedColumns:
+    """The squared loss for targets (n,) or (n, outputs): (K + diag(penalty/p)) c + b = Y.
+
+    For a bias Σ c = 0, so that b = 1ᵀA⁻¹Y/1ᵀA⁻¹1 with A = K + diag(penalty/p).
+    """
+    targets = np.reshape(Y, (len(Y), -1))
+    b = np.zeros(targets.shape[1])
     with one_thread_if_small(len(Y)):
-        c = basis.gram().solve_once(penalty / shares, Y)
+        sides = np.column_stack([targets, np.ones(len(Y))]) if bias else targets
+        C = basis.gram().solve_once(penalty / shares, sides)
+        if bias:
+            C, one = C[:, :-1], C[:, -1]
+            b = C.sum(axis=0) / one.sum()
+            C = C - np.outer(one, b)
+        c = C.reshape(Y.shape)
         f = basis.function(c)
         values = f(basis.X)
     squares = np.atleast_1d(basis.square(f, c, values))
-    columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
     P = D = 0.0
-    for y, v, weights, square in zip(*columns, squares.tolist(), strict=True):
-        risk = Risk(Squared(), y, shares, penalty)
-        P += risk.primal(v, 0.0, square)
-        D += risk.dual(weights, square)
+    columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
+    for y, v, weights, square, own in zip(*columns, squares.tolist(), b.tolist(), strict=True):
+        risk = Risk(Squared(), y, shares, penalty, bias)
+        P += risk.primal(v, own, square)
+        D += risk.dual(weights, square, own)
     result = SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P)
-    return Trained(c, 0.0, result.judged(promised_gap(Squared())))
+    return TrainedColumns(c, b, result.judged(promised_gap(Squared())))
 
 
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
