@@ -69,8 +69,8 @@ MIN_SHARE_SHOWN = 0.01
 def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Learn to predict a quantity that cannot be negative, with prediction intervals.
 
-    Held-out rows measure how good the predictions are. Rows with a missing cell are dropped; if
-    there are many, leave out the column with the missing cells.
+    Held-out rows measure how good the predictions are. A missing cell in a feature is a category
+    of its own; rows without a target or an exposure are dropped.
     """
     from hplus.studies.quantity_study import QuantityStudy
 
@@ -79,7 +79,7 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    found = read_columns(table, names)
+    found = read_columns(table, names, optional=features)
     _check_dropped(file, found, options["most_dropped"])
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["random_state"])
@@ -164,7 +164,8 @@ def predicted_quantities(
     """The rows of a table with their predictions; empty where a cell is missing."""
     exposure = study.made_with_.get("exposure")
     names = [column.name for column in study.columns_]
-    found = read_columns(table, [*names, *([exposure] if exposure else [])])
+    gaps = [c.name for c in study.columns_ if c.kind != "date" or c.levels]
+    found = read_columns(table, [*names, *([exposure] if exposure else [])], optional=gaps)
     columns = {name: found.values[name] for name in names}
     exposures = found.values[exposure] if exposure else None
     for column in study.columns_:
@@ -200,10 +201,13 @@ def _unlike(column: Column, entries: Any) -> Bools:
     values, seen = column.values(entries), column.grid
     if column.kind == "text" and len(seen):
         return values == len(column.levels)
+    gaps = np.isnan(values) & (not column.levels)
     if column.kind == "number" and 0 < len(seen) < CURVE_POINTS:
-        return (values < seen[0]) | (values > seen[-1])
-    return np.zeros(len(values), dtype=bool)
+        return (values < seen[0]) | (values > seen[-1]) | gaps
+    return gaps
 
 
 def _cell(cell: Any) -> Any:
+    if cell is None or cell != cell:
+        return None
     return cell if isinstance(cell, int | float | str) else str(cell)

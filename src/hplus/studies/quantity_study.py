@@ -54,6 +54,11 @@ class QuantityStudy(Estimator):
     column matters, alone and together with others, on what scale, and whether it is periodic as
     hours are. Intervals come from ratios of targets to predictions on held-out rows.
 
+    Columns hold numbers, dates or categories: text, or the category type of a data frame. A missing
+    entry (NaN, NaT, None) is a category of its own. Categories that were not in fit, and missing
+    entries of a column that had none, carry no information. Only infinite numbers are refused, and
+    missing dates in a column that had none in fit.
+
     Parameters
     ----------
     level : float, default=0.9
@@ -178,9 +183,10 @@ def _notes(columns: tuple[Column, ...], rows: Rows) -> list[str]:
                 f"The column {column.name!r} has many categories: all but the {MAX_LEVELS} most "
                 "frequent count as unknown."
             )
-    numbers = [j for j, column in enumerate(columns) if column.kind == "number"]
-    names = [columns[j].name for j in numbers]
-    return notes + leaks(names, rows.values[:, numbers], rows.y)
+    numbers = [j for j, c in enumerate(columns) if c.kind == "number" and len(c.grid)]
+    X = rows.values[:, numbers]
+    X = np.where(np.isnan(X), [columns[j].centre for j in numbers], X)
+    return notes + leaks([columns[j].name for j in numbers], X, rows.y)
 
 
 def _check_quantities(y: Any) -> Floats:
