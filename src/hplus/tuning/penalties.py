@@ -101,7 +101,7 @@ def tuned(
             rows = rows[:MOST_KINKED_ROWS]
             parts = [restricted(risk, rows) for risk in risks]
         best = _best_kinked(X[rows], parts, best.kernel, solver)
-    unit = penalty_unit(risks) / diagonal_of(best.kernel, X)
+    unit = penalty_unit(risks) * diagonal_of(best.kernel, X)
     return best.kernel, best.relative * unit * len(rows) / len(X)
 
 
@@ -159,7 +159,7 @@ def _simplest(candidates: list[Candidate]) -> Candidate:
 def _along_path(kernel: Kernel, X: Floats, risks: Sequence[Risk]) -> list[Candidate]:
     """Candidates with decreasing penalties, and half-way around the best of them."""
     features = Nystroem(MOST_TUNED_FEATURES, random_state=0)(kernel, X)(X)
-    unit = penalty_unit(risks) / diagonal_of(kernel, X)
+    unit = penalty_unit(risks) * diagonal_of(kernel, X)
 
     def candidates(relative: Floats) -> list[Candidate]:
         each_risk = [left_out(features, risk, relative * unit) for risk in risks]
@@ -238,7 +238,7 @@ def _derivatives(F: Floats, ridge: Floats, risk: Risk, f: Floats) -> tuple[Float
 
 def _best_kinked(X: Floats, risks: Sequence[Risk], kernel: Kernel, solver: str) -> Candidate:
     """The penalty with the smallest cross-validated loss, stopping once smaller ones are worse."""
-    unit = penalty_unit(risks) / diagonal_of(kernel, X)
+    unit = penalty_unit(risks) * diagonal_of(kernel, X)
     best = Candidate(kernel, 1.0, np.array([np.inf]))
     worse = 0
     for t in RELATIVE_STEPS.tolist():
