@@ -3,7 +3,9 @@
     python benchmarks/machines.py [--data FOLDER] [--quick]
 
 FOLDER contains bike_sharing_hour.csv.gz, a9a_train.csv.gz and a9a_test.csv, which are not bundled
-with hplus; without it, only the parts on bundled or simulated data run. Speeds are ratios within
+with hplus; without it, only the parts on bundled or simulated data run. Classifiers on 20,000 rows
+are the default `KernelClassifier(loss="logistic", landmarks=1000)`, `SVC(gamma="scale")` on
+standardised columns and LightGBM with its defaults. Speeds are ratios within
 one process; CPU times are the best of a few repeats. Exits with code 1 if a bound is missed.
 """
 
@@ -15,7 +17,11 @@ from pathlib import Path
 
 import numpy as np
 from _measure import best, extra_megabytes, finish, header, parser, peak_megabytes, row
+from _simulated_tables import smooth_classes
+from lightgbm import LGBMClassifier
+from sklearn.datasets import make_classification
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -38,7 +44,7 @@ def bike(folder: Path) -> None:
     order = np.random.default_rng(0).permutation(len(X))
     train, test = order[:5000], order[5000:]
     theirs = KernelRidge(alpha=5.0, kernel="rbf", gamma=0.1)
-    ours = KernelRegressor(Gaussian(np.sqrt(5.0)), penalty=1e-3)
+    ours = KernelRegressor(Gaussian(np.sqrt(5.0)), penalty=1e-3, fit_intercept=False)
     t_theirs, _ = best(lambda: theirs.fit(X[train], y[train]))
     t_ours, _ = best(lambda: ours.fit(X[train], y[train]))
     difference = np.abs(ours.predict(X[test]) - theirs.predict(X[test])).max()
@@ -114,6 +120,40 @@ def a9a(folder: Path) -> None:
     row("a9a: memory of the whole process, MB", memory, most=1000)
 
 
+def compare_classifiers(
+    name: str, X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
+) -> None:
+    """20,000 rows: learned scale and penalty on landmarks, compared with SVC and LightGBM."""
+    scaler = StandardScaler().fit(X)
+    ours = KernelClassifier(loss="logistic", landmarks=1000)
+    t_ours, _ = best(lambda: ours.fit(X, y), 1)
+    theirs = SVC(gamma="scale")
+    t_theirs, _ = best(lambda: theirs.fit(scaler.transform(X), y), 1)
+    boosted = LGBMClassifier(n_jobs=1, verbose=-1)
+    t_boosted, _ = best(lambda: boosted.fit(X, y), 1)
+    accuracy = ours.score(X_test, y_test)
+    reference = theirs.score(scaler.transform(X_test), y_test)
+    trees = float(np.mean(boosted.predict(X_test) == y_test))
+    row(f"{name}, 20,000 rows: accuracy of hplus ({t_ours:.1f} s)", accuracy)
+    row(f"{name}: accuracy of LightGBM ({t_boosted:.1f} s)", trees)
+    row(f"{name}: accuracy of SVC ({reference:.4f}) minus hplus", reference - accuracy, most=0.0)
+    row(f"{name}: fit time, hplus / SVC ({t_theirs:.1f} s)", t_ours / t_theirs, most=3.0)
+
+
+def classifiers(folder: Path | None) -> None:
+    X, y = smooth_classes(30_000, 0)
+    compare_classifiers("smooth classes", X[:20_000], y[:20_000], X[20_000:], y[20_000:])
+    X, y = make_classification(
+        30_000, 10, n_informative=5, n_redundant=1, n_clusters_per_class=4, flip_y=0.03,
+        random_state=0,
+    )  # fmt: skip
+    compare_classifiers("clusters", X[:20_000], y[:20_000], X[20_000:], y[20_000:])
+    if folder is not None:
+        X, y = read_a9a(folder / "a9a_train.csv.gz")
+        X_test, y_test = read_a9a(folder / "a9a_test.csv")
+        compare_classifiers("a9a", X[:20_000], y[:20_000], X_test, y_test)
+
+
 def read_a9a(path: Path) -> tuple[np.ndarray, np.ndarray]:
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt") as file:
@@ -137,6 +177,7 @@ def main() -> None:
         hinge_agreement("banana, 5,300 rows", data.X, data.y, Gaussian(0.5))
         if not options.quick:
             prediction()
+            classifiers(folder)
     if folder is None:
         print("\nUse --data FOLDER for the rows on bike sharing and a9a.")
     finish()

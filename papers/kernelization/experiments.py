@@ -80,9 +80,18 @@ def representer_data(n: int = 200, penalty: float = 2e-3) -> list[Fit]:
     names = {"squared": "squared", "huber": "huber", "poisson_log": "poisson_log"}
     losses = names | {"quantile 0.9": hplus.Quantile(0.9)}
     fits = [
-        _fit(name, KernelRegressor(YEARS, loss, penalty), X, y) for name, loss in losses.items()
+        _fit(name, KernelRegressor(YEARS, loss, penalty, fit_intercept=False), X, y)
+        for name, loss in losses.items()
     ]
-    fits.append(_fit("huber, weighted", KernelRegressor(YEARS, "huber", penalty), X, y, recent))
+    fits.append(
+        _fit(
+            "huber, weighted",
+            KernelRegressor(YEARS, "huber", penalty, fit_intercept=False),
+            X,
+            y,
+            recent,
+        )
+    )
     for loss in ("logistic", "hinge"):
         fits.append(_fit(loss, KernelClassifier(PLANE, loss, penalty, "primal"), B, labels))
     return fits
@@ -128,7 +137,7 @@ def risk_gradient(f: Function, X: Floats, risk: Risk) -> Function:
 
 def _descend(name: str, iterations: int, penalty: float) -> Descent:
     X, y = coal_counts()
-    machine = KernelRegressor(YEARS, name, penalty).fit(X, y)
+    machine = KernelRegressor(YEARS, name, penalty, fit_intercept=False).fit(X, y)
     # 1, except for counts, which are learned as multiples of their mean
     mean = float(np.exp(machine.intercept_))
     risk = Risk(as_loss(name), y / mean, np.full(len(X), mean / len(X)), penalty)
@@ -298,11 +307,15 @@ def ridge_data(penalties: Sequence[float] = (1e-4, 1e-3, 1e-2, 1e-1)) -> list[tu
 
 def _differences(penalty: float) -> tuple[float, ...]:
     (X, y), (B, labels) = coal_counts(), banana_sample(200)
-    ours = KernelRegressor(YEARS, penalty=penalty).fit(X, y).predict(X)
+    ours = KernelRegressor(YEARS, penalty=penalty, fit_intercept=False).fit(X, y).predict(X)
     # centred years: |x|² + |z|² - 2x·z in KernelRidge has errors of 1e-9 on plain years
     Z, peer = X - X.mean(), KernelRidge(kernel="rbf", gamma=0.5 / DECADE**2)
     peers = [peer.set_params(alpha=a).fit(Z, y).predict(Z) for a in (penalty * len(X), penalty)]
-    linear = KernelRegressor(hplus.Linear(), penalty=penalty).fit(B, labels).predict(B)
+    linear = (
+        KernelRegressor(hplus.Linear(), penalty=penalty, fit_intercept=False)
+        .fit(B, labels)
+        .predict(B)
+    )
     columns = Ridge(alpha=penalty * len(B), fit_intercept=False).fit(B, labels).predict(B)
     gaps = [ours - peers[0], ours - peers[1], linear - columns]
     return penalty, penalty * len(X), *(float(np.abs(gap).max()) for gap in gaps)

@@ -60,7 +60,9 @@ def error_of(f: Floats) -> float:
 
 def ridge(X: Floats, y: Floats, scale: float, penalty: float) -> Floats:
     """The unconstrained minimiser in H', the space of k², on the grid."""
-    machine = KernelRegressor(kernel_of(scale).squared(), penalty=penalty / len(y))
+    machine = KernelRegressor(
+        kernel_of(scale).squared(), penalty=penalty / len(y), fit_intercept=False
+    )
     return machine.fit(X, y).predict(GRID[:, None])
 
 

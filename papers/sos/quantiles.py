@@ -67,7 +67,10 @@ def _quantiles(
     X, y = sample
     grid = np.linspace(X.min(), X.max(), 801)[:, None]
     together = [QuantilesRegressor(LEVELS, positive, kernel, cone=Full(p, p)) for p in penalties]
-    alone = [[KernelRegressor(kernel, Quantile(level), p) for p in penalties] for level in LEVELS]
+    alone = [
+        [KernelRegressor(kernel, Quantile(level), p, fit_intercept=False) for p in penalties]
+        for level in LEVELS
+    ]
     joint = _best(together, X, y, lambda model, X, y: -model.score(X, y))
     each = [_best(models, X, y, _pinball) for models in alone]
     apart = np.column_stack([model.predict(grid) for model, _ in each])

@@ -1,4 +1,4 @@
-"""hplus regress: rows that are left out are counted, and what was never seen is said."""
+"""hplus regress: dropped rows are counted, missing cells are used, what was never seen is said."""
 
 import numpy as np
 import pytest
@@ -6,25 +6,43 @@ import pytest
 
 @pytest.fixture
 def sales(folder):
-    """100 rows of sales.csv: a shop, its code, and a price that 30 of them lack."""
+    """100 rows of sales.csv: a shop, its code, a price that 30 lack, and a count that 30 lack."""
     rng = np.random.RandomState(0)
     codes = rng.choice([3, 5, 8], 100)
     shops = np.where(codes == 3, "north", np.where(codes == 5, "south", "west"))
     prices = [f"{p:.2f}" for p in rng.uniform(1, 9, 70)] + [""] * 30
-    rows = zip(shops, codes, prices, rng.poisson(codes), strict=True)
+    sold = rng.poisson(codes)
+    known = [*sold[:35], *[""] * 30, *sold[65:]]
+    rows = zip(shops, codes, prices, sold, known, strict=True)
     lines = [",".join(map(str, row)) for row in rows]
-    (folder / "sales.csv").write_text("\n".join(["shop,code,price,sold", *lines]) + "\n")
+    (folder / "sales.csv").write_text("\n".join(["shop,code,price,sold,known", *lines]) + "\n")
     return folder
 
 
 def test_more_than_a_fifth_of_the_rows_dropped_is_refused_unless_it_is_allowed(sales, run):
-    words = ["regress", "sales.csv", "--target", "sold", "-o", "sales.hplus"]
+    words = ["regress", "sales.csv", "--target", "known", "--features", "shop,code"]
+    words += ["-o", "sales.hplus"]
     said = " ".join(run(*words, code=3).stderr.split())
-    assert "30 of 100 rows of sales.csv cannot be used (no price: 30), which is more than" in said
+    assert "30 of 100 rows of sales.csv cannot be used (no known: 30), which is more than" in said
     assert "--most-dropped 0.2: fix the file, choose other --features" in said
     assert not (sales / "sales.hplus").exists()
-    assert "30 of 100 rows dropped: no price." in run(*words, "--most-dropped", 0.3).stderr
-    assert "dropped" not in run(*words, "--features", "shop,code").stderr
+    assert "30 of 100 rows dropped: no known." in run(*words, "--most-dropped", 0.3).stderr
+
+
+def test_missing_cells_of_features_are_used_and_predicted_from(sales, run):
+    words = ["regress", "sales.csv", "--target", "sold", "--features", "shop,price"]
+    told = run(*words, "-o", "m.hplus")
+    assert "dropped" not in told.stderr
+    assert "100, each predicted once by 5-fold cross-validation" in " ".join(told.stdout.split())
+    (sales / "next.csv").write_text("shop,price\nwest,\nnorth,4\n,4\n")
+    answers = run("predict", "m.hplus", "next.csv")
+    assert "1 of 3 rows have a shop unlike any in the fit, for example None:" in " ".join(
+        answers.stderr.split()
+    )
+    lines = answers.stdout.splitlines()
+    assert lines[1].startswith("west,,")
+    west, north = (float(line.split(",")[2]) for line in lines[1:3])
+    assert west > 1.5 * north
 
 
 def test_categories_and_codes_that_were_never_seen_are_said(sales, run):

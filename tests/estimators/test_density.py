@@ -138,3 +138,70 @@ def test_bad_input_gets_one_sentence(name):
     call, words = BAD[name]
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
         call()
+
+
+SKEWED = np.random.default_rng(0).lognormal(3.0, 1.0, (150, 1))
+
+
+@pytest.fixture(scope="module")
+def losses():
+    return Density(random_state=0).fit(SKEWED)
+
+
+def test_skewed_values_have_no_mass_below_zero_and_others_are_learned_as_they_are(losses):
+    assert np.isfinite(losses.offset_).all()
+    assert losses.probability(Interval(-np.inf, 0.0)) == 0.0
+    assert losses.probability(Interval(0.0, np.inf)) == pytest.approx(1.0, abs=1e-9)
+    assert np.array_equal(losses.predict([[-1.0], [-1e9]]), [0.0, 0.0])
+    x = np.linspace(0.0, 400.0, 40_001)
+    area = np.trapezoid(losses.predict(x[:, None]), x)
+    assert losses.probability(Interval(0.0, 400.0)) == pytest.approx(area, abs=2e-3)
+    assert losses.sample(50, random_state=0).min() >= 0.0
+    assert not np.isfinite(Density().fit(TWO).offset_).any()
+    assert not np.isfinite(Density().fit(np.abs(TWO) + 50.0).offset_).any()
+
+
+def test_the_log_scale_predicts_new_skewed_values_better_than_the_plain_scale(losses):
+    new = np.random.default_rng(1).lognormal(3.0, 1.0, (2000, 1))
+    plain = Density(random_state=0).fit(np.vstack([SKEWED, [[-1e-9]]]))  # a value below 0
+    assert not np.isfinite(plain.offset_).any()
+    assert losses.score(new) > plain.score(new) + 0.02
+
+
+def test_gradients_on_the_log_scale_are_slopes(losses):
+    x = np.array([[3.0], [20.0], [90.0]])
+    slope = (losses.predict(x + 1e-5) - losses.predict(x - 1e-5)) / 2e-5
+    assert np.allclose(losses.gradient(x)[:, 0], slope, rtol=1e-2, atol=1e-6)
+
+
+def test_zeros_are_allowed_on_the_log_scale():
+    x = np.concatenate([np.zeros(10), SKEWED[:120, 0]])[:, None]
+    model = Density(random_state=0).fit(x)
+    assert 0.0 < model.offset_[0] < np.inf
+    assert model.probability(Interval(0.0, np.inf)) == pytest.approx(1.0, abs=1e-9)
+    assert np.isfinite(model.predict([[0.0]])).all()
+
+
+@pytest.mark.parametrize("window", [None, Interval(0.0, 600.0)])
+def test_quantiles_invert_the_distribution_function(window, losses):
+    inside = SKEWED[SKEWED[:, 0] < 600.0]
+    model = losses if window is None else Density(window, random_state=0).fit(inside)
+    p = np.array([0.001, 0.1, 0.5, 0.9, 0.999])
+    x = model.quantile(p)
+    assert np.all(np.diff(x) > 0.0)
+    np.testing.assert_allclose(model.cdf(x), p, atol=1e-6)
+    assert model.cdf(x[2]) == pytest.approx(model.probability(Interval(-np.inf, x[2])), abs=1e-12)
+    assert model.cdf(-5.0) == 0.0
+    assert model.cdf(np.inf) == pytest.approx(1.0)
+    assert model.probability(Interval(1e4, np.inf)) == pytest.approx(0.0, abs=0.02)
+
+
+def test_ends_without_limit_are_for_regions_of_densities_alone(losses):
+    with pytest.raises(ValueError, match="window must have finite ends, got Interval"):
+        Density(Interval(0.0, np.inf)).fit(SKEWED)
+    with pytest.raises(ValueError, match="probability must be between 0 and 1, got"):
+        losses.quantile(1.0)
+    with pytest.raises(ValueError, match="x must hold numbers, got NaN"):
+        losses.cdf([1.0, np.nan])
+    with pytest.raises(ValueError, match="cdf and quantile need values of one column, got 2"):
+        Density(Box((0, 0), (1, 1)), Gaussian(0.5), 1.0).fit(np.eye(2)).cdf(0.5)

@@ -11,7 +11,7 @@ from hplus.studies.encoding import ColumnPart, learned_column
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.ratio_intervals import learned_ratios
-from hplus.studies.relevance import evidence, learned_scales
+from hplus.studies.relevance import evidence, learned_scales, pair_distances
 from hplus.studies.validation import poisson_deviance
 
 ANY_NUMBER = st.floats(-1e308, 1e308)
@@ -169,7 +169,7 @@ def test_the_gradient_of_the_evidence_is_that_of_its_values():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(20, 2)), rng.integers(0, 3, 20)])
     parts = (ColumnPart(), ColumnPart(3.0), ColumnPart(labels=2))
-    D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
+    D = pair_distances(parts, X)
     z, variances, theta = rng.normal(size=20), rng.gamma(3.0, size=20), 0.3 * rng.normal(size=8)
     gradient = evidence(theta, D, z, variances)[1]
     for j, direction in enumerate(1e-5 * np.eye(8)):
@@ -282,15 +282,43 @@ def test_a_fifth_with_all_that_is_above_zero_is_not_the_one_held_out(monkeypatch
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), np.datetime64("NaT")])
-def test_missing_text_is_refused_as_a_missing_number_is(study, nothing):
+def test_missing_entries_of_a_column_that_had_none_carry_no_information(study, nothing):
     row = one_row(6.0, nothing, 2.0, np.datetime64("2024-01-05"))
-    row = {name: np.concatenate([entries, entries]) for name, entries in row.items()}
-    row["shop"][0] = "nan"
-    said = "column 'shop' must hold finite values, got 1 missing or infinite, the first in row 1"
-    with pytest.raises(ValueError, match=said):
-        study.predict(row)
-    with pytest.raises(ValueError, match=said):
-        learned_column("shop", row["shop"])
+    unknown = one_row(6.0, "moon", 2.0, np.datetime64("2024-01-05"))
+    assert study.predict(row) == study.predict(unknown)
+    far = study.predict(one_row(6.0, "north", 1e12, np.datetime64("2024-01-05")))
+    gap = study.predict(one_row(6.0, "north", np.nan, np.datetime64("2024-01-05")))
+    assert gap == pytest.approx(far, rel=1e-6)
+    with pytest.raises(ValueError, match="column 'day' must hold finite values, got 1 missing"):
+        study.predict(one_row(6.0, "north", 2.0, np.datetime64("NaT")))
+
+
+def test_missing_entries_are_a_category_of_their_own():
+    rng = np.random.default_rng(0)
+    x, kind = rng.normal(size=200), rng.choice(["a", "b"], 200).astype(object)
+    lost, unnamed = rng.random(200) < 0.3, rng.random(200) < 0.3
+    y = rng.poisson(np.where(lost, 30.0, 5.0) * np.where(unnamed, 3.0, 1.0)).astype(float)
+    x[lost], kind[unnamed] = np.nan, None
+    study = QuantityStudy(random_state=0).fit({"x": x, "kind": kind}, y)
+    rows = {"x": [np.nan, 0.0, np.nan], "kind": np.array([None, "a", "b"], dtype=object)}
+    assert study.predict(rows) == pytest.approx([90.0, 5.0, 30.0], rel=0.25)
+    assert study.effect("kind").values.tolist() == ["(missing)", "a", "b"]
+
+
+def test_categories_of_a_data_frame_are_categories_even_if_they_are_numbers():
+    pandas = pytest.importorskip("pandas")
+    codes = pandas.Series([3, 1, 3, None, 1, 3] * 5, dtype="category")
+    column = learned_column("code", codes)
+    assert column.kind == "text"
+    assert column.levels == ("(missing)", "1", "3")
+    assert column.values(codes)[:4].tolist() == [2.0, 1.0, 2.0, 0.0]
+
+
+def test_a_column_of_which_only_some_entries_are_known_still_tells_which():
+    gaps = learned_column("x", np.array([1.0, np.nan, 1.0, np.nan]))
+    assert [part.labels for part in gaps.parts()] == [2]
+    assert gaps.encoded(gaps.values([np.nan, 1.0])).tolist() == [[1.0], [0.0]]
+    assert learned_column("x", np.full(4, np.nan)).parts() == ()
 
 
 def test_the_deviance_is_zero_at_the_truth_only():

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from hplus.studies.encoding import Column
     from hplus.studies.quantity_study import QuantityStudy
 
+MIN_SHARE_SHOWN = 0.01
+"""Share of the importance of all columns below which a column is not named."""
+
 
 @command(
     "hplus regress bikes.csv --target cnt --features hr,temp,workingday -o bikes.hplus",
@@ -69,8 +72,8 @@ if TYPE_CHECKING:
 def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any) -> None:
     """Learn to predict a quantity that cannot be negative, with prediction intervals.
 
-    Held-out rows measure how good the predictions are. Rows with a missing cell are dropped; if
-    there are many, leave out the column with the missing cells.
+    Held-out rows measure how good the predictions are. A missing cell in a feature is a category
+    of its own; rows without a target or an exposure are dropped.
     """
     from hplus.studies.quantity_study import QuantityStudy
 
@@ -79,8 +82,8 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    where = options["where"]
-    found = read_columns(table, names, Condition(where) if where else None)
+    where = Condition(options["where"]) if options["where"] else None
+    found = read_columns(table, names, where, optional=features)
     _check_dropped(file, found, options["most_dropped"])
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["random_state"])
@@ -120,19 +123,27 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
-    ranked = [part for part in found["importance"] if part["lost"] > 0.0]
-    whole = sum(part["lost"] for part in ranked) or 1.0
+    whole = sum(part["lost"] for part in found["importance"] if part["lost"] > 0.0) or 1.0
+    ranked = [part for part in found["importance"] if part["lost"] > MIN_SHARE_SHOWN * whole]
     shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     rows, tested = count(found["rows"]), count(found["held_out"])
-    how = f"of which {tested} were held out to test predictions"
     return {
-        "rows": f"{rows}, {'each predicted by cross-validation' if tested == rows else how}",
+        "rows": f"{rows}, {_tested(rows, tested, found.get('folds'))}",
         "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
         "importance": ", ".join(shares) or "no column improves the predictions",
         "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
+
+
+def _tested(rows: str, tested: str, folds: int | None) -> str:
+    """How predictions were tested; models of earlier versions do not know the number of folds."""
+    if tested == rows:
+        of_folds = "" if folds is None else f"once by {folds}-fold "
+        return f"each predicted {of_folds or 'by '}cross-validation"
+    in_folds = "" if folds in (None, 1) else f" in {folds} folds"
+    return f"of which {tested} were held out{in_folds} to test predictions"
 
 
 def _tell(study: QuantityStudy, found: TypedColumns, output: str | None, as_json: bool) -> None:
@@ -159,7 +170,8 @@ def predicted_quantities(
     """The rows of a table with their predictions; empty where a cell is missing."""
     exposure = study.made_with_.get("exposure")
     names = [column.name for column in study.columns_]
-    found = read_columns(table, [*names, *([exposure] if exposure else [])], where)
+    gaps = [c.name for c in study.columns_ if c.kind != "date" or c.levels]
+    found = read_columns(table, [*names, *([exposure] if exposure else [])], where, optional=gaps)
     columns = {name: found.values[name] for name in names}
     exposures = found.values[exposure] if exposure else None
     for column in study.columns_:
@@ -195,10 +207,13 @@ def _unlike(column: Column, entries: Any) -> Bools:
     values, seen = column.values(entries), column.grid
     if column.kind == "text" and len(seen):
         return values == len(column.levels)
+    gaps = np.isnan(values) & (not column.levels)
     if column.kind == "number" and 0 < len(seen) < CURVE_POINTS:
-        return (values < seen[0]) | (values > seen[-1])
-    return np.zeros(len(values), dtype=bool)
+        return (values < seen[0]) | (values > seen[-1]) | gaps
+    return gaps
 
 
 def _cell(cell: Any) -> Any:
+    if cell is None or cell != cell:
+        return None
     return cell if isinstance(cell, int | float | str) else str(cell)

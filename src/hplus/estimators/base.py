@@ -12,7 +12,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hplus._checks import Floats, as_floats, check_finite, check_memory, shown
+from hplus._checks import (
+    Floats,
+    as_floats,
+    check_choice,
+    check_finite,
+    check_memory,
+    check_positive,
+    shown,
+)
 from hplus._values import Value, split_params
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
@@ -129,6 +137,14 @@ def check_kernel(kernel: Any) -> None:
         f'kernel must be "auto" or a kernel such as Gaussian(1.0), got {shown(kernel)}'
         f"{': wrap it as Custom(kernel)' * function}."
     )
+
+
+def check_penalty(penalty: Any) -> float | None:
+    """A penalty above 0, or None for "auto"."""
+    if isinstance(penalty, str):
+        check_choice("penalty", penalty, ("auto",))
+        return None
+    return check_positive("penalty", penalty)
 
 
 def check_loss(loss: Any, kinds: Mapping[str, type[Loss]], advice: str) -> Loss:

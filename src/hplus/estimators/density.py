@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
-from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_points, check_count, check_finite, check_fraction, shown
+from hplus._checks import (
+    Floats,
+    as_floats,
+    as_points,
+    check_count,
+    check_finite,
+    check_fraction,
+    shown,
+)
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.unit_map import UnitMap, learned_map
 from hplus.kernels import Kernel
+from hplus.rates.by_region import one_or_all
 from hplus.rates.trees.tree_rate import TreeRate
-from hplus.windows import Box, Window
+from hplus.windows import Box, Interval, Window
 
-BASE_WIDTH = 3.0
-"""Standard deviation of the normal density on whole space, in those of the data."""
+QUANTILE_CELLS, BISECTIONS = 256, 45
+"""Quantiles are looked up in cells of the line, and then found by bisection."""
 
 MIN_RELATIVE_SPREAD = 1e-9
 """Least standard deviation of a column, as a share of its largest absolute value."""
@@ -30,7 +39,9 @@ class Density(Estimator):
 
     In a window, p = λ/∫λ. Without one, whole space is mapped to the unit cube by the distribution
     function F of a wide normal density q on each axis, and p(x) = λ(F(x))/∫λ · Π_j q_j(x_j): the
-    tails fall off like those of q, and integrals are exact.
+    tails fall off like those of q, and integrals are exact. A column that is skewed and has no
+    negative value is learned on the log scale, with 0 as the lower limit: q is then a normal
+    density of log(x + c), and nothing lies below 0.
 
     >>> import numpy as np
     >>> from hplus import Density, Interval
@@ -53,6 +64,10 @@ class Density(Estimator):
         Those of `intensity_`.
     intensity_ : Intensity
         The rate in the window, or on the unit cube, with its `weights_` and `resolution_`.
+    center_, scale_ : array (d,)
+        Those of q, without a window: of log(x + c) for a column on the log scale.
+    offset_ : array (d,)
+        c of each column on the log scale, and infinite for the others; without a window.
     """
 
     def __init__(
@@ -99,12 +114,56 @@ class Density(Estimator):
         return low * self._factor(X), high * self._factor(X)
 
     def probability(self, regions: Window | Sequence[Window]) -> Any:
-        """The probability of a region, or of each of several."""
+        """The probability of a region, or of each of several; `Interval(50, inf)` is one."""
         check_fitted(self)
-        if not isinstance(regions, Iterable):
-            return self.intensity_.expected_count(self._region(regions)) / self._total
-        counts = self.intensity_.expected_count([self._region(region) for region in regions])
-        return counts / self._total
+        listed = list(regions) if isinstance(regions, Iterable) else [regions]
+        parts = [self._region(part) for part in listed]
+        inside = [part for part in parts if part is not None]
+        shares = np.zeros(len(parts))
+        if inside:
+            known = np.array([part is not None for part in parts])
+            shares[known] = self.intensity_.expected_count(inside) / self._total
+        return one_or_all(regions, shares)
+
+    def cdf(self, x: Any) -> Any:
+        """P(X <= x) for a number or an array of numbers; for values of one column."""
+        numbers = as_floats("x", x)
+        if np.isnan(numbers).any():
+            raise ValueError("x must hold numbers, got NaN.")
+        low, high = self._ends()
+        unique, inverse = np.unique(np.clip(numbers, low, high), return_inverse=True)
+        shares = np.zeros(len(unique))
+        above = unique > low
+        if above.any():
+            shares[above] = self.probability([Interval(low, end) for end in unique[above].tolist()])
+        answer = np.minimum(shares, 1.0)[inverse].reshape(numbers.shape)
+        return float(answer) if numbers.ndim == 0 else answer
+
+    def quantile(self, probability: Any) -> Any:
+        """x with P(X <= x) = probability, for a number or an array; for values of one column."""
+        p = as_floats("probability", probability)
+        if not np.all((p > 0.0) & (p < 1.0)):
+            raise ValueError(f"probability must be between 0 and 1, got {shown(probability)}.")
+        self._ends()
+        unique, inverse = np.unique(p, return_inverse=True)
+        box = self.intensity_.window.box_bounds()
+        start, end = float(box[0][0]), float(box[1][0])
+        edges = np.linspace(start, end, QUANTILE_CELLS + 1)
+        cells = [Interval(a, b) for a, b in pairwise(edges.tolist())]
+        total = np.concatenate([[0.0], np.cumsum(self.intensity_.expected_count(cells))])
+        total /= total[-1]
+        cell = np.clip(np.searchsorted(total, unique) - 1, 0, QUANTILE_CELLS - 1)
+        low, high = edges[cell], edges[cell + 1]
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            parts = [Interval(a, b) for a, b in zip(edges[cell], middle, strict=True)]
+            share = total[cell] + np.asarray(self.intensity_.expected_count(parts)) / self._total
+            low, high = (
+                np.where(share < unique, middle, low),
+                np.where(share < unique, high, middle),
+            )
+        x = self._unmapped(0.5 * (low + high)[:, None])[:, 0][inverse].reshape(p.shape)
+        return float(x) if p.ndim == 0 else x
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log p over values: higher is better."""
@@ -121,8 +180,7 @@ class Density(Estimator):
         """Independent values with this density, shape (n, d)."""
         check_fitted(self)
         rng, n = check_random_state(random_state), check_count("n_samples", n_samples, least=0)
-        U = self.intensity_.rate_.on_grid.sample(n, rng)
-        return U if self.window is not None else self._unmapped(U)
+        return self._unmapped(self.intensity_.rate_.on_grid.sample(n, rng))
 
     def peak(self) -> tuple[Floats, float]:
         """The most likely point, shape (d,), and the density there."""
@@ -142,9 +200,8 @@ class Density(Estimator):
         slopes, factor = self.intensity_.gradient(self._mapped(X)), self._factor(X)[:, None]
         if self.window is not None:
             return slopes * factor
-        t = (X - self.center_) / self.scale_
         rate = self.intensity_.predict(self._mapped(X))[:, None]
-        return factor * (slopes * norm.pdf(t) / self.scale_ - rate * t / self.scale_)
+        return factor * (slopes * self._map.slopes(X) + rate * self._map.relative_bends(X))
 
     @property
     def _total(self) -> float:
@@ -156,8 +213,8 @@ class Density(Estimator):
             raise ValueError(
                 f'kernel must be "auto" without a window, got {shown(self.kernel)}: give a window.'
             )
-        self.center_ = np.average(X, axis=0, weights=weights)
-        spread = np.sqrt(np.average((X - self.center_) ** 2, axis=0, weights=weights))
+        center = np.average(X, axis=0, weights=weights)
+        spread = np.sqrt(np.average((X - center) ** 2, axis=0, weights=weights))
         flat = spread <= MIN_RELATIVE_SPREAD * np.abs(X).max(axis=0)
         if np.any(flat):
             raise ValueError(
@@ -166,38 +223,62 @@ class Density(Estimator):
                 f"in column {int(np.argmax(flat))}: drop the column, subtract a constant or give a "
                 "window."
             )
-        self.scale_ = BASE_WIDTH * spread
+        self.center_, self.scale_, self.offset_ = learned_map(X, weights)
 
     def _points(self, X: Any) -> Floats:
         check_fitted(self)
         X = check_points(self, X, reset=False)
         return check_finite("X", as_points("X", X, self.n_features_in_))
 
+    @property
+    def _map(self) -> UnitMap:
+        # models of earlier versions have no offset
+        offset = vars(self).get("offset_", np.full(len(self.center_), np.inf))
+        return UnitMap(self.center_, self.scale_, offset)
+
     def _mapped(self, X: Floats) -> Floats:
         """F(X) in the unit cube, or X in a window."""
-        return X if self.window is not None else ndtr((X - self.center_) / self.scale_)
+        return X if self.window is not None else self._map.mapped(X)
 
     def _unmapped(self, U: Floats) -> Floats:
-        tiny = np.finfo(float).tiny
-        return self.center_ + self.scale_ * ndtri(np.clip(U, tiny, 1.0 - 2.0**-53))
+        return U if self.window is not None else self._map.unmapped(U)
 
     def _factor(self, X: Floats) -> Floats:
         """dF/dx over the total, shape (n,)."""
         if self.window is not None:
             return np.full(len(X), 1.0 / self._total)
-        t = (X - self.center_) / self.scale_
-        return np.prod(norm.pdf(t) / self.scale_, axis=1) / self._total
+        return np.prod(self._map.slopes(X), axis=1) / self._total
 
-    def _region(self, region: Any) -> Any:
-        if self.window is not None:
-            return region
+    def _ends(self) -> tuple[float, float]:
+        """The ends of the line on which values of one column lie."""
+        check_fitted(self)
+        if self.n_features_in_ != 1:
+            raise ValueError(
+                f"cdf and quantile need values of one column, got {self.n_features_in_}: use "
+                "probability for a box."
+            )
+        if self.window is None:
+            return float(self._map.lower[0]), np.inf
+        low, high = self.window.box_bounds()
+        return float(low[0]), float(high[0])
+
+    def _region(self, region: Any) -> Window | None:
+        """The region in the window of `intensity_`; None for an infinite one outside it."""
         bounds = region.box_bounds() if isinstance(region, Window) else None
+        if self.window is not None:
+            if bounds is None or np.isfinite(bounds).all():
+                return region
+            low, high = self.window.box_bounds()
+            a, b = max(float(bounds[0][0]), low[0]), min(float(bounds[1][0]), high[0])
+            return Interval(a, b, region.unit) if a < b else None
         if bounds is None or len(bounds[0]) != self.n_features_in_:
             raise ValueError(
                 f"regions must be boxes with {self.n_features_in_} axes without a window, got "
                 f"{shown(region)}."
             )
         low, high = (self._mapped(edge[None])[0] for edge in bounds)
+        if np.any(bounds[1] <= self._map.lower):
+            return None
         # a region far out in the tails may be mapped to a single point
         high = np.maximum(high, np.nextafter(low, 2.0))
         return Box(tuple(low.tolist()), tuple(high.tolist()))

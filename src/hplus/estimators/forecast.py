@@ -28,7 +28,7 @@ from hplus.rates.forecasts.block_edges import Exposure, as_exposure
 from hplus.rates.forecasts.forecast_learning import CycleAsked, ObservedTimes, learn_forecast
 from hplus.rates.forecasts.forecast_rate import ForecastRate
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
-from hplus.windows import Interval, Window
+from hplus.windows import Interval, Window, check_window
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86_400.0, "week": 604_800.0}
 SECONDS["year"] = 365.25 * SECONDS["day"]
@@ -243,6 +243,7 @@ class Forecast(Estimator):
                 'window must be an Interval of time such as Interval(0, 365, unit="day"), got '
                 f"{shown(self.window)}."
             )
+        check_window("window", self.window)
         check_nonnegative("horizon", self.horizon)
         check_number("origin", self.origin)
         return as_cycles(self.cycles, self.window.unit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from hplus._checks import Floats, check_choice, check_positive
+from hplus._checks import Floats, check_choice, check_flag
 from hplus._progress import whole_or_not
 from hplus.estimators.base import (
     Estimator,
@@ -19,11 +19,11 @@ from hplus.estimators.base import (
     check_exposure,
     check_kernel,
     check_loss,
+    check_penalty,
     check_points,
     check_prediction,
     check_weights,
     function_values,
-    kernel_or,
     merge_repeated,
     warn_if_loose,
 )
@@ -40,7 +40,7 @@ from hplus.losses import LABEL_LOSSES, Hinge, Logistic, Loss, Poisson, PoissonLo
 from hplus.solvers.machines.representer import basis_for, promised_gap, ridge, train
 from hplus.solvers.machines.risk import Risk
 from hplus.solvers.result import SolverResult
-from hplus.tuning.scales import cross_validated_scale, learned_scale
+from hplus.tuning.penalties import kernel_and_penalty
 
 REGRESSION_LOSSES = (
     "squared", "absolute", "quantile", "huber", "epsilon_insensitive", "poisson_log")  # fmt: skip
@@ -51,8 +51,9 @@ REGRESSION_LOSSES = (
 class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     """Regression in a kernel's function space, with any convex loss.
 
-    Minimises  Σ_i w_i Φ(y_i, f(x_i)) / Σ_i w_i + penalty ‖f‖²  over the functions f of the
-    kernel's space. By the representer theorem f is a weighted sum of kernels at the data points.
+    Minimises  Σ_i w_i Φ(y_i, f(x_i) + b) / Σ_i w_i + penalty ‖f‖²  over the functions f of the
+    kernel's space and numbers b. By the representer theorem f is a weighted sum of kernels at the
+    data points.
 
     Parameters
     ----------
@@ -66,24 +67,27 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         `slope(y, f)`. "poisson_log" fits counts with mean exp(f + b), where b is the logarithm of
         the mean of y, and predicts exp(f + b): rates shrink towards their mean, whatever their
         unit.
-    penalty : float, default=1e-3
-        Larger values give smoother functions. scikit-learn's `KernelRidge(alpha)` has
-        `penalty = alpha / n`. For losses other than the squared loss the effect depends on the
-        unit of y: if y has values in the hundreds, try 1e-6, or scale y to unit size first.
+    penalty : float or "auto", default="auto"
+        Larger values give smoother functions. "auto" is learned from at most 1,500 rows, together
+        with the scale of the kernel if that is "auto" too: by approximate leave-one-out for smooth
+        losses, by cross-validation for those with kinks. It follows the unit of y: 1,000 y gives
+        1,000 times the predictions. scikit-learn's `KernelRidge(alpha)` has `penalty = alpha / n`
+        and no intercept.
     landmarks : int or Nystroem, default=None
         Restrict f to functions on this many data points: faster from about 2,000 rows, and
         necessary from about 20,000.
-
-    No intercept is learned: far from the data f is 0, and exp(f + b) is the mean of y. To change
-    that, add a `Constant` to the kernel, such as `Gaussian(1.0) + Constant(100.0)`.
+    fit_intercept : bool, default=True
+        Add a number b, which is not penalised, to f: far from the data, predictions are b. False
+        leaves b at 0, or for "poisson_log" at the logarithm of the mean of y.
 
     Attributes
     ----------
     function_ : Function
-    intercept_ : float
-        b for "poisson_log": the logarithm of Σ w y / Σ w exposure, or 0 if no y is positive. 0
-        for other losses.
+    intercept_ : float, or array (outputs,)
+        b. For "poisson_log" without `fit_intercept`, the logarithm of Σ w y / Σ w exposure, or 0
+        if no y is positive.
     kernel_ : Kernel
+    penalty_ : float
     solution_ : SolverResult
         `objective` is certified to be at most `gap` above its minimum, over the functions on the
         landmarks if there are any; for "poisson_log" that of targets y e^-b with weights w e^b.
@@ -93,13 +97,15 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         self,
         kernel: Kernel | str = "auto",
         loss: Any = "squared",
-        penalty: float = 1e-3,
+        penalty: float | str = "auto",
         landmarks: int | Nystroem | None = None,
+        fit_intercept: bool = True,
     ) -> None:
         self.kernel = kernel
         self.loss = loss
         self.penalty = penalty
         self.landmarks = landmarks
+        self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, exposure: Any = None) -> Self:
         """Learn from rows X (n, d) and targets y (n,), or (n, outputs) for the squared loss.
@@ -111,8 +117,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
         with whole_or_not(self):
             loss = self._loss()
             check_kernel(self.kernel)
-            penalty = check_positive("penalty", self.penalty)
-            landmarks = as_landmarks(self.landmarks)
+            penalty = check_penalty(self.penalty)
+            as_landmarks(self.landmarks)
+            bias = check_flag("fit_intercept", self.fit_intercept)
             X = check_points(self, X, reset=True)
             y = check_targets(y, X, several=isinstance(loss, Squared))
             loss.require(y)
@@ -126,21 +133,31 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             # e^(f + b) - y f = e^b (e^f - y e^-b f), with level = e^b the mean rate
             mean = float(shares @ y / shares.sum()) if isinstance(loss, PoissonLog) else 1.0
             level = mean or 1.0
-            risk = Risk(loss, y / level, shares * level, penalty)
-            self.kernel_ = kernel_or(self.kernel, lambda: learned_scale(X, risk))
-            basis = basis_for(self.kernel_, X, landmarks)
-            if isinstance(loss, Squared):
-                trained = ridge(basis, risk.y, risk.shares, penalty)
-            else:
-                trained = train(basis, risk)
-            self.loss_, self.solution_ = loss, trained.result
-            self.function_ = basis.function(trained.coefficients)
-            self.intercept_ = float(np.log(level))
+            bias = bias and mean > 0.0
+            b = self._learn(X, loss, y / level, shares * level, penalty, bias=bias)
+            self.intercept_ = b + float(np.log(level))
             warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
+    def _learn(
+        self, X: Floats, loss: Loss, y: Floats, shares: Floats, penalty: float | None, *, bias: bool
+    ) -> float | Floats:
+        """Set the kernel, the penalty and the function, and return the bias of each output."""
+        columns = np.reshape(y, (len(y), -1)).T
+        risks = [Risk(loss, column, shares, penalty or 1.0, bias) for column in columns]
+        self.kernel_, self.penalty_ = kernel_and_penalty(X, risks, self.kernel, penalty, "primal")
+        basis = basis_for(self.kernel_, X, as_landmarks(self.landmarks))
+        self.loss_ = loss
+        if isinstance(loss, Squared):
+            each = ridge(basis, y, shares, self.penalty_, bias=bias)
+            self.function_, self.solution_ = basis.function(each.coefficients), each.result
+            return each.biases if y.ndim == 2 else float(each.biases[0])
+        trained = train(basis, replace(risks[0], penalty=self.penalty_))
+        self.function_, self.solution_ = basis.function(trained.coefficients), trained.result
+        return trained.bias
+
     def predict(self, X: Any) -> Floats:
-        """f(X[i]), shape (n,) or (n, outputs); for "poisson_log" the rate exp(f + b)."""
+        """f(X[i]) + b, shape (n,) or (n, outputs); for "poisson_log" the rate exp(f + b)."""
         f = function_values(self, X) + self.intercept_
         return check_prediction(self, self.loss_.mean(f))
 
@@ -187,8 +204,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
         "auto" is a Gaussian whose scale is learned by cross-validation.
     loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
         "logistic" gives probabilities.
-    penalty : float, default=1e-3
-        Larger values give smoother functions.
+    penalty : float or "auto", default="auto"
+        Larger values give smoother functions. "auto" is learned from at most 1,500 rows, together
+        with the scale of the kernel if that is "auto" too.
     solver : {"auto", "dual", "primal"}, default="auto"
         For the hinge loss: libsvm on the dual (the choice of "auto"), or an interior-point method
         on the kernelised primal; both reach the same optimum. Other losses use "primal" only.
@@ -202,6 +220,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         One output for two classes, one for each class otherwise.
     intercept_ : array (outputs,)
     kernel_ : Kernel
+    penalty_ : float
     solution_ : SolverResult
         `objective` is certified to be at most `gap` above its minimum, over the functions on the
         landmarks if there are any; both are summed over the classes.
@@ -211,7 +230,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self,
         kernel: Kernel | str = "auto",
         loss: str = "hinge",
-        penalty: float = 1e-3,
+        penalty: float | str = "auto",
         solver: str = "auto",
         landmarks: int | Nystroem | None = None,
     ) -> None:
@@ -226,7 +245,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         with whole_or_not(self):
             loss, solver = self._loss(), self._solver()
             check_kernel(self.kernel)
-            penalty = check_positive("penalty", self.penalty)
+            penalty = check_penalty(self.penalty)
             landmarks = as_landmarks(self.landmarks)
             X = check_points(self, X, reset=True)
             y = check_labels(y, X)
@@ -236,12 +255,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
             codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
             X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
             sides = one_against_rest(codes, np.arange(len(self.classes_)))
-            risks = [Risk(loss, side, shares, penalty, bias=True) for side in sides]
-            learned = partial(cross_validated_scale, X, risks, solver)
-            self.kernel_ = kernel_or(self.kernel, learned)
+            risks = [Risk(loss, side, shares, penalty or 1.0, bias=True) for side in sides]
+            self.kernel_, self.penalty_ = kernel_and_penalty(X, risks, self.kernel, penalty, solver)
             basis = basis_for(self.kernel_, X, landmarks)
             self.loss_ = loss
-            trained = [train(basis, risk, solver) for risk in risks]
+            trained = [train(basis, replace(r, penalty=self.penalty_), solver) for r in risks]
             self.function_ = basis.function(np.stack([t.coefficients for t in trained], axis=1))
             self.intercept_ = np.array([t.bias for t in trained])
             self.solution_ = SolverResult.total([t.result for t in trained])

@@ -36,7 +36,7 @@ from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.block_edges import as_exposure
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.forecast_learning import ObservedTimes, learn_cycles
-from hplus.windows import Interval, Product, Window
+from hplus.windows import Interval, Product, Window, check_window
 
 NEAR_ONE = 0.95
 """A branching ratio from which a warning says that bursts hardly die out."""
@@ -271,6 +271,7 @@ class SelfExciting(ExcitedEstimator):
                 "window must be an Interval of time or a region in the plane times one, such as "
                 f"Box([0, 0], [1, 1]) * Interval(0, 365), got {shown(self.window)}."
             )
+        check_window("window", self.window)
         check_choice("background", self.background, STATISTIC_MODELS)
         as_cycles(self.cycles, self._period.unit)
         check_number("origin", self.origin)

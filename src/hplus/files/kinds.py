@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 MIN_SHARE = 0.9
 """Share of a column's cells that must be numbers, or times, for it to be a column of them."""
 
-Values = NDArray[np.float64] | NDArray[np.datetime64] | NDArray[np.str_]
-"""A column of numbers, dates or text."""
+Values = NDArray[np.float64] | NDArray[np.datetime64] | NDArray[np.str_] | NDArray[np.object_]
+"""A column of numbers, dates or text; of objects if some texts are missing."""
 
 
 class TypedColumns(NamedTuple):
@@ -40,9 +40,15 @@ class TypedColumns(NamedTuple):
 
 
 def read_columns(
-    table: Table, names: Sequence[str], where: Condition | None = None
+    table: Table,
+    names: Sequence[str],
+    where: Condition | None = None,
+    optional: Sequence[str] = (),
 ) -> TypedColumns:
-    """All rows of some columns that have a value in each of them, and for which `where` holds."""
+    """All rows of some columns that have a value in each of them, and for which `where` holds.
+
+    In `optional` columns, a missing cell does not drop its row: it is NaN, NaT or None.
+    """
     pa = arrow()
     chunks = list(table.chunks(names, where))
     if not chunks or not sum(map(len, chunks)):
@@ -61,6 +67,8 @@ def read_columns(
             for parts in zip(*((c.columns[name], c.as_numbers(name)) for c in chunks), strict=True)
         )
         values, missing, wrong = _typed(column, as_numbers)
+        if name in optional:
+            values, missing = _with_gaps(values, missing), np.zeros_like(missing)
         for bad, reason in ((missing, f"no {name}"), (wrong, f"{name} is of another type")):
             lost = int(np.sum(rows & bad))
             if lost:
@@ -70,6 +78,17 @@ def read_columns(
     dropped += table.dropped
     kept = {name: values[rows] for name, values in found.items()}
     return TypedColumns(kept, rows, dropped, table.left_out)
+
+
+def _with_gaps(values: Values, missing: Bools) -> Values:
+    """Values with NaN, NaT or None where cells are missing."""
+    if not missing.any() or values.dtype.kind == "f":
+        return values
+    if values.dtype.kind == "M":
+        return np.where(missing, np.datetime64("NaT"), values)
+    texts_or_none = values.astype(object)
+    texts_or_none[missing] = None
+    return texts_or_none
 
 
 def _typed(column: pa.Array, as_numbers: pa.Array) -> tuple[Values, Bools, Bools]:

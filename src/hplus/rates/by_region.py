@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hplus._checks import Floats, shown
-from hplus.windows import Window
+from hplus.windows import Window, check_window
 
 DEGREES = ("deg", "degree", "degrees", "°")
 
@@ -42,6 +42,7 @@ def _check_region(window: Window, region: Any) -> None:
             f"regions must be windows with {window.dimension} axes such as {shown(window)}, got "
             f"{shown(region)}: write Interval(low, high) or Box(lows, highs)."
         )
+    check_window("regions", region)
     _check_units(window, region)
 
 

@@ -27,6 +27,9 @@ FAR_APART = 1e6
 MISSING = ("None", "nan", "NaT", "<NA>")
 """How missing entries that are not text are written."""
 
+MISSING_LEVEL = "(missing)"
+"""The category of missing entries, if there are any in fit."""
+
 MAX_GRID = 1000
 """Values at which an effect is shown, at most."""
 
@@ -71,8 +74,11 @@ class ColumnPart(Value):
 class Column(Value):
     """What a column of the table holds: "number", "date" or "text", and its usual values.
 
-    `values` reads entries as numbers: dates as days since 1970, text as the place among `levels`.
-    `grid` are values at which to show an effect.
+    `values` reads entries as numbers: dates as days since 1970, text as the place among `levels`,
+    missing numbers and dates as NaN. `grid` are values at which to show an effect. A missing entry
+    is a category of its own if there were any in fit: of text among its levels, of numbers and
+    dates the only level, with the middle of the others in place of the number. If there were none,
+    it is like an unknown category, and predictions rest on the other columns.
     """
 
     name: str
@@ -93,37 +99,49 @@ class Column(Value):
         self._set(grid=grid)
 
     def values(self, entries: Any) -> Floats:
-        """The entries as finite numbers (n,)."""
+        """The entries as numbers (n,), NaN where one is missing."""
         if self.kind == "text":
             places = {level: float(i) for i, level in enumerate(self.levels)}
             other = float(len(self.levels))
             return np.array([places.get(entry, other) for entry in _texts(self.name, entries)])
-        return _numbers(self.name, self.kind, entries)
+        x = _numbers(self.name, self.kind, entries)
+        if self.kind == "date" and not self.levels:
+            _check_known(self.name, np.isnan(x))
+        return x
 
     def parts(self) -> tuple[ColumnPart, ...]:
         """What kernels see of the column; nothing if it is constant."""
-        if len(self.grid) < 2:
-            return ()
         if self.kind == "text":
-            return (ColumnPart(labels=len(self.levels)),)
-        return (ColumnPart(), *(ColumnPart(np.sqrt(12.0)) for _ in self.cycles()))
+            return (ColumnPart(labels=len(self.levels)),) if len(self.grid) >= 2 else ()
+        missing = (ColumnPart(labels=2),) if self.levels else ()
+        if len(self.grid) < 2:
+            return missing
+        return (ColumnPart(), *(ColumnPart(np.sqrt(12.0)) for _ in self.cycles()), *missing)
 
     def possible_periods(self) -> tuple[float, ...]:
         """For each part on a line, its period if it might be periodic, else 0."""
-        first = self.period / self.spread if self.kind == "number" else 0.0
+        line = self.kind == "number" and len(self.grid) >= 2
+        first = self.period / self.spread if line else 0.0
         return (first, *(0.0 for _ in self.parts()[1:])) if self.parts() else ()
 
     def encoded(self, values: Floats) -> Floats:
         """The parts of some values, shape (n, parts)."""
-        if self.kind == "text" or len(self.grid) < 2:
+        if self.kind == "text":
             return np.repeat(values[:, None], len(self.parts()), axis=1)
+        unknown = np.isnan(values)
+        gaps = [unknown.astype(np.float64)] if self.levels else []
+        if len(self.grid) < 2:
+            return np.reshape(gaps, (len(gaps), len(values))).T
+        values = np.where(unknown, self.centre, values)
         with np.errstate(over="ignore"):
             x = np.clip((values - self.centre) / self.spread, -1e12, 1e12)
         # a logarithm far out
         line = np.arcsinh(x) if self.bent else x
+        # far from all others, unless missing entries are a category of their own
+        line = np.where(unknown & (not self.levels), 1e12, line)
         # a circle of unit spread, like the line
         turns = [np.remainder(values / days, 1.0) * np.sqrt(12.0) for days in self.cycles()]
-        return np.stack([line, *turns], axis=1)
+        return np.stack([line, *turns, *gaps], axis=1)
 
     def cycles(self) -> tuple[float, ...]:
         """The cycles, in days, that the dates complete at least once."""
@@ -152,7 +170,11 @@ def learned_column(name: str, entries: Any) -> Column:
         # nothing can be learned from texts that all differ
         count = 0 if len(texts) > max(counts.sum() / 2.0, 2.0) else len(levels)
         return Column(name, kind, 0.0, 1.0, 0.0, False, levels, np.arange(float(count)))
-    x = check_size(f"column {name!r}", _numbers(name, kind, entries))
+    every = _numbers(name, kind, entries)
+    x = check_size(f"column {name!r}", every[~np.isnan(every)])
+    levels = (MISSING_LEVEL,) if len(x) < len(every) else ()
+    if len(x) == 0:
+        return Column(name, kind, 0.0, 1.0, 0.0, False, (), np.empty(0))
     distinct = np.unique(x)
     whole = bool(np.all(distinct == np.round(distinct))) and len(distinct) <= MAX_CYCLE
     low, middle, high = np.quantile(x, [0.16, 0.5, 0.84])
@@ -162,7 +184,7 @@ def learned_column(name: str, entries: Any) -> Column:
         period = 0.0 if np.all(distinct == np.floor(distinct)) else DAY
     bent = kind == "number" and not whole
     grid = _grid(x, distinct)
-    return Column(name, kind, float(middle), float(spread) or 1.0, period, bent, (), grid)
+    return Column(name, kind, float(middle), float(spread) or 1.0, period, bent, levels, grid)
 
 
 def table_values(columns: tuple[Column, ...], table: Any) -> Floats:
@@ -195,8 +217,16 @@ def encoded_table(columns: tuple[Column, ...], values: Floats) -> Floats:
     return np.hstack([c.encoded(x) for c, x in zip(columns, values.T, strict=True)])
 
 
+def _as_array(entries: Any) -> Any:
+    """The entries as an array; categories of a data frame as text, whatever they are."""
+    if str(getattr(entries, "dtype", "")).lower().startswith(("category", "categorical", "enum")):
+        known = [str(entry) if str(entry) not in MISSING else None for entry in entries]
+        return np.array(known, dtype=object)
+    return np.asarray(entries)
+
+
 def _kind(entries: Any) -> str:
-    array = np.asarray(entries)
+    array = _as_array(entries)
     if array.dtype.kind == "M":
         return "date"
     texts = array.dtype.kind == "U" or (
@@ -206,16 +236,15 @@ def _kind(entries: Any) -> str:
 
 
 def _texts(name: str, entries: Any) -> list[str]:
-    array = np.asarray(entries)
-    if array.ndim != 1 or (array.size and _kind(array) != "text"):
+    array = _as_array(entries)
+    missing = [not isinstance(entry, str) and str(entry) in MISSING for entry in array.flat]
+    if array.ndim != 1 or not (all(missing) or _kind(array) == "text"):
         raise TypeError(f"column {name!r} must hold text as in fit, got {shown(entries)}.")
-    missing = [not isinstance(entry, str) and str(entry) in MISSING for entry in array]
-    _check_known(name, np.array(missing, dtype=bool))
-    return [str(entry) for entry in array]
+    return [MISSING_LEVEL if gap else str(entry) for gap, entry in zip(missing, array, strict=True)]
 
 
 def _numbers(name: str, kind: str, entries: Any) -> Floats:
-    """Finite numbers (n,), or days since 1970 for dates."""
+    """Numbers (n,), or days since 1970 for dates; NaN for a missing one."""
     if kind == "date":
         dates = np.asarray(entries)
         if dates.dtype.kind != "M":
@@ -223,11 +252,19 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
         days = dates.astype("datetime64[s]").astype("int64") / 86_400.0
         x = np.where(np.isnat(dates), np.nan, days)
     else:
-        x = as_floats(f"column {name!r}", entries)
+        x = as_floats(f"column {name!r}", _without_none(entries))
     if x.ndim != 1:
         raise ValueError(f"column {name!r} must be one number per row, got shape {x.shape}.")
-    _check_known(name, ~np.isfinite(x))
+    _check_known(name, np.isinf(x))
     return x
+
+
+def _without_none(entries: Any) -> Any:
+    """NaN in place of None and of what data frames have for it."""
+    array = np.asarray(entries)
+    if array.dtype.kind != "O":
+        return entries
+    return [np.nan if str(entry) in MISSING else entry for entry in array]
 
 
 def _check_known(name: str, bad: Bools) -> None:

@@ -25,10 +25,11 @@ from hplus.studies.encoding import (
     learned_column,
     table_values,
 )
+from hplus.studies.importance import importances
 from hplus.studies.leaks import leaks
 from hplus.studies.named_arrays import as_columns, column_named, without
 from hplus.studies.ratio_intervals import learned_ratios
-from hplus.studies.validation import Rows, held_out, importances, learned_rate
+from hplus.studies.validation import Rows, held_out, learned_rate
 from hplus.wording import counted
 
 MIN_ROWS = 20
@@ -54,6 +55,11 @@ class QuantityStudy(Estimator):
     column matters, alone and together with others, on what scale, and whether it is periodic as
     hours are. Intervals come from ratios of targets to predictions on held-out rows.
 
+    Columns hold numbers, dates or categories: text, or the category type of a data frame. A missing
+    entry (NaN, NaT, None) is a category of its own. Categories that were not in fit, and missing
+    entries of a column that had none, carry no information. Only infinite numbers are refused, and
+    missing dates in a column that had none in fit.
+
     Parameters
     ----------
     level : float, default=0.9
@@ -69,10 +75,11 @@ class QuantityStudy(Estimator):
         The rate in units of `unit_` as a function of the encoded columns, learned from all rows.
     ratios_ : Ratios
     summary_ : dict
-        Results as numbers and text: `rows`, `held_out`, `scores` on held-out rows and those of the
-        `plain_mean`, `explained` (the share of the plain mean's Poisson deviance), `level`,
-        `coverage` and `width` of intervals (learned from half of the held-out rows, tried on the
-        others), `importance` (how much of `explained` is lost if a column is shuffled), `notes`.
+        Results as numbers and text: `rows`, `held_out`, `folds`, `scores` on held-out rows and
+        those of the `plain_mean`, `explained` (the share of the plain mean's Poisson deviance),
+        `level`, `coverage` and `width` of intervals (learned from half of the held-out rows, tried
+        on the others), `importance` (how much of `explained` is lost if a column is shuffled, over
+        all folds), `notes`.
 
     >>> rng = np.random.default_rng(0)
     >>> hour, day = rng.integers(0, 24, 300), rng.choice(["work", "rest"], 300)
@@ -108,9 +115,9 @@ class QuantityStudy(Estimator):
             rng = check_random_state(self.random_state)
             notes = _notes(self.columns_, rows)
             held = held_out(self.columns_, rows, rng)
-            importance = importances(self.columns_, held, rng)
+            importance = importances(self.columns_, held)
             step("learning from all rows", 0, 1)
-            self.machine_, self.unit_ = learned_rate(self.columns_, rows, rng)
+            self.machine_, self.unit_, _ = learned_rate(self.columns_, rows, rng)
             step("learning from all rows", 1, 1)
             self.ratios_ = learned_ratios(held.y, held.predicted)
             self.background_ = rows.values[rng.permutation(len(y))[:MAX_BACKGROUND_ROWS]]
@@ -183,9 +190,10 @@ def _notes(columns: tuple[Column, ...], rows: Rows) -> list[str]:
                 f"The column {column.name!r} has many categories: all but the {MAX_LEVELS} most "
                 "frequent count as unknown."
             )
-    numbers = [j for j, column in enumerate(columns) if column.kind == "number"]
-    names = [columns[j].name for j in numbers]
-    return notes + leaks(names, rows.values[:, numbers], rows.y)
+    numbers = [j for j, c in enumerate(columns) if c.kind == "number" and len(c.grid)]
+    X = rows.values[:, numbers]
+    X = np.where(np.isnan(X), [columns[j].centre for j in numbers], X)
+    return notes + leaks([columns[j].name for j in numbers], X, rows.y)
 
 
 def _check_quantities(y: Any) -> Floats:

@@ -11,16 +11,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from scipy.optimize import minimize
 
 from hplus._checks import Floats
 from hplus._threads import one_thread_if_small
 from hplus.kernels import Constant, Kernel
 from hplus.studies.encoding import ColumnPart
+from hplus.studies.pair_products import (
+    fill_lower,
+    multiply_factors,
+    pull_of_pairs,
+    sums_by_factor,
+)
 
 MAX_ROWS = 500
 """Rows that scales are learned from, at most."""
+
+FIRST_ROWS = 250
+"""Rows that the search starts with, which is eight times as fast."""
 
 MAX_ENTRIES = 25_000_000
 """Squared distances held in memory, over all parts: 200 MB."""
@@ -28,8 +37,8 @@ MAX_ENTRIES = 25_000_000
 MIN_VARIANCE = 1e-3
 """Noise of a row with a large exposure, in units of that at the mean exposure."""
 
-MAX_SEARCH_STEPS = 25
-"""Steps of the search before it is decided what is periodic, and after."""
+FIRST_STEPS, LAST_STEPS = 25, 12
+"""Steps of the search with the first rows, and with all once it is decided what is periodic."""
 
 WEIGHT_BOUNDS, SCALE_BOUNDS = (-6.0, 6.0), (-3.0, 3.0)
 SIGNAL_BOUNDS, NOISE_BOUNDS = (-4.0, 5.0), (-9.0, 2.0)
@@ -45,15 +54,18 @@ class Scales(NamedTuple):
     signal: float
     noise: float
 
-    def kernel(self) -> Kernel:
-        """The product over parts, plus a constant."""
-        factors = [
+    def factors(self) -> list[Kernel]:
+        """(1 - a_j) + a_j k_j, for each part."""
+        return [
             Constant(1.0 - a) + a * part.kernel(s, j)
             for j, (part, a, s) in enumerate(
                 zip(self.parts, self.weights.tolist(), self.scales.tolist(), strict=True)
             )
         ]
-        return _product(factors) + Constant(1.0) if factors else Constant(1.0)
+
+    def kernel(self) -> Kernel:
+        """The product over parts, plus a constant."""
+        return _product(self.factors()) + Constant(1.0) if self.parts else Constant(1.0)
 
     def penalty(self, rows: int) -> float:
         """The penalty of the mean loss that a Gaussian process with this noise stands for."""
@@ -73,61 +85,68 @@ def learned_scales(
     z = np.sqrt(rate[:n])
     z = z - np.average(z, weights=weights)
     z /= np.sqrt(np.average(z**2, weights=weights)) or 1.0
-    D = [part.squared_distances(x) for part, x in zip(parts, X.T, strict=True)]
+    D = pair_distances(parts, X)
     theta = np.concatenate([np.zeros(2 * len(parts)), [0.0, np.log(0.1)]])
     variances = np.maximum(1.0 / weights, MIN_VARIANCE)
+    first = min(n, FIRST_ROWS)
     with one_thread_if_small(n):
-        theta = _search(theta, D, z, variances)
+        pairs = first * (first + 1) // 2
+        some = np.ascontiguousarray(D[:, :pairs]), z[:first], variances[:first]
+        theta = _search(theta, *some, FIRST_STEPS)
         for j in np.flatnonzero(periods):
             circle = ColumnPart(float(periods[j]))
-            other = [*D[:j], circle.squared_distances(X[:, j]), *D[j + 1 :]]
+            other = D.copy()
+            other[j] = pair_distances((circle,), X[:, [j]])
             if evidence(theta, other, z, variances)[0] < evidence(theta, D, z, variances)[0]:
                 parts, D = (*parts[:j], circle, *parts[j + 1 :]), other
-        theta = _search(theta, D, z, variances)
+        theta = _search(theta, D, z, variances, LAST_STEPS)
     a, s, signal, noise = _split(theta, len(parts))
     return Scales(a, s, parts, signal, noise)
 
 
-def evidence(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> tuple[float, Floats]:
+def pair_distances(parts: tuple[ColumnPart, ...], X: Floats) -> Floats:
+    """The squared distances of all pairs of rows of X (n, parts), shape (parts, pairs)."""
+    lower = np.tril_indices(len(X))
+    D = [part.squared_distances(x)[lower] for part, x in zip(parts, X.T, strict=True)]
+    return np.array(D).reshape(len(parts), len(lower[0]))
+
+
+def evidence(theta: Floats, D: Floats, z: Floats, variances: Floats) -> tuple[float, Floats]:
     """-log p(z | θ) - log p(θ) and its gradient, z ~ N(0, signal·K + noise·diag(variances)).
 
-    The scales have a wide log-normal prior about 1, the spread of a part.
+    D (parts, pairs) are squared distances. The scales have a wide log-normal prior about 1, the
+    spread of a part.
     """
     p, n = len(D), len(z)
     a, s, signal, noise = _split(theta, p)
-    F = [
-        np.exp(d * (-0.5 / s_j**2)) * a_j + (1.0 - a_j) for d, a_j, s_j in zip(D, a, s, strict=True)
-    ]
-    K = np.full((n, n), signal)
-    for f in F:
-        K *= f
-    C = K.copy()
-    C[np.diag_indices(n)] += noise * variances
-    L, info = dpotrf(C, lower=1)
+    F, K, A = np.empty_like(D), np.full(D.shape[1], signal), np.zeros((n, n))
+    multiply_factors(D, a, s, F, K)
+    fill_lower(K, A)
+    A[np.diag_indices(n)] += noise * variances
+    # A.T is A in LAPACK's order, its upper half
+    L, info = dpotrf(A.T, lower=0, overwrite_a=1)
     if info:
         raise LinAlgError("the covariance of the roots is not positive definite")
-    inverse = np.tril(dpotri(L, lower=1)[0])
-    inverse += np.tril(inverse, -1).T
-    alpha = inverse @ z
+    alpha = dpotrs(L, z, lower=0)[0]
     value = 0.5 * z @ alpha + np.log(np.diag(L)).sum() + 0.125 * np.sum(np.log(s) ** 2)
-    G = inverse - np.outer(alpha, alpha)  # ∂value = tr(G ∂C)/2
-    slope_noise = 0.5 * noise * np.diag(G) @ variances
-    G *= K
+    inverse = dpotri(L, lower=0, overwrite_c=1)[0].T
+    # ∂value = tr(G ∂C)/2, G = C⁻¹ - α αᵀ
+    slope_noise = 0.5 * noise * (np.diag(inverse) - alpha**2) @ variances
+    G, ratios, pulls = np.empty_like(K), np.empty(p), np.empty(p)
+    pull_of_pairs(inverse, alpha, K, G)
+    sums_by_factor(G, F, D, a, ratios, pulls)
     total, gradient = G.sum(), np.empty(2 * p + 2)
-    for j, (d, f) in enumerate(zip(D, F, strict=True)):
-        R = G / f
-        gradient[j] = 0.5 * (1.0 - a[j]) * (total - R.sum())
-        # a k d = (F - (1 - a)) d
-        pull = np.vdot(R, (f - (1.0 - a[j])) * d)
-        gradient[p + j] = 0.5 * pull / s[j] ** 2 + 0.25 * np.log(s[j])
+    gradient[:p] = 0.5 * (1.0 - a) * (total - ratios)
+    # a k d = (F - (1 - a)) d
+    gradient[p : 2 * p] = 0.5 * pulls / s**2 + 0.25 * np.log(s)
     gradient[2 * p :] = 0.5 * total, slope_noise
     return float(value), gradient
 
 
-def _search(theta: Floats, D: list[Floats], z: Floats, variances: Floats) -> Floats:
+def _search(theta: Floats, D: Floats, z: Floats, variances: Floats, steps: int) -> Floats:
     bounds = [WEIGHT_BOUNDS] * len(D) + [SCALE_BOUNDS] * len(D)
     bounds += [SIGNAL_BOUNDS, NOISE_BOUNDS]
-    options: Any = {"maxiter": MAX_SEARCH_STEPS}
+    options: Any = {"maxiter": steps}
     args = (D, z, variances)
     return minimize(
         evidence, theta, args, jac=True, method="L-BFGS-B", bounds=bounds, options=options

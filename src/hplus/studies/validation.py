@@ -1,4 +1,4 @@
-"""How well a quantity is predicted: rows held out, columns shuffled, intervals tried out."""
+"""How well a quantity is predicted: rows held out, intervals tried out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hplus.estimators.machines import KernelRegressor
 from hplus.features import Nystroem
 from hplus.studies.encoding import Column, encoded_table
 from hplus.studies.ratio_intervals import learned_ratios
-from hplus.studies.relevance import learned_scales
+from hplus.studies.relevance import Scales, learned_scales
 
 FOLDS = 5
 """A fifth of the rows is held out at a time,"""
@@ -21,11 +21,8 @@ FOLDS = 5
 MIN_HELD_OUT = 1000
 """and further fifths until this many rows were."""
 
-MAX_LANDMARKS = 800
-"""Landmarks of the kernel regression, at most."""
-
-MAX_SHUFFLED_ROWS = 1000
-"""Held-out rows of which columns are shuffled, at most."""
+MIN_LANDMARKS, MAX_LANDMARKS = 400, 800
+"""Landmarks of the kernel regression: half of the rows, but at least and at most as many."""
 
 
 class Rows(NamedTuple):
@@ -40,24 +37,35 @@ class Rows(NamedTuple):
         return Rows(self.values[rows], self.y[rows], self.exposure[rows])
 
 
+class LearnedRate(NamedTuple):
+    """The rate in units of the plain mean as a function of the encoded columns, and that unit."""
+
+    machine: KernelRegressor
+    unit: float
+    scales: Scales
+
+    def predict(self, X: Floats) -> Floats:
+        """The rate at encoded rows X (n, parts), at exposure 1."""
+        return self.unit * self.machine.predict(X)
+
+
 class HeldOut(NamedTuple):
     """Held-out targets y and what the model and the plain mean predict of them, each (n,).
 
-    `first` is the first of the models, with the unit of its rate, and `tested` the rows that it did
-    not see.
+    `folds` are the models, each with the rows that it did not see, in random order.
     """
 
     y: Floats
     predicted: Floats
     plain: Floats
-    first: tuple[KernelRegressor, float]
-    tested: Rows
+    folds: tuple[tuple[LearnedRate, Rows], ...]
 
     def facts(self, level: float, rng: np.random.RandomState) -> dict[str, Any]:
         """Scores, and the coverage and width of intervals, as plain data."""
         coverage, width = tried_intervals(self.y, self.predicted, level, rng)
         return {
             "held_out": len(self.y),
+            "folds": len(self.folds),
             "scores": scores(self.y, self.predicted),
             "plain_mean": scores(self.y, self.plain),
             "explained": explained_share(self.y, self.predicted, self.plain),
@@ -69,8 +77,8 @@ class HeldOut(NamedTuple):
 
 def learned_rate(
     columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState
-) -> tuple[KernelRegressor, float]:
-    """The rate of the rows in units of the plain mean, and that unit."""
+) -> LearnedRate:
+    """The rate of the rows in units of the plain mean."""
     unit, relative = rows.y.sum() / rows.exposure.sum(), rows.exposure / rows.exposure.mean()
     X = encoded_table(columns, rows.values)
     parts = tuple(part for column in columns for part in column.parts())
@@ -78,24 +86,27 @@ def learned_rate(
     rate = rows.y / (unit * rows.exposure)
     some = rng.permutation(len(X))
     scales = learned_scales(parts, periods, X[some], rate[some], relative[some])
-    landmarks = Nystroem(MAX_LANDMARKS, random_state=int(rng.randint(2**31)))
+    count = int(np.clip(len(X) // 2, MIN_LANDMARKS, MAX_LANDMARKS))
+    landmarks = Nystroem(count, random_state=int(rng.randint(2**31)))
     penalty = scales.penalty(len(X))
-    machine = KernelRegressor(scales.kernel(), "poisson_log", penalty, landmarks)
-    return machine.fit(X, rate * relative, exposure=relative), float(unit)
+    machine = KernelRegressor(
+        scales.kernel(), "poisson_log", penalty, landmarks, fit_intercept=False
+    )
+    machine.fit(X, rate * relative, exposure=relative)
+    return LearnedRate(machine, float(unit), scales)
 
 
 def held_out(columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState) -> HeldOut:
     """Predict rows by models that did not see them, in folds."""
-    found, first = [], None
+    found, folds = [], []
     for inside, outside in each("checking on held-out rows", _folds(rows.y, rng)):
         known, tested = rows.take(inside), rows.take(outside)
-        machine, unit = model = learned_rate(columns, known, rng)
-        m = unit * machine.predict(encoded_table(columns, tested.values)) * tested.exposure
-        found.append(np.stack([tested.y, m, unit * tested.exposure]))
-        first = first or (model, tested)
-    assert first is not None
+        model = learned_rate(columns, known, rng)
+        m = model.predict(encoded_table(columns, tested.values)) * tested.exposure
+        found.append(np.stack([tested.y, m, model.unit * tested.exposure]))
+        folds.append((model, tested))
     y, predicted, plain = np.hstack(found)
-    return HeldOut(y, predicted, plain, *first)
+    return HeldOut(y, predicted, plain, tuple(folds))
 
 
 def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
@@ -104,26 +115,6 @@ def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
     count = int(np.ceil(MIN_HELD_OUT * FOLDS / len(y)))
     parts = [(np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]) for k in range(FOLDS)]
     return [(inside, outside) for inside, outside in parts if y[inside].any()][:count]
-
-
-def importances(
-    columns: tuple[Column, ...], held: HeldOut, rng: np.random.RandomState
-) -> list[dict[str, Any]]:
-    """How much of the explained deviance is lost if a column is shuffled, largest first."""
-    machine, unit = held.first
-    rows = held.tested.take(np.arange(min(len(held.tested.y), MAX_SHUFFLED_ROWS)))
-    plain = unit * rows.exposure
-
-    def explained(values: Floats) -> float:
-        m = plain * machine.predict(encoded_table(columns, values))
-        return explained_share(rows.y, m, plain)
-
-    whole, lost = explained(rows.values), []
-    for j, column in enumerate(each("shuffling columns", columns)):
-        shuffled = rows.values.copy()
-        shuffled[:, j] = rng.permutation(shuffled[:, j])
-        lost.append({"column": column.name, "lost": whole - explained(shuffled)})
-    return sorted(lost, key=lambda fact: -float(fact["lost"]))
 
 
 def tried_intervals(

@@ -14,7 +14,7 @@ from hplus._progress import each, step
 from hplus._threads import one_thread_if_small
 from hplus.features import Pivots
 from hplus.kernels import Gaussian, Kernel
-from hplus.losses import Loss, Squared
+from hplus.losses import LABEL_LOSSES, Loss, Squared
 from hplus.positivity import Cone, Diagonal, Full, Paper
 from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.machines.representer import AllPoints, train
@@ -42,11 +42,14 @@ MOST_FEATURES = 200
 """At most this many features are used to compare scales and penalties of sums of squares."""
 
 
-def learned_scale(X: Floats, risk: Risk) -> Gaussian:
-    """The best Gaussian for a risk: by leave-one-out for the squared loss, else by folds."""
-    if isinstance(risk.loss, Squared):
-        return leave_one_out_scale(X, risk.y, risk.shares, risk.penalty)
-    return cross_validated_scale(X, [risk])
+def learned_scale(X: Floats, risks: Sequence[Risk], solver: str = "primal") -> Gaussian:
+    """The best Gaussian for risks: by leave-one-out for the squared loss, else by folds."""
+    if isinstance(risks[0].loss, Squared):
+        shares, penalty = risks[0].shares, risks[0].penalty
+        Y = np.stack([risk.y for risk in risks], axis=1)
+        center = shares @ Y / shares.sum() if risks[0].bias else 0.0
+        return leave_one_out_scale(X, Y - center, shares, penalty)
+    return cross_validated_scale(X, risks, solver)
 
 
 def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) -> Gaussian:
@@ -56,10 +59,10 @@ def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) ->
     """
     rows = _subset(len(X))
     X, Y, shares = X[rows], Y[rows], shares[rows] / shares[rows].sum()
-    unit = _spread(X)
+    unit = column_units(X)
 
     def error(log_factor: float) -> float:
-        K = _gaussian(unit, np.exp(log_factor)).gram(X, X)
+        K = gaussian_of(unit, np.exp(log_factor)).gram(X, X)
         return leave_one_out_error(K, Y, shares, penalty)
 
     grid = np.log(SCALE_FACTORS)
@@ -68,7 +71,7 @@ def leave_one_out_scale(X: Floats, Y: Floats, shares: Floats, penalty: float) ->
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     fine = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 0.05})
     winner = fine.x if fine.fun < errors[best] else grid[best]
-    return _gaussian(unit, float(np.exp(winner)))
+    return gaussian_of(unit, float(np.exp(winner)))
 
 
 def leave_one_out_error(K: Floats, Y: Floats, shares: Floats, penalty: float) -> float:
@@ -90,42 +93,43 @@ def cross_validated_scale(X: Floats, risks: Sequence[Risk], solver: str = "prima
     Several risks belong to several classes, each against the rest. If a class is too rare for any
     fold to be held out, the factor is 1.
     """
-    rows = _subset(len(X), [risk.y for risk in risks if risk.bias])
-    parts = [_restricted(risk, rows) for risk in risks]
-    unit = _spread(X[rows])
+    rows = _subset(len(X), [risk.y for risk in risks if has_labels(risk.loss)])
+    parts = [restricted(risk, rows) for risk in risks]
+    unit = column_units(X[rows])
 
     def loss(factor: float) -> float:
-        kernel = _gaussian(unit, factor)
+        kernel = gaussian_of(unit, factor)
         return sum(held_out_loss(kernel, X[rows], part, solver) for part in parts)
 
     ladder = each("learning the scale", SCALE_FACTORS.tolist())
     losses = {factor: loss(factor) for factor in ladder}
     best = min(losses, key=losses.__getitem__)
     if not np.isfinite(losses[best]):
-        return _gaussian(unit, 1.0)
-    between = each("refining the scale", _between(best))
-    losses |= {factor: loss(factor) for factor in between}
-    return _gaussian(unit, min(losses, key=losses.__getitem__))
+        return gaussian_of(unit, 1.0)
+    halfway = each("refining the scale", between(best))
+    losses |= {factor: loss(factor) for factor in halfway}
+    return gaussian_of(unit, min(losses, key=losses.__getitem__))
 
 
-def _between(best: float) -> tuple[float, float]:
+def between(best: float) -> tuple[float, float]:
     """Two more candidates, half-way from the best one to its neighbours."""
     return best / np.sqrt(2.0), best * np.sqrt(2.0)
 
 
-def held_out_loss(kernel: Gaussian, X: Floats, risk: Risk, solver: str = "primal") -> float:
+def held_out_loss(kernel: Kernel, X: Floats, risk: Risk, solver: str = "primal") -> float:
     """The 5-fold cross-validated mean loss of a kernel machine.
 
     Labels are spread evenly over the folds; infinite if no fold leaves both of them to train on.
     """
-    fold = _folds(risk.y if risk.bias else np.zeros(len(X)))
+    labels = has_labels(risk.loss)
+    fold = _folds(risk.y if labels else np.zeros(len(X)))
     total = weight = 0.0
     for k in range(FOLDS):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        trainable = len(inside) and (not risk.bias or len(np.unique(risk.y[inside])) == 2)
+        trainable = len(inside) and (not labels or len(np.unique(risk.y[inside])) == 2)
         if trainable and len(outside):
             basis = AllPoints(kernel, X[inside])
-            trained = train(basis, _restricted(risk, inside), solver)
+            trained = train(basis, restricted(risk, inside), solver)
             f = basis.function(trained.coefficients)(X[outside]) + trained.bias
             total += float(risk.shares[outside] @ risk.loss.value(risk.y[outside], f))
             weight += float(risk.shares[outside].sum())
@@ -146,10 +150,10 @@ def cross_validated_squares(
     rows = _subset(len(X))[: _most_rows(OneOutput(loss, y))]
     share = len(rows) / len(X)
     X, y, shares = X[rows], y[rows], shares[rows] / shares[rows].sum()
-    unit = _spread(X)
+    unit = column_units(X)
 
     def compare(factor: float) -> dict[tuple[float, Full], float]:
-        k = kernel if isinstance(kernel, Kernel) else _gaussian(unit, factor)
+        k = kernel if isinstance(kernel, Kernel) else gaussian_of(unit, factor)
         cones = penalty_path(k, X, y, shares, loss) if cone is None else [_as_full(cone)]
         losses = held_out_squares(k, X, y, shares, loss, cones)
         return {(factor, c): value for c, value in zip(cones, losses, strict=True)}
@@ -162,10 +166,10 @@ def cross_validated_squares(
     ladder = each("learning the scale", SCALE_FACTORS.tolist())
     losses = {key: value for f in ladder for key, value in compare(f).items()}
     best, _ = min(losses, key=losses.__getitem__)
-    for factor in each("refining the scale", _between(best)):
+    for factor in each("refining the scale", between(best)):
         losses |= compare(factor)
     best, learned = min(losses, key=losses.__getitem__)
-    return _gaussian(unit, best), cone or _for_more_rows(learned, share)
+    return gaussian_of(unit, best), cone or _for_more_rows(learned, share)
 
 
 def held_out_squares(
@@ -245,6 +249,11 @@ def _as_full(cone: Cone) -> Full:
     return cone
 
 
+def has_labels(loss: Loss) -> bool:
+    """Is this a loss for labels -1 and 1?"""
+    return isinstance(loss, tuple(LABEL_LOSSES.values()))
+
+
 def _folds(labels: Floats) -> Ints:
     """The fold of each point; the points of each label take turns."""
     fold = np.empty(len(labels), dtype=np.int64)
@@ -255,28 +264,32 @@ def _folds(labels: Floats) -> Ints:
 
 
 def _subset(n: int, labelings: Sequence[Floats] = ()) -> Ints:
-    """About MOST_ROWS of n row numbers, in random order.
+    return rows_to_tune(n, MOST_ROWS, labelings)
+
+
+def rows_to_tune(n: int, most: int, labelings: Sequence[Floats] = ()) -> Ints:
+    """About `most` of n row numbers, in random order.
 
     At least 2 FOLDS rows of every label are included, if there are that many.
     """
     order = np.random.default_rng(0).permutation(n)
     rare = [order[labels[order] == 1.0][: 2 * FOLDS] for labels in labelings]
     rare += [order[labels[order] == -1.0][: 2 * FOLDS] for labels in labelings]
-    rows = np.concatenate([*rare, order[:MOST_ROWS]])
+    rows = np.concatenate([*rare, order[:most]])
     return rows[np.sort(np.unique(rows, return_index=True)[1])]
 
 
-def _restricted(risk: Risk, rows: Ints) -> Risk:
+def restricted(risk: Risk, rows: Ints) -> Risk:
     """The risk of some points, with shares rescaled to the same sum."""
     shares = risk.shares[rows] * (risk.shares.sum() / risk.shares[rows].sum())
     return replace(risk, y=risk.y[rows], shares=shares)
 
 
-def _spread(X: Floats) -> Floats:
+def column_units(X: Floats) -> Floats:
     """√d times the standard deviation of each column, or √d for a constant column."""
     spread = X.std(axis=0)
     return np.where(spread > 0.0, spread, 1.0) * np.sqrt(X.shape[1])
 
 
-def _gaussian(unit: Floats, factor: float) -> Gaussian:
+def gaussian_of(unit: Floats, factor: float) -> Gaussian:
     return Gaussian(tuple((factor * unit).tolist()))

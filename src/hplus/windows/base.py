@@ -189,6 +189,11 @@ def check_window(name: str, window: object, *axes: int) -> None:
     """An error unless `window` is a Window, with one of these numbers of axes if there are any."""
     if not isinstance(window, Window):
         raise TypeError(f"{name} must be a Window such as Interval(0, 1), got {shown(window)}.")
+    if not np.isfinite(window.volume):
+        raise ValueError(
+            f"{name} must have finite ends, got {shown(window)}: only Density.probability takes "
+            "infinite ones."
+        )
     if axes and window.dimension not in axes:
         *others, last = map(str, axes)
         rule = f"{', '.join(others)} or {last}" if others else last

@@ -17,7 +17,7 @@ from hplus._checks import (
     check_random_state,
 )
 from hplus._values import value
-from hplus.windows.base import Bounds, Window
+from hplus.windows.base import Bounds, Window, check_window
 from hplus.windows.geometry import Rule, check_edges, check_nodes, cross, gauss
 
 
@@ -44,6 +44,7 @@ class Cuboid(Window):
 
     def quadrature(self, order: int) -> Rule:
         s, w = gauss(check_count("order", order))
+        check_window("window", self)
         low, high = self.bounds()
         check_nodes(len(w) ** len(low), len(low))
         # ∫_a^b f = (b - a) Σ_q w_q f(a + (b - a) s_q) on every axis
@@ -52,6 +53,7 @@ class Cuboid(Window):
 
     def sample(self, n: int, random_state: Seed = None) -> Floats:
         rng = check_random_state(random_state)
+        check_window("window", self)
         low, high = self.bounds()
         u = rng.random_sample((check_count("n", n, least=0), len(low)))
         # u <= 1 - 2⁻⁵³, so rounding cannot push a point past high
@@ -61,16 +63,20 @@ class Cuboid(Window):
 @final
 @value
 class Interval(Cuboid):
-    """The points low <= x <= high on a line."""
+    """The points low <= x <= high on a line.
+
+    As a region of `Density.probability`, either end may be infinite; a window has finite ends.
+    """
 
     low: float
     high: float
     unit: str = ""
 
     def __post_init__(self) -> None:
-        low, high = check_edges(self.low, self.high, axes=0)
+        low, high = check_edges(self.low, self.high, axes=0, infinite=True)
         self._set(low=float(low), high=float(high))
-        self._check()
+        if np.isfinite([low, high]).all():
+            self._check()
 
     def bounds(self) -> Bounds:
         return np.array([self.low]), np.array([self.high])

@@ -27,12 +27,19 @@ MAX_OVERLAP = 1e-6
 """Polygons that share at most this fraction of their area only touch: borders are rounded."""
 
 
-def check_edges(low: object, high: object, axes: int) -> tuple[Floats, Floats]:
-    """`low` and `high` as arrays with `axes` dimensions; an error unless finite and in order."""
+def check_edges(
+    low: object, high: object, axes: int, *, infinite: bool = False
+) -> tuple[Floats, Floats]:
+    """`low` and `high` as arrays with `axes` dimensions; an error unless finite and in order.
+
+    With `infinite`, ends may be infinite.
+    """
     a, b = as_floats("low", low), as_floats("high", high)
     rule = "one finite number for each axis" if axes else "a finite number"
+    rule = "a number" if infinite else rule
     for name, edge, given in (("low", a, low), ("high", b, high)):
-        if edge.ndim != axes or edge.size == 0 or not np.isfinite(edge).all():
+        known = ~np.isnan(edge) if infinite else np.isfinite(edge)
+        if edge.ndim != axes or edge.size == 0 or not known.all():
             raise ValueError(f"{name} must be {rule}, got {given!r}.")
     if a.shape != b.shape or not np.all(a < b):
         raise ValueError(f"low must be below high on every axis, got {low!r} and {high!r}.")

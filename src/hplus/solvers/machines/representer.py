@@ -55,8 +55,8 @@ class Basis(ABC):
         """Σ_i c_i k(x_i, ·), for c of shape (n,) or (n, outputs)."""
 
     @abstractmethod
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
-        """‖f‖² of every output of f = function(c) with values f(X)."""
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
+        """‖f‖² of every output of f = function(c); `values` are f(X), if they are known."""
 
 
 @final
@@ -82,8 +82,8 @@ class AllPoints(Basis):
         used = np.any(np.reshape(c, (len(c), -1)) != 0.0, axis=1)
         return Function(self.kernel, self.X[used], c[used])
 
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
-        return np.sum(c * values, axis=0)
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
+        return np.sum(c * (f(self.X) if values is None else values), axis=0)
 
 
 @final
@@ -106,7 +106,7 @@ class Landmarks(Basis):
     def function(self, c: Floats) -> Function:
         return Function(self.kernel, self.map.centers, self.map.root @ (self.features.T @ c))
 
-    def square(self, f: Function, values: Floats, c: Floats) -> Floats:
+    def square(self, f: Function, c: Floats, values: Floats | None = None) -> Floats:
         inner = f.kernel.dot(f.centers, f.centers, f.weights)
         return np.sum(f.weights * inner, axis=0)
 
@@ -125,21 +125,43 @@ class Trained:
     result: SolverResult
 
 
-def ridge(basis: Basis, Y: Floats, shares: Floats, penalty: float) -> Trained:
-    """The squared loss for targets (n,) or (n, outputs): (K + diag(penalty/p)) c = Y."""
+@dataclass(frozen=True)
+class TrainedColumns:
+    """The coefficients of several outputs (n,) or (n, outputs), their biases, and the quality."""
+
+    coefficients: Floats
+    biases: Floats
+    result: SolverResult
+
+
+def ridge(
+    basis: Basis, Y: Floats, shares: Floats, penalty: float, *, bias: bool = False
+) -> TrainedColumns:
+    """The squared loss for targets (n,) or (n, outputs): (K + diag(penalty/p)) c + b = Y.
+
+    For a bias Σ c = 0, so that b = 1ᵀA⁻¹Y/1ᵀA⁻¹1 with A = K + diag(penalty/p).
+    """
+    targets = np.reshape(Y, (len(Y), -1))
+    b = np.zeros(targets.shape[1])
     with one_thread_if_small(len(Y)):
-        c = basis.gram().solve_once(penalty / shares, Y)
+        sides = np.column_stack([targets, np.ones(len(Y))]) if bias else targets
+        C = basis.gram().solve_once(penalty / shares, sides)
+        if bias:
+            C, one = C[:, :-1], C[:, -1]
+            b = C.sum(axis=0) / one.sum()
+            C = C - np.outer(one, b)
+        c = C.reshape(Y.shape)
         f = basis.function(c)
         values = f(basis.X)
-    squares = np.atleast_1d(basis.square(f, values, c))
-    columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
+    squares = np.atleast_1d(basis.square(f, c, values))
     P = D = 0.0
-    for y, v, weights, square in zip(*columns, squares.tolist(), strict=True):
-        risk = Risk(Squared(), y, shares, penalty)
-        P += risk.primal(v, 0.0, square)
-        D += risk.dual(weights, square)
+    columns = (np.reshape(A, (len(A), -1)).T for A in (Y, values, c))
+    for y, v, weights, square, own in zip(*columns, squares.tolist(), b.tolist(), strict=True):
+        risk = Risk(Squared(), y, shares, penalty, bias)
+        P += risk.primal(v, own, square)
+        D += risk.dual(weights, square, own)
     result = SolverResult(Status.CONVERGED, 1, P, max(P - D, 0.0), P)
-    return Trained(c, 0.0, result.judged(promised_gap(Squared())))
+    return TrainedColumns(c, b, result.judged(promised_gap(Squared())))
 
 
 def train(basis: Basis, risk: Risk, solver: str = "primal") -> Trained:
@@ -177,13 +199,13 @@ def certify(basis: Basis, risk: Risk, c: Floats, iterations: int, status: Status
     f = basis.function(c)
     values = f(basis.X)
     b = risk.best_bias(values)
-    square = float(basis.square(f, values, c))
+    square = float(basis.square(f, c, values))
     P, size = risk.primal(values, b, square), risk.size(values, b, square)
     point = c
     if not isinstance(risk.loss, PiecewiseLinear):
         point = risk.coefficients(values, b)
         g = basis.function(point)
-        square = float(basis.square(g, g(basis.X), point))
+        square = float(basis.square(g, point))
     D = risk.dual(point, square, b)
     # at the optimum rounding may leave D slightly above P
     result = SolverResult(status, iterations, P, max(P - D, 0.0), size)
