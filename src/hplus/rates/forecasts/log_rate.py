@@ -133,10 +133,14 @@ class Mode(NamedTuple):
 
 
 def chain(fields: Fields, blocks: Blocks) -> Chain:
-    """The Markov chain of the fields in blocks of time; the steps before the first one are 0."""
+    """The Markov chain of the fields in blocks of time; the steps before the first one are 0.
+
+    The smooth field begins at 0, with any slope: where a trend begins is the level's to say, and a
+    long scale costs no evidence.
+    """
     (kinds, slow_kinds, jumps), kind = blocks.kinds
     (h, s), (h1, s1), (h2, s2), _ = fields
-    start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
+    steady = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
     F = np.zeros((len(kinds), STATES, STATES))
     F[:, 0, 0] = 1.0
@@ -145,8 +149,9 @@ def chain(fields: Fields, blocks: Blocks) -> Chain:
         -x
     )
     F[:, 3, 3], F[:, 4, 4] = np.exp(-slow_kinds / h1), np.exp(-kinds / h2)
-    Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
+    Q = np.diag(steady) - (F * steady) @ F.transpose(0, 2, 1)
     Q[:, 0, 0] += JUMP_DEVIATION**2 * jumps
+    start = steady * np.array([1.0, 0.0, 1.0, 1.0, 1.0])
     return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind, start)
 
 
