@@ -24,7 +24,7 @@ USUAL_BEND, BEND_SPREAD = -3.0, 2.5
 LEAST_BEND, MOST_BEND = -6.0, 5.0
 """How a sum of fields becomes a rate: from a product of factors to a sum of terms."""
 
-STRAIGHTNESS = 16.0
+STRAIGHTNESS = 64.0
 """The usual scale of the smooth field, in observation periods: how long a trend goes on."""
 
 NEW_SHARE = 0.25
@@ -53,7 +53,7 @@ def plausible(block: float, span: float) -> Plausible:
     s, S, fast = LEAST_DEVIATION, MOST_DEVIATION, max(16.0 * block, 0.05 * span)
     center = np.log([trend, 0.0025 / span, middle, 0.005, 2.0 * block, 0.01])
     low = np.log([0.2 * span, 0.25 * s / span, 2.0 * block, s, 0.25 * block, s])
-    high = np.log([16.0 * trend, 2.0 * S / span, 3.0 * span, S, fast, S])
+    high = np.log([8.0 * trend, 2.0 * S / span, 3.0 * span, S, fast, S])
     return Plausible(
         np.append(center, USUAL_BEND),
         np.array([1.5, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD]),
