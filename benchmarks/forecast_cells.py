@@ -218,8 +218,8 @@ def main() -> None:
     options.add_argument("--every", type=int, default=2)
     options = options.parse_args()
     header()
-    for kind in options.kind:
-        many = 2 if options.quick else options.simulations
+    many = min(2, options.simulations) if options.quick else options.simulations
+    for kind in options.kind if many else ():
         simulate(kind, range(options.seed, options.seed + many))
     if options.data is None:
         print("| give --data FOLDER for real events: the set is not bundled | | |")

@@ -232,8 +232,8 @@ def main() -> None:
     options.add_argument("--alone", action="store_true")
     options = options.parse_args()
     header()
-    for kind in options.kind:
-        many = 20 if options.quick else options.simulations
+    many = min(20, options.simulations) if options.quick else options.simulations
+    for kind in options.kind if many else ():
         simulate(kind, range(options.seed, options.seed + many), options.futures)
     if options.data is None:
         print("| give --data FOLDER for real events: the sets are not bundled | | |")

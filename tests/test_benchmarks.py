@@ -1,6 +1,7 @@
 """benchmarks/run.py runs the benchmarks and puts their tables on one page."""
 
 import json
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -83,3 +84,12 @@ def test_a_script_that_takes_longer_than_the_limit_is_stopped(run, clone):
 
 def test_unknown_names_are_refused(run):
     assert "There is no benchmark 'other'" in run("other", code=2).stderr
+
+
+@pytest.mark.parametrize("name", ["forecasts", "forecast_cells"])
+def test_forecasts_can_be_measured_without_simulations(name, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.setattr("sys.argv", [name, "--simulations", "0"])
+    import_module(name).main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:] == [line for line in lines if "not bundled" in line]

@@ -30,6 +30,7 @@ from hplus.rates.forecasts.log_rate import (
     rate_of,
     variances,
 )
+from hplus.rates.forecasts.plausible_fields import as_fields, plausible, plausible_in_steps
 
 FIELDS = Fields((6.0, 0.5), (3.0, 0.4), (0.7, 0.3), -6.0)
 COUNTS = np.array([3.0, 5.0, 0.0, 9.0, 4.0, 7.0, 0.0, 0.0, 2.0, 1.0])
@@ -48,7 +49,9 @@ def covariance(blocks, fields=FIELDS):
     )
     (h, s), (h1, s1), (h2, s2), _ = fields
     x = np.sqrt(3.0) * d / h
-    K = LEVEL_DEVIATION**2 + s**2 * (1.0 + x) * np.exp(-x)
+    smooth = (1.0 + x) * np.exp(-x)
+    smooth -= np.outer(smooth[0], smooth[0])  # 0 in the first block
+    K = LEVEL_DEVIATION**2 + s**2 * smooth
     later = (np.arange(len(d)) >= blocks.jump) if blocks.jump else np.zeros(len(d))
     K = K + JUMP_DEVIATION**2 * np.outer(later, later)
     return K + s1**2 * np.exp(-slow / h1) + s2**2 * np.exp(-d / h2)
@@ -214,3 +217,28 @@ def test_bursts_are_no_cycle():
         gain, error = judge(Counted(y.astype(float), np.ones(1440), 24))
         kept += gain > 2.0 * error
     assert kept <= 2
+
+
+def test_a_straight_trend_is_the_more_probable_the_longer_trends_last():
+    t = np.arange(120.0)
+    steps = np.append(0.0, np.ones(119))
+    blocks = Blocks(np.round(20.0 * np.exp(0.01 * (t - 60.0))), np.full(120, 20.0), steps, steps)
+    fields = [Fields((h, 0.006 * h), (20.0, 0.001), (2.0, 0.001), -6.0) for h in (480, 7680)]
+    short, long = (find_mode(blocks, chain(f, blocks), f.bend, np.ones(120)) for f in fields)
+    assert long.log_evidence > short.log_evidence + 0.3
+
+
+def test_how_fast_a_trend_rises_says_nothing_about_how_long_it_lasts():
+    prior = plausible(block=1.0, span=100.0)
+    longer = prior.center + np.log([8.0, 1, 1, 1, 1, 1, 1])
+    (h, s), (h8, s8) = as_fields(prior.center).smooth, as_fields(longer).smooth
+    assert (h8 / h, s8 / s) == pytest.approx((8.0, 8.0))
+    faster = np.log([1.0, 3, 1, 1, 1, 1, 1])
+    ratio = [prior.log_density(p + faster) - prior.log_density(p) for p in (prior.center, longer)]
+    assert ratio[0] == pytest.approx(ratio[1])
+
+
+def test_a_new_week_is_nearly_independent_of_the_last():
+    prior = plausible_in_steps(plausible(block=0.5, span=182.0), 7.0)
+    kept = [np.exp(-7.0 / as_fields(prior.center + k * prior.spread).slow[0]) for k in (0, 1)]
+    assert kept[0] < 0.05 < kept[1] < 0.5

@@ -24,7 +24,8 @@ from hplus.rates.forecasts.log_rate import (
     rate_of,
     variances,
 )
-from hplus.rates.forecasts.weighing import as_fields, first_guess
+from hplus.rates.forecasts.plausible_fields import as_fields
+from hplus.rates.forecasts.weighing import first_guess
 from hplus.windows import Interval, Window
 from hplus.wording import quantity
 

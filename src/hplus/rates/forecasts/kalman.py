@@ -17,22 +17,72 @@ STATES = 5
 SEEN = np.array([1.0, 1.0, 0.0, 1.0, 1.0])
 """How much of each state is in the log rate."""
 
+Triangle = tuple[float, ...]
+"""The upper triangle of a covariance of the states, row by row: 15 numbers in registers."""
+
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @compiled
-def moved(step: Floats, noise: Floats, P: Floats, half: Floats) -> None:
-    """P becomes F P Fᵀ + Q; all states but the smooth field and its slope move by themselves."""
-    for j in range(STATES):
-        for i in (0, 3, 4):
-            half[i, j] = step[i, i] * P[i, j]
-        half[1, j] = step[1, 1] * P[1, j] + step[1, 2] * P[2, j]
-        half[2, j] = step[2, 1] * P[1, j] + step[2, 2] * P[2, j]
-    for i in range(STATES):
-        for j in (0, 3, 4):
-            P[i, j] = half[i, j] * step[j, j] + noise[i, j]
-        P[i, 1] = half[i, 1] * step[1, 1] + half[i, 2] * step[1, 2] + noise[i, 1]
-        P[i, 2] = half[i, 1] * step[2, 1] + half[i, 2] * step[2, 2] + noise[i, 2]
+def _moved(step: Floats, noise: Floats, P: Triangle) -> Triangle:
+    """F P Fᵀ + Q; all states but the smooth field and its slope move by themselves."""
+    p00, p01, p02, p03, p04, p11, p12, p13, p14, p22, p23, p24, p33, p34, p44 = P
+    a, b, c, d = step[1, 1], step[1, 2], step[2, 1], step[2, 2]
+    e, f = step[3, 3], step[4, 4]
+    return (
+        p00 + noise[0, 0],
+        a * p01 + b * p02,
+        c * p01 + d * p02,
+        e * p03,
+        f * p04,
+        a * a * p11 + 2.0 * a * b * p12 + b * b * p22 + noise[1, 1],
+        a * c * p11 + (a * d + b * c) * p12 + b * d * p22 + noise[1, 2],
+        e * (a * p13 + b * p23),
+        f * (a * p14 + b * p24),
+        c * c * p11 + 2.0 * c * d * p12 + d * d * p22 + noise[2, 2],
+        e * (c * p13 + d * p23),
+        f * (c * p14 + d * p24),
+        e * e * p33 + noise[3, 3],
+        e * f * p34,
+        f * f * p44 + noise[4, 4],
+    )
+
+
+@compiled
+def _known(P: Triangle, g: Floats, k: float) -> Triangle:
+    """P - k g gᵀ."""
+    p00, p01, p02, p03, p04, p11, p12, p13, p14, p22, p23, p24, p33, p34, p44 = P
+    g0, g1, g2, g3, g4 = g[0], g[1], g[2], g[3], g[4]
+    k0, k1, k2, k3, k4 = k * g0, k * g1, k * g2, k * g3, k * g4
+    return (
+        p00 - k0 * g0,
+        p01 - k0 * g1,
+        p02 - k0 * g2,
+        p03 - k0 * g3,
+        p04 - k0 * g4,
+        p11 - k1 * g1,
+        p12 - k1 * g2,
+        p13 - k1 * g3,
+        p14 - k1 * g4,
+        p22 - k2 * g2,
+        p23 - k2 * g3,
+        p24 - k2 * g4,
+        p33 - k3 * g3,
+        p34 - k3 * g4,
+        p44 - k4 * g4,
+    )
+
+
+@compiled
+def _seen(P: Triangle, ph: Floats) -> float:
+    """The variance of the log rate; its covariances with all states are put into ph (5,)."""
+    p00, p01, p02, p03, p04, p11, p12, p13, p14, _, p23, p24, p33, p34, p44 = P
+    ph[0] = p00 + p01 + p03 + p04
+    ph[1] = p01 + p11 + p13 + p14
+    ph[2] = p02 + p12 + p23 + p24
+    ph[3] = p03 + p13 + p33 + p34
+    ph[4] = p04 + p14 + p34 + p44
+    return ph[0] + ph[1] + ph[3] + ph[4]
 
 
 @compiled
@@ -42,22 +92,16 @@ def forward(F: Floats, Q: Floats, kind: Ints, start: Floats, w: Floats) -> tuple
     F and Q (k, 5, 5) are the transitions of each kind of step, `kind` (n,) the kind before each
     block, `start` (5,) the variances of the first one, w (n,) the precision of each observation.
     """
-    n, J = len(w), STATES
-    variance, gain = np.empty(n), np.empty((n, J))
-    P, half = np.diag(start), np.empty((J, J))
+    n = len(w)
+    variance, gain = np.empty(n), np.empty((n, STATES))
+    p0, p1, p2, p3, p4 = start[0], start[1], start[2], start[3], start[4]
+    P: Triangle = (p0, 0.0, 0.0, 0.0, 0.0, p1, 0.0, 0.0, 0.0, p2, 0.0, 0.0, p3, 0.0, p4)
     for b in range(n):
         if b > 0:
-            moved(F[kind[b]], Q[kind[b]], P, half)
-        ph = gain[b]
-        for i in range(J):
-            ph[i] = P[i, 0] + P[i, 1] + P[i, 3] + P[i, 4]
-        s = ph[0] + ph[1] + ph[3] + ph[4]
-        variance[b] = s
+            P = _moved(F[kind[b]], Q[kind[b]], P)
+        variance[b] = _seen(P, gain[b])
         if w[b] > 0.0:
-            scale = w[b] / (1.0 + s * w[b])
-            for i in range(J):
-                for j in range(J):
-                    P[i, j] -= ph[i] * ph[j] * scale
+            P = _known(P, gain[b], w[b] / (1.0 + variance[b] * w[b]))
     return variance, gain
 
 
@@ -141,3 +185,17 @@ def simulated(F: Floats, roots: Floats, kind: Ints, start: Floats, noise: Floats
                     a[i] = moved[i]
             found[path, b] = a[0] + a[1] + a[3] + a[4]
     return found
+
+
+@compiled
+def rates_and_slopes(z: Floats, bend: float) -> tuple[Floats, Floats]:
+    """log(1 + e^(c + sz))/log(1 + e^c) of each z (n,), and its slope, 1 at z = 0; c = bend."""
+    top = max(bend, 0.0) + np.log1p(np.exp(-abs(bend)))
+    speed = top * (1.0 + np.exp(-bend))
+    rate, slope = np.empty(len(z)), np.empty(len(z))
+    for i in range(len(z)):
+        x = bend + speed * z[i]
+        e = np.exp(-abs(x))
+        rate[i] = (max(x, 0.0) + np.log1p(e)) / top
+        slope[i] = speed / top * (1.0 if x > 0.0 else e) / (1.0 + e)
+    return rate, slope

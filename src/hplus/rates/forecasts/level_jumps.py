@@ -16,7 +16,7 @@ from hplus._checks import Floats
 from hplus.rates.forecasts.kalman import smoothed
 from hplus.rates.forecasts.log_rate import JUMP_DEVIATION, Blocks, Chain, Mode, rate_of
 
-JUMP_CHANCE = 0.2
+JUMP_CHANCE = 0.1
 """The chance that the level jumped during the observation period, before any count is seen."""
 
 JUMP_SHAPE = 0.2

@@ -7,12 +7,12 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from hplus._checks import Floats, Ints
 from hplus.rates.forecasts.kalman import (
     STATES,
     forward,
+    rates_and_slopes,
     simulated,
     smoothed,
     smoothed_variance,
@@ -57,10 +57,8 @@ def rate_of(z: Floats, bend: float) -> tuple[Floats, Floats]:
 
     g(z) = log(1 + e^(c + sz))/log(1 + e^c): convex with a concave log, so that modes are unique.
     """
-    top = np.logaddexp(0.0, bend)
-    speed = top * (1.0 + np.exp(-bend))
-    x = bend + speed * z
-    return np.logaddexp(0.0, x) / top, speed * expit(x) / top
+    rate, slope = rates_and_slopes(z.ravel(), bend)
+    return rate.reshape(z.shape), slope.reshape(z.shape)
 
 
 def path_of(rate: Floats, bend: float) -> Floats:
@@ -135,10 +133,14 @@ class Mode(NamedTuple):
 
 
 def chain(fields: Fields, blocks: Blocks) -> Chain:
-    """The Markov chain of the fields in blocks of time; the steps before the first one are 0."""
+    """The Markov chain of the fields in blocks of time; the steps before the first one are 0.
+
+    The smooth field begins at 0, with any slope: where a trend begins is the level's to say, and a
+    long scale costs no evidence.
+    """
     (kinds, slow_kinds, jumps), kind = blocks.kinds
     (h, s), (h1, s1), (h2, s2), _ = fields
-    start = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
+    steady = np.array([LEVEL_DEVIATION, s, s, s1, s2]) ** 2
     x = np.sqrt(3.0) * kinds / h
     F = np.zeros((len(kinds), STATES, STATES))
     F[:, 0, 0] = 1.0
@@ -147,8 +149,9 @@ def chain(fields: Fields, blocks: Blocks) -> Chain:
         -x
     )
     F[:, 3, 3], F[:, 4, 4] = np.exp(-slow_kinds / h1), np.exp(-kinds / h2)
-    Q = np.diag(start) - (F * start) @ F.transpose(0, 2, 1)
+    Q = np.diag(steady) - (F * steady) @ F.transpose(0, 2, 1)
     Q[:, 0, 0] += JUMP_DEVIATION**2 * jumps
+    start = steady * np.array([1.0, 0.0, 1.0, 1.0, 1.0])
     return Chain(F, 0.5 * (Q + Q.transpose(0, 2, 1)), kind, start)
 
 
@@ -159,9 +162,9 @@ def find_mode(blocks: Blocks, links: Chain, bend: float, guess: Floats) -> Mode:
     """
     y, E = blocks.counts, blocks.means
     z, alpha, best = path_of(guess, bend), np.zeros(len(y)), -np.inf
+    z = np.clip(z, -MAX_PATH, MAX_PATH)
+    g, slope = rate_of(z, bend)
     for iteration in range(MAX_MODE_STEPS):
-        z = np.clip(z, -MAX_PATH, MAX_PATH)
-        g, slope = rate_of(z, bend)
         w = E * slope**2 / g
         seen = z + np.divide(y - E * g, E * slope, out=np.zeros(len(y)), where=w > 0.0)
         variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
@@ -171,23 +174,18 @@ def find_mode(blocks: Blocks, links: Chain, bend: float, guess: Floats) -> Mode:
         for _ in range(MAX_HALVINGS if iteration else 1):
             z_new = goal if size == 1.0 else z + size * (goal - z)
             alpha_new = dual if size == 1.0 else alpha + size * (dual - alpha)
-            best = _log_posterior(blocks, z_new, alpha_new, bend)
+            g, slope = rate_of(np.clip(z_new, -MAX_PATH, MAX_PATH), bend)
+            best = float(y @ np.log(g) - E @ g - 0.5 * (alpha_new @ z_new))
             if best >= former - 1e-9 * abs(former):
                 break
             size *= 0.5
-        z, alpha = z_new, alpha_new
+        z, alpha = np.clip(z_new, -MAX_PATH, MAX_PATH), alpha_new
         if abs(best - former) < MODE_TOLERANCE:
             break
-    g, slope = rate_of(z, bend)
     w = E * slope**2 / g
     variance, gain = forward(links.F, links.Q, links.kind, links.start, w)
     log_evidence = best - 0.5 * float(np.log1p(w * variance).sum())
     return Mode(z, g, w, variance, gain, log_evidence)
-
-
-def _log_posterior(blocks: Blocks, z: Floats, alpha: Floats, bend: float) -> float:
-    g, _ = rate_of(np.clip(z, -MAX_PATH, MAX_PATH), bend)
-    return float(blocks.counts @ np.log(g) - blocks.means @ g - 0.5 * (alpha @ z))
 
 
 def variances(links: Chain, mode: Mode) -> Floats:

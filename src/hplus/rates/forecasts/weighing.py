@@ -23,13 +23,19 @@ from hplus.rates.forecasts.level_jumps import (
     log_jump_chances,
     make_jump_trials,
 )
-from hplus.rates.forecasts.log_rate import Blocks, Fields, chain, find_mode
+from hplus.rates.forecasts.log_rate import Blocks, chain, find_mode
+from hplus.rates.forecasts.plausible_fields import (
+    Plausible,
+    as_fields,
+    plausible,
+    plausible_in_steps,
+)
 
 FIRST_TRIALS, CLIMBING_TRIALS = 64, 90
 """Priors tried at first, spread over what is plausible, and on each climb from the best."""
 
-FIRST_DEVIATION = 0.15
-"""The deviation that first trials have their center at."""
+FIRST_RATIO = 20.0
+"""Deviations that first trials have their center at, relative to those that are plausible."""
 
 SIMPLEX_SIDES = (0.6, 0.4, 0.25)
 """The first steps of each climb, as a share of what is plausible: a new simplex finds new ways."""
@@ -54,44 +60,6 @@ PARTICLES, APART = 48, 5
 
 STRETCH = 2.0
 """How far a walker may go on the line through another one."""
-
-LEAST_DEVIATION, MOST_DEVIATION = 0.0005, 2.0
-"""Deviations of the fields of a log rate."""
-
-TAIL_FREEDOM = 3.0
-"""Log deviations of the slow and the fast field have Student's distribution: large ones remain."""
-
-USUAL_BEND, BEND_SPREAD = -3.0, 2.5
-LEAST_BEND, MOST_BEND = -6.0, 5.0
-"""How a sum of fields becomes a rate: from a product of factors to a sum of terms."""
-
-
-class Plausible(NamedTuple):
-    """Log scales and deviations of three fields, and the bend: centers, spreads, bounds (7,)."""
-
-    center: Floats
-    spread: Floats
-    low: Floats
-    high: Floats
-
-
-def plausible(block: float, span: float) -> Plausible:
-    """What is plausible for blocks of this length in an observation period of this span."""
-    middle = np.sqrt(8.0 * block * span)
-    center = np.append(np.log([4.0 * span, 0.01, middle, 0.005, 2.0 * block, 0.01]), USUAL_BEND)
-    spread = np.array([0.8, 2.0, 1.2, 2.0, 1.0, 2.0, BEND_SPREAD])
-    s, S = LEAST_DEVIATION, MOST_DEVIATION
-    low = np.log([0.2 * span, s, 2.0 * block, s, 0.25 * block, s])
-    high = np.log([8.0 * span, 4.0 * S, 3.0 * span, S, max(16.0 * block, 0.05 * span), S])
-    low, high = np.append(low, LEAST_BEND), np.append(high, MOST_BEND)
-    return Plausible(center, spread, low, high)
-
-
-def plausible_in_steps(prior: Plausible, period: float) -> Plausible:
-    """What is plausible if the slow field is constant in each period: the next is nearly new."""
-    center, low = prior.center.copy(), prior.low.copy()
-    center[2], low[2] = np.log(0.5 * period), np.log(0.25 * period)
-    return prior._replace(center=center, low=low)
 
 
 class Walker(NamedTuple):
@@ -190,7 +158,7 @@ def _best_of_many(blocks: Blocks, prior: Plausible, rng: np.random.Generator) ->
     u = qmc.Sobol(7, seed=rng).random(FIRST_TRIALS)
     points = prior.center + prior.spread * ndtri(np.clip(u, 1e-6, 1.0 - 1e-6))
     # from visible deviations, the way down to none is shorter than the way up
-    points[:, 1:6:2] += np.log(FIRST_DEVIATION) - prior.center[1:6:2]
+    points[:, 1:6:2] += np.log(FIRST_RATIO)
     best = Walker(prior.center, -np.inf, first_guess(blocks), blocks)
     for point in np.clip(points, prior.low, prior.high):
         best = max(best, _tried(blocks, prior, point, best.rate), key=lambda w: w.log_density)
@@ -241,12 +209,6 @@ def _reach(prior: Plausible, best: Walker, axis: int) -> float:
     return float(step * np.sqrt(0.5 / max(fall, 0.5)))
 
 
-def as_fields(point: Floats) -> Fields:
-    """Fields from log scales, log deviations and bend (7,)."""
-    h, s, h1, s1, h2, s2 = np.exp(point[:6]).tolist()
-    return Fields((h, s), (h1, s1), (h2, s2), float(point[6]))
-
-
 def first_guess(blocks: Blocks) -> Floats:
     y, E = blocks.counts, blocks.means
     return np.divide(y + E, 2.0 * E, out=np.ones(len(y)), where=E > 0.0)
@@ -255,13 +217,8 @@ def first_guess(blocks: Blocks) -> Floats:
 def _tried(blocks: Blocks, prior: Plausible, point: Floats, guess: Floats) -> Walker:
     fields = as_fields(point)
     mode = find_mode(blocks, chain(fields, blocks), fields.bend, guess)
-    x = point - prior.center
-    x[1] -= x[0]  # how much the smooth field changes in a given time is independent of its scale
-    x /= prior.spread
-    k, tails = TAIL_FREEDOM, x[[3, 5]]
-    x[[3, 5]] = 0.0
-    log_prior = -0.5 * float(x @ x + (k + 1.0) * np.log1p(tails**2 / k).sum())
-    log_density = mode.log_evidence + log_prior + log_jump_chance(blocks, blocks.jump)
+    log_density = mode.log_evidence + prior.log_density(point)
+    log_density += log_jump_chance(blocks, blocks.jump)
     return Walker(point, log_density, mode.rate, blocks)
 
 
