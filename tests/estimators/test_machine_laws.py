@@ -116,7 +116,7 @@ def frame(**changed):
 
 
 BAD = [
-    (lambda: KernelRegressor(G, penalty="best").fit(X, Y), "penalty must be one of 'auto', got"),
+    (lambda: KernelRegressor(G, penalty="best").fit(X, Y), "penalty must be .auto. or a positive"),
     (lambda: KernelRegressor(G, penalty=0.0).fit(X, Y), "penalty must be a positive finite number"),
     (lambda: KernelRegressor(G, penalty=None).fit(X, Y), "penalty must"),
     (lambda: KernelClassifier(G, penalty=-1.0).fit(X, Y > 0), "penalty must be a positive finite"),
