@@ -17,7 +17,7 @@ from hplus.rates import binned, judging, map_by_time, selection
 from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.rates.trees import concentrations
-from hplus.tuning import scales
+from hplus.tuning import penalties, scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
 sys.dont_write_bytecode = False
@@ -221,6 +221,8 @@ def few_candidates(monkeypatch):
     monkeypatch.setattr(scales, "SCALE_FACTORS", np.array([0.5, 1.0, 2.0]))
     monkeypatch.setattr(scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-1, 1e-2]))
     monkeypatch.setattr(scales, "FOLDS", 2)
+    monkeypatch.setattr(penalties, "SCALE_FACTORS", np.array([0.5, 1.0, 2.0]))
+    monkeypatch.setattr(penalties, "RELATIVE_STEPS", np.array([1e-1, 1e-3, 1e-5]))
 
 
 @pytest.fixture(scope="module")

@@ -24,18 +24,18 @@ G = Gaussian(1.0)
 REGRESSORS = [  # the first of a class goes through all checks
     KernelRegressor(G),
     KernelRegressor(),
-    KernelRegressor(G, landmarks=150),
-    KernelRegressor(G, loss="huber"),
-    KernelRegressor(G, loss="absolute"),
+    KernelRegressor(G, landmarks=150, penalty=1e-3),
+    KernelRegressor(G, loss="huber", penalty=1e-3),
+    KernelRegressor(G, loss="absolute", penalty=1e-3),
     KernelRegressor(Matern32(1.0) + Constant(), loss=Quantile(0.8), penalty=1e-3),
-    KernelRegressor(G, loss="epsilon_insensitive"),
+    KernelRegressor(G, loss="epsilon_insensitive", penalty=1e-3),
     KernelRegressor(G, loss="poisson_log"),
 ]
 CLASSIFIERS = [
-    KernelClassifier(Matern32(1.0), solver="dual"),
+    KernelClassifier(Matern32(1.0), penalty=1e-3, solver="dual"),
     KernelClassifier(),
-    KernelClassifier(G, solver="primal"),
-    KernelClassifier(G, loss="squared_hinge"),
+    KernelClassifier(G, penalty=1e-3, solver="primal"),
+    KernelClassifier(G, loss="squared_hinge", penalty=1e-3),
     KernelClassifier(G, loss="logistic"),
     KernelClassifier(G, loss="logistic", landmarks=20),
 ]

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hplus._checks import (
     Floats,
     as_floats,
-    check_choice,
     check_finite,
     check_memory,
     check_positive,
@@ -139,10 +138,13 @@ def check_kernel(kernel: Any) -> None:
     )
 
 
-def check_penalty(penalty: Any) -> float | None:
+def check_penalty(penalty: object) -> float | None:
     """A penalty above 0, or None for "auto"."""
     if isinstance(penalty, str):
-        check_choice("penalty", penalty, ("auto",))
+        if penalty != "auto":
+            raise TypeError(
+                f'penalty must be "auto" or a positive finite number, got {shown(penalty)}.'
+            )
         return None
     return check_positive("penalty", penalty)
 

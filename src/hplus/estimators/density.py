@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
@@ -125,7 +126,7 @@ class Density(Estimator):
             shares[known] = self.intensity_.expected_count(inside) / self._total
         return one_or_all(regions, shares)
 
-    def cdf(self, x: Any) -> Any:
+    def cdf(self, x: ArrayLike) -> float | Floats:
         """P(X <= x) for a number or an array of numbers; for values of one column."""
         numbers = as_floats("x", x)
         if np.isnan(numbers).any():
@@ -139,7 +140,7 @@ class Density(Estimator):
         answer = np.minimum(shares, 1.0)[inverse].reshape(numbers.shape)
         return float(answer) if numbers.ndim == 0 else answer
 
-    def quantile(self, probability: Any) -> Any:
+    def quantile(self, probability: ArrayLike) -> float | Floats:
         """x with P(X <= x) = probability, for a number or an array; for values of one column."""
         p = as_floats("probability", probability)
         if not np.all((p > 0.0) & (p < 1.0)):

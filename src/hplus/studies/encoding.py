@@ -252,19 +252,14 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
         days = dates.astype("datetime64[s]").astype("int64") / 86_400.0
         x = np.where(np.isnat(dates), np.nan, days)
     else:
-        x = as_floats(f"column {name!r}", _without_none(entries))
+        array = np.asarray(entries)
+        if array.dtype.kind == "O":  # None, and what data frames have for it
+            entries = [np.nan if str(entry) in MISSING else entry for entry in array]
+        x = as_floats(f"column {name!r}", entries)
     if x.ndim != 1:
         raise ValueError(f"column {name!r} must be one number per row, got shape {x.shape}.")
     _check_known(name, np.isinf(x))
     return x
-
-
-def _without_none(entries: Any) -> Any:
-    """NaN in place of None and of what data frames have for it."""
-    array = np.asarray(entries)
-    if array.dtype.kind != "O":
-        return entries
-    return [np.nan if str(entry) in MISSING else entry for entry in array]
 
 
 def _check_known(name: str, bad: Bools) -> None:
