@@ -34,6 +34,25 @@ def group_cells(codes: Codes, rows: Ints, shift: np.uint64) -> tuple[Codes, Ints
 
 
 @compiled
+def count_runs(codes: Codes, shift: np.uint64) -> tuple[Codes, Ints]:
+    """The distinct codes >> shift of sorted codes, and how often each occurs."""
+    m = min(len(codes), 1)
+    for i in range(1, len(codes)):
+        m += codes[i] >> shift != codes[i - 1] >> shift
+    out, counts = np.empty(m, dtype=np.uint64), np.empty(m, dtype=np.int64)
+    k, began = -1, 0
+    for i in range(len(codes)):
+        if k < 0 or codes[i] >> shift != out[k]:
+            if k >= 0:
+                counts[k] = i - began
+            k, began = k + 1, i
+            out[k] = codes[i] >> shift
+    if k >= 0:
+        counts[k] = len(codes) - began
+    return out, counts
+
+
+@compiled
 def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tuple[Codes, Ints]:
     """Two sets of sorted cells as one; the rows (v, m) of cells in both are added."""
     m = _distinct(codes, others)
@@ -48,6 +67,24 @@ def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tu
         i += mine
         j += theirs
     return out, sums
+
+
+@compiled
+def merge_counts(codes: Codes, counts: Ints, others: Codes, more: Ints) -> tuple[Codes, Ints]:
+    """Two sets of sorted cells as one; the counts (m,) of cells in both are added."""
+    most = len(codes) + len(others)
+    out, sums = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
+    i = j = k = 0
+    while i < len(codes) and j < len(others):
+        a, b = codes[i], others[j]
+        mine, theirs = a <= b, b <= a
+        out[k] = min(a, b)
+        sums[k] = counts[i] * mine + more[j] * theirs
+        i, j, k = i + mine, j + theirs, k + 1
+    last = k + len(codes) - i + len(others) - j
+    out[k:last] = codes[i:] if i < len(codes) else others[j:]
+    sums[k:last] = counts[i:] if i < len(codes) else more[j:]
+    return out[:last].copy(), sums[:last].copy()
 
 
 @compiled
