@@ -9,11 +9,12 @@ from hplus import Box, Cycle, EventStudy, Intensity, Interval, SeparableIntensit
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
 from hplus.rates.positions import Positions
-from hplus.studies.events import SplitEvents, read_events
+from hplus.studies.events import read_events
 from hplus.studies.factor_trials import block_error
 from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.spans import Clock
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import HELD, UNUSED, split_of, step_exposure, time_blocks
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")

@@ -7,12 +7,12 @@ import pytest
 
 from hplus import Box, Interval, SeparableIntensity
 from hplus.studies.event_facts import map_words
-from hplus.studies.events import SplitEvents
 from hplus.studies.frames import Frame
 from hplus.studies.map_ratios import region_maps
 from hplus.studies.map_trials import map_scores
 from hplus.studies.periods import Period
 from hplus.studies.spans import Clock
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import split_of
 from hplus.studies.time_counts import MeanCounts
 

@@ -217,7 +217,8 @@ def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json
         print_json(found | {"model": output})
         return
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {counted(study.reading_.kept)}", fit_table(found))
+    weight = f"{study.frame.weight} in " if study.frame.weight else ""
+    print_pairs(f"The rate of {weight}{counted(study.reading_.kept)}", fit_table(found))
     bursts = burst_words(study.bursts_)
     if bursts:
         note(as_options(bursts))

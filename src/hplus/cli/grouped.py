@@ -89,6 +89,7 @@ def print_groups(title: str, found: Json) -> None:
     for label, said in (
         ("window", shared["window"]),
         ("period", shared["time"]),
+        ("where", found["where"]),
         ("left out", left_out_words(found["left_out"])),
     ):
         if said:

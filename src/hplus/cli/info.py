@@ -88,7 +88,7 @@ def _words(record: Record, found: Json) -> dict[str, str]:
         return excitation_table(found)
     if record.kind == "QuantityStudy":
         return quantity_words(found, record.made_with)
-    return {name: _said(what) for name, what in found.items()}
+    return {name.replace("_", " "): _said(what) for name, what in found.items()}
 
 
 def _said(what: Any) -> str:

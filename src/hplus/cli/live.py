@@ -18,7 +18,7 @@ from rich.text import Text
 from hplus._checks import Floats
 from hplus.cli.writing import json_text
 from hplus.studies.previews import Preview
-from hplus.studies.stream_facts import rate_words_of
+from hplus.studies.stream_facts import left_out_of, rate_words_of
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count, counted
 
@@ -58,6 +58,7 @@ def facts(study: StreamStudy, loss: float) -> dict[str, Any]:
         "lines": study.lines_,
         "events": study.events_,
         "dropped": sum(study.dropped_.values()),
+        "left_out": sum(left_out_of(study).values()),
         study.kept_in: study.atoms,
         "rate": study.rate,
         "loss": loss,
@@ -79,7 +80,9 @@ class Words(View):
         self._end = "saved up to byte" if safe else "read up to byte"
 
     def show(self, study: StreamStudy, preview: Preview, loss: float) -> None:
+        left = sum(left_out_of(study).values())
         said = [counted(study.events_), f"{count(sum(study.dropped_.values()))} dropped",
+                *([f"{count(left)} left out"] if left else []),
                 counted(study.atoms, study.kept_in[:-1]),
                 f"rate {rate_words_of(study)}"]  # fmt: skip
         said += [f"loss {loss:.4f}"] if np.isfinite(loss) else []

@@ -23,6 +23,7 @@ from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
 from hplus.studies.previews import Preview
 from hplus.studies.snapshots import Snapshots, differences
+from hplus.studies.stream_facts import left_out_of
 from hplus.studies.streams import StreamStudy
 from hplus.wording import count
 
@@ -187,7 +188,7 @@ def stop_signals() -> Iterator[Callable[[], bool]]:
 
 def _end(study: StreamStudy, run: StreamRun, output: str | None, interrupted: bool) -> None:
     note_dropped(study.dropped_, study.lines_, "lines")
-    note_left_out(study.left_out_)
+    note_left_out(left_out_of(study))
     if run.lines.waiting and not interrupted:  # else there may be whole lines
         note(
             f"The last {count(run.lines.waiting)} bytes are an incomplete line, which was not read."

@@ -34,10 +34,12 @@ def fit_table(found: Json) -> dict[str, str]:
         "window": found["window"],
         "period": found["time"],
         "exposure": str(exposure) if unit and not found["time"] else "",
+        "weights": found.get("weights", ""),
     }
     if peak is not None:
         place = {name: at for name, at in peak.items() if name != "rate"}
-        table["expected"] = f"{rounded(found['expected'])} events{f' per {unit}' * bool(unit)}"
+        noun = f"units of {found['weight']}" if found.get("weight") else "events"
+        table["expected"] = f"{rounded(found['expected'])} {noun}{f' per {unit}' * bool(unit)}"
         table["busiest at"] = f"{place_words(place)}: {rounded(peak['rate'])} {found['rates']}"
     # files of 0.1.0 have neither trees nor a resolution
     table["model"] = found.get("models", "")
@@ -45,7 +47,7 @@ def fit_table(found: Json) -> dict[str, str]:
     table["resolution"] = found.get("resolution", "")
     # the name of the row is the subject of the sentence
     table["positions"] = re.sub("positions( along .+?)? are ", _axes, found.get("positions", ""))
-    table |= outlook_rows(found.get("outlook"))
+    table |= outlook_rows(found.get("outlook"), found.get("weight") or "")
     if held is None:
         asked = found.get("held_share") == 0.0
         table["held out"] = "none, because of --holdout 0" if asked else "none: too few events"
@@ -80,14 +82,15 @@ def holdout_rows(held: Json) -> dict[str, str]:
     return table
 
 
-def outlook_rows(outlook: Json | None) -> dict[str, str]:
+def outlook_rows(outlook: Json | None, weight: str = "") -> dict[str, str]:
     """What follows the observation period, and how much more counts vary than Poisson counts."""
     if outlook is None:
         return {}
     if not outlook["counts"]:
         return {"outlook": f"no forecast: {outlook['reason']}"}
     first, *others = outlook["counts"]
-    parts = [_prospect(**first, noun=" events", level="90 % interval ")]
+    noun = f" units of {weight}" if weight else " events"
+    parts = [_prospect(**first, noun=noun, level="90 % interval ")]
     parts += [_prospect(**other) for other in others]
     return {"outlook": ", ".join(parts), "variation": outlook["variation"]}
 
@@ -111,14 +114,19 @@ def edge_cells(region: Region) -> Json:
     return {name: float(f"{v:.8g}") if isinstance(v, float) else v for name, v in edges}
 
 
+def whole_or_rounded(number: float) -> float:
+    """A whole number as it is, a sum of weights with six digits."""
+    return int(number) if number == int(number) else six_digits(number)
+
+
 def count_row(part: Expected) -> Json:
     """An expected count as a row of a table."""
     return {
         "region": part.region.name,
         **edge_cells(part.region),
         "expected": six_digits(part.expected),
-        "low": int(part.low),
-        "high": int(part.high),
+        "low": whole_or_rounded(part.low),
+        "high": whole_or_rounded(part.high),
     }
 
 

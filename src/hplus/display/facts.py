@@ -94,7 +94,9 @@ def about(study: EventStudy) -> str:
         parts.append(f"over {period}")
     where = " and where" if study.model_.window.dimension > 1 else ""
     asked = f"how many to expect{where}, and how certain that is"
-    return f"{', '.join(parts)}. This page shows {asked}."
+    weight = study.frame.weight
+    sums = f" Counts on it are sums of {weight}, not numbers of events." if weight else ""
+    return f"{', '.join(parts)}. This page shows {asked}.{sums}"
 
 
 def extent(study: EventStudy, sums: Margins) -> str:

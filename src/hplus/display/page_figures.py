@@ -21,6 +21,7 @@ from hplus.rates.local_dispersion import LocalDispersion
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_weights import weight_unit
 from hplus.studies.frames import Frame
 from hplus.studies.periods import in_days
 from hplus.wording import (
@@ -201,7 +202,8 @@ def quarters(study: EventStudy) -> tuple[PartMap, ...]:
 def spot_table(study: EventStudy, sums: Margins, events: Floats | None) -> SpotTable:
     """Hot spots in the user's own columns: middles of cells, or both ends of intervals."""
     model, frame = study.model_, study.frame
-    spots = _varied(study, find_hot_spots(model, sums, study.exposure_.amount, events))
+    unit = weight_unit(study)
+    spots = _varied(study, find_hot_spots(model, sums, study.exposure_.amount, events, unit))
     first, opposite = (_described(frame, corner[:1])[0] for corner in (spots.low, spots.high))
     steps = _steps_between(first, opposite)
     sides, units = (spots.high - spots.low)[0].tolist(), model.window.axis_units
@@ -231,10 +233,11 @@ def _varied(study: EventStudy, spots: HotSpots) -> HotSpots:
     units = rate.window.left.axis_units
     cells = [cuboid(a, b, units) for a, b in zip(spots.low, spots.high, strict=True)]
     shares, draws = rate.shares(cells)
-    counts = draws * (spots.expected / shares)[:, None]
+    unit = weight_unit(study)
+    counts = draws * (spots.expected / shares / unit)[:, None]
     means = law.varied(counts, in_days(clock.end - clock.start), shares)
     tail = 0.5 * (1.0 - BAND_LEVEL)
-    fewest, most = (mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
+    fewest, most = (unit * mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
     return spots.replace(fewest=fewest, most=most)
 
 

@@ -254,9 +254,17 @@ def _as_table(X: Any) -> Floats:
     return table
 
 
+def table_names(X: object) -> list[str]:
+    """The names of the columns of a data frame or an Arrow table; none of other arrays."""
+    if hasattr(X, "column_names"):  # of Arrow, whose columns are arrays
+        return list(X.column_names)
+    names = getattr(X, "columns", ())
+    return [] if callable(names) else list(names)
+
+
 def _column_message(estimator: Estimator, X: Any, error: Exception) -> str:
     """Why the columns of X do not match those of `fit`, or cannot be named."""
-    names, fitted = list(getattr(X, "columns", ())), getattr(estimator, "feature_names_in_", ())
+    names, fitted = table_names(X), getattr(estimator, "feature_names_in_", ())
     text = {isinstance(name, str) for name in names}
     if len(set(names)) < len(names) or len(text) == 2:
         return f"X must have distinct column names that are all strings, got {shown(names)}."

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, Ints, Seed, check_count, check_number, check_positive
 from hplus.estimators.base import Estimator, check_fitted
+from hplus.estimators.column_names import check_names
 from hplus.estimators.event_rows import EventRows, History, Labels
 from hplus.estimators.futures import Futures, futures_of
 from hplus.rates.by_region import one_or_all, rate_unit
@@ -41,6 +42,7 @@ class ExcitedEstimator(Estimator):
         `history` are those events, by default `history_`. With `types` (n,), the rate of events of
         that type; otherwise of all types together.
         """
+        check_names(self, X, reset=False)
         points = self._rows.points("X", X)
         known = self._given(history, float(np.max(points[:, -1], initial=-np.inf)))
         if types is not None:

@@ -16,6 +16,7 @@ from hplus._checks import (
 )
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, warn_if_loose, warn_if_unsettled
+from hplus.estimators.column_names import check_names
 from hplus.estimators.prior_parameters import (
     CONSTANT,
     STATISTIC_MODELS,
@@ -234,6 +235,7 @@ class Intensity(RateEstimator):
             statistic: AnyStatistic = X
             points, weights = np.zeros((0, self.window.dimension)), np.zeros(0)
         else:
+            check_names(self, X, reset=True)
             points = self.window.require("X", X)
             statistic = Statistic.of(self.window, points, sample_weight)
             weights = np.ones(len(points))

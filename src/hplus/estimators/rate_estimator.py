@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import Floats, check_count, check_fraction, check_positive
 from hplus.estimators.base import Estimator, check_fitted, check_weights
+from hplus.estimators.column_names import check_names
 from hplus.rates.by_region import as_regions, one_or_all, rate_unit
 from hplus.rates.fitted import FittedRate
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
@@ -88,4 +89,5 @@ class RateEstimator(Estimator):
 
     def _points(self, X: Any) -> Floats:
         check_fitted(self)
+        check_names(self, X, reset=False)
         return self.window.require("X", X)

@@ -23,6 +23,7 @@ from hplus._checks import (
 )
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted
+from hplus.estimators.column_names import check_names
 from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
@@ -158,6 +159,7 @@ class SelfExciting(ExcitedEstimator):
             self._check_parameters()
             self.types_ = np.unique(np.asarray(["event"] if types is None else types))
             self.has_marks_ = marks is not None
+            check_names(self, X, reset=True)
             events = self._rows.catalogue("X", X, marks, types)
             start, end = self._period.low, self._period.high
             inside = events.since(start)

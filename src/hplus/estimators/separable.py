@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from hplus._checks import check_choice, shown
 from hplus._progress import whole_or_not
+from hplus.estimators.column_names import check_names
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.rate_estimator import RateEstimator
@@ -157,6 +158,7 @@ class SeparableIntensity(RateEstimator):
                     f"one by time, got {shown(X)}."
                 )
             return X
+        check_names(self, X, reset=True)
         X = self.window.require("X", X)
         d = self.window.left.dimension
         left = Statistic.of(self.window.left, X[:, :d])

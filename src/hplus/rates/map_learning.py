@@ -44,9 +44,9 @@ class JointTable(NamedTuple):
         return float(self.gains[np.isfinite(self.concentrations)].sum())
 
 
-def joint_statistic(window: Product, X: Floats) -> Statistic:
+def joint_statistic(window: Product, X: Floats, weights: Floats | None = None) -> Statistic:
     """The statistic of events by place and time."""
-    statistic = Statistic.of(window, X)
+    statistic = Statistic.of(window, X, weights)
     return statistic.coarsened(min(statistic.depth, JOINT_DEPTH))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self, final
 import numpy as np
 
 from hplus._checks import Floats, as_floats, check_positive, shown
+from hplus.estimators.column_names import check_names
 from hplus.estimators.intensity import Intensity
 from hplus.kernels import Kernel
 from hplus.positivity.exp import GridFunction
@@ -103,8 +104,7 @@ class StreamingIntensity(StreamingEstimator):
         counted from any moment. With both, observation is taken to have ended with the latest event
         and to have had no breaks.
         """
-        fresh = not hasattr(self, "state_")
-        if fresh:
+        if fresh := not hasattr(self, "state_"):
             check_parameters(self.window, self.kernel, self.method, self.budget)
         else:
             self._require_learned()
@@ -130,9 +130,8 @@ class StreamingIntensity(StreamingEstimator):
         """Learn from one event at a `time`; `exposure` is the time since the event before."""
         plain = exposure is None and time is None and hasattr(self, "state_")
         if not plain or self.exposed_ or getattr(self, "timed_", False):
-            times = None if time is None else [time]
-            x = np.reshape(as_floats("x", x), (1, -1))
-            self.partial_fit(x, exposure=exposure, times=times)
+            row = np.reshape(as_floats("x", x), (1, -1))
+            self.partial_fit(row, exposure=exposure, times=None if time is None else [time])
             return
         row = np.array(as_floats("x", x), ndmin=2)
         if not self._inside(row):
@@ -144,6 +143,7 @@ class StreamingIntensity(StreamingEstimator):
 
     def predict(self, X: Any) -> Floats:
         """The rate at points of the window, shape (n,), never negative."""
+        check_names(self, X, reset=False)
         return self._answers().predict(X)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
@@ -283,6 +283,7 @@ class StreamingIntensity(StreamingEstimator):
     def _events(self, X: Any, *, empty: bool) -> Floats:
         if empty and np.size(X) == 0:
             return np.zeros((0, self.window.dimension))
+        check_names(self, X, reset=not hasattr(self, "n_features_in_"))
         X = self.window.require("X", X)
         if len(X) == 0:
             raise ValueError("X must hold at least one event, got 0: give an exposure too.")

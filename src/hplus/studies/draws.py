@@ -34,6 +34,11 @@ def draw(
 ) -> list[SimulatedEvents]:
     """Patterns for a unit of exposure, a period to come or, without a cycle, the one observed."""
     rng, clock = check_random_state(random_state), study.frame.clock
+    if study.frame.weight:
+        raise ValueError(
+            f"a model of weights, got {study.frame.weight!r}, cannot simulate events: fit without "
+            "weight=."
+        )
     paths = check_count("paths", paths)
     asked = start is not None or lasting is not None
     if clock is None or not (clock.cycle or asked):

@@ -9,6 +9,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.rates.by_region import rate_unit
 from hplus.storage.files import Json
+from hplus.studies.event_weights import counted_noun
 from hplus.studies.frames import Frame
 from hplus.studies.spans import moment
 from hplus.wording import (
@@ -18,6 +19,7 @@ from hplus.wording import (
     lengths_words,
     percent,
     rate_words,
+    rounded,
     scales_words,
     window_words,
 )
@@ -87,10 +89,11 @@ def known_facts(study: EventStudy | Unbuilt) -> Json:
         "window": window_words(frame.window),
         "volume": frame.window.volume,
         "unit": rate_unit(frame.window),
-        "rates": rate_words(frame.window, per),
+        "rates": rate_words(frame.window, per).replace("events", counted_noun(frame), 1),
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
         **_precision(study.model_),
+        "weights": weight_words(study),
         "held_share": getattr(study, "holdout", None),
         "holdout": None if held is None else holdout_facts(held, frame),
         "bursts": getattr(study, "bursts_", None),
@@ -98,10 +101,23 @@ def known_facts(study: EventStudy | Unbuilt) -> Json:
     }
 
 
+def weight_words(study: EventStudy | Unbuilt) -> str:
+    """What is counted instead of events, and how much is known of it; "" without weights."""
+    scale = getattr(study, "weights_", None)
+    if scale is None:
+        return ""
+    column, total, unit = study.frame.weight, scale["total"], scale["unit"]
+    return (
+        f"rates and counts are sums of {column}, {rounded(total)} in all; as much is known as from "
+        f"{rounded(total / unit)} events of {rounded(unit)} each, and intervals take the {column} "
+        "of an event to be independent of the others"
+    )
+
+
 def selection_facts(frame: Frame, reading: Reading | Unbuilt) -> Json:
     """Which rows are meant, and how many were left out on purpose; earlier files do not say."""
     where = None if frame.where is None else frame.where.text
-    return {"where": where, "left_out": getattr(reading, "left_out", {})}
+    return {"where": where, "left_out": getattr(reading, "left_out", {}), "weight": frame.weight}
 
 
 MIN_TOLD_STEP = 60.0
@@ -128,6 +144,7 @@ def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> Json:
 def holdout_words(held: Holdout | Unbuilt, frame: Frame) -> str:
     """What was held out, and what its prediction says."""
     text = getattr(held, "words", "") or f"{count(held.events)} events, held out at random"
+    text += f", drawn in proportion to {frame.weight}" if frame.weight else ""
     if getattr(held, "scored", "") == "places":
         return f"{text}; predicted by place, as without a cycle times say nothing about the future"
     if frame.clock is not None and getattr(held, "kind", "random") == "random":

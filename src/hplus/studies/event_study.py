@@ -6,11 +6,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePath
-from typing import Any, Self, final
+from typing import TYPE_CHECKING, Any, Self, final
 
 from hplus._checks import Floats, check_choice, check_count, check_number
 from hplus._progress import whole_or_not
-from hplus.estimators.base import Estimator
+from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
@@ -20,12 +20,17 @@ from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
 from hplus.studies.burst_gains import burst_gain
 from hplus.studies.event_facts import event_facts
-from hplus.studies.events import MAX_SAMPLE, Reading, SplitEvents, read_events
+from hplus.studies.event_weights import weight_scale, weight_unit
+from hplus.studies.events import MAX_SAMPLE, Reading, read_events
 from hplus.studies.frames import check_frame
 from hplus.studies.holdouts import Holdout, held_out
 from hplus.studies.outlooks import Occurrences, learn_outlook
 from hplus.studies.spans import Amount
-from hplus.studies.splits import StepExposure, split_of
+from hplus.studies.split_events import SplitEvents
+from hplus.studies.splits import Split, StepExposure, split_of
+
+if TYPE_CHECKING:
+    from hplus.studies.expect import Expected
 
 MIN_EVENTS = 30
 """With fewer events none are held out: they would tell nothing."""
@@ -83,6 +88,9 @@ class EventStudy(Estimator):
     reading_ : Reading
         How many rows were read, and why some were dropped.
     holdout_ : Holdout or None
+    weights_ : dict or None
+        The unit Σw²/Σw of weights, in which their sums vary like counts, the largest one and their
+        sum; None without weights.
     outlook_ : Outlook or None
         What follows the observation period; None without times.
     bursts_ : dict or None
@@ -123,6 +131,12 @@ class EventStudy(Estimator):
             return lambda X: clock.exposure_at(X[:, -1])
         return self.exposure_.amount
 
+    @property
+    def _exposure_in_units(self) -> OverWindow:
+        """The exposure for events that are counted in the unit of their weights."""
+        over, unit = self.exposure_over_window, weight_unit(self)
+        return (lambda X: over(X) / unit) if callable(over) else over / unit
+
     def fit(self, source: TableLike, y: None = None) -> Self:
         """Read the events of a file or table in one pass and learn their rate.
 
@@ -133,8 +147,8 @@ class EventStudy(Estimator):
             events = self._read(source)
             clock = self.frame.clock
             self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
-            learned = events.learned()
-            enough = learned[0].events >= MIN_EVENTS and events.held[0].events >= 2
+            learned, (many, held) = events.learned(), events.sizes()
+            enough = many >= MIN_EVENTS and held >= 2
             priors = tuple(map(self._priors, learned if enough else events.everything))
             tasks: list[Callable[[], Any]] = [partial(self._parts, events, priors)]
             if enough:
@@ -142,11 +156,29 @@ class EventStudy(Estimator):
             done = _at_once(tasks, self.n_jobs)
             self.holdout_: Holdout | None = done[1] if enough else None
             self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
-            self.bursts_ = burst_gain(
-                self.frame, events.sampled[:, -1], self.holdout_, self.reading_
-            )
+            times = events.sampled[:, -1]
+            self.bursts_ = None
+            if not self.frame.weight:
+                self.bursts_ = burst_gain(self.frame, times, self.holdout_, self.reading_)
             self.made_with_: dict[str, Any] = {}
         return self
+
+    def expect(self, lasting: Amount | str | None = None, **asked: Any) -> list[Expected]:
+        """Expected counts with intervals, `study.expect("7d", regions="beats.geojson")`.
+
+        The arguments are those of `hplus.studies.asking.counts_asked`.
+        """
+        from hplus.studies.asking import counts_asked
+
+        check_fitted(self, "model_")
+        return counts_asked(self, lasting, **asked)
+
+    def predict(self, source: TableLike) -> Floats:
+        """The rate at each row of a table, (n,); NaN outside the window or where a cell is bad."""
+        from hplus.studies.asking import rates_asked
+
+        check_fitted(self, "model_")
+        return rates_asked(self, source)
 
     def fitted_to(self, reading: Reading) -> bool:
         """Was the study fitted to the same events? By their content; of old files, by the name."""
@@ -174,13 +206,14 @@ class EventStudy(Estimator):
 
     def _read(self, source: TableLike) -> SplitEvents:
         table = as_table(source)
-        split = split_of(self.frame, float(self.holdout), self.blocks)
-        events = SplitEvents(self.frame, split, self.random_state)
+        split, scale = self._split(), weight_scale(table, self.frame)
+        self.weights_: dict[str, float] | None = None if scale is None else scale._asdict()
+        events = SplitEvents(self.frame, split, self.random_state, scale)
         times = Occurrences(self.frame)
 
         def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
-            events.add(X, seconds)
-            times.add(X, seconds)
+            events.add(X, seconds, weights)
+            times.add(X, seconds, None if weights is None else weights / weight_unit(self))
 
         self.reading_: Reading = read_events(table, self.frame, add)[0]
         self.reading_.check_dropped(self.most_dropped)
@@ -191,6 +224,9 @@ class EventStudy(Estimator):
             )
         self.outlook_ = learn_outlook(self.frame.clock, times, self.random_state)
         return events
+
+    def _split(self) -> Split:
+        return split_of(self.frame, float(self.holdout), self.blocks)
 
     def _priors(self, statistic: Statistic) -> Mixture | str:
         """The priors of the smooth field, learned once for all fits."""
@@ -210,7 +246,7 @@ class EventStudy(Estimator):
     def _parts(self, events: SplitEvents, priors: tuple[Mixture | str, ...]) -> list[Intensity]:
         """The rates of all events: one, or one by place and one by time."""
         everything, X = events.everything, events.sampled
-        exposures = [1.0, self.exposure_over_window][-len(everything) :]
+        exposures = [1.0, self._exposure_in_units][-len(everything) :]
         return [
             self._learned(part, X, exposure, prior)
             for part, exposure, prior in zip(everything, exposures, priors, strict=True)
@@ -237,7 +273,7 @@ class EventStudy(Estimator):
         names = ("places", "times") if len(parts) == 2 else ("times",)
         for i, name in enumerate(names):
             if name in constant:
-                over = 1.0 if name == "places" else self.exposure_over_window
+                over = 1.0 if name == "places" else self._exposure_in_units
                 parts[i] = self._learned(events.everything[i], events.sampled, over, CONSTANT)
         if len(parts) == 1:
             return parts[0]

@@ -1,9 +1,9 @@
-"""One pass over the events of a file: binned and split for a fit, or a sample of them."""
+"""One pass over the events of a file, what was read of it, and a sample of its events."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple, final
 
@@ -16,12 +16,9 @@ from hplus.files.lines import TOO_LONG
 from hplus.files.rows import BROKEN
 from hplus.files.tables import Table, TableLike, as_table
 from hplus.files.times import Zone
-from hplus.rates.map_learning import joint_statistic
-from hplus.rates.statistic import Statistic, merged, with_another
+from hplus.studies.event_weights import weight_scale
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
-from hplus.studies.splits import HELD, Split
-from hplus.windows import Product, Window
 
 MAX_SAMPLE = 200_000
 """Events that are kept one by one; of more, a random sample."""
@@ -99,91 +96,6 @@ class Sample:
             self.X, self.seconds, self._u = self.X[kept], self.seconds[kept], self._u[kept]
 
 
-Statistics = tuple[Statistic, ...]
-"""A statistic of each window that is learned separately."""
-
-Parts = tuple[Statistics, ...]
-"""Statistics of parts of the events, for each such window."""
-
-
-def binned(windows: Sequence[Window], X: Floats) -> Statistics:
-    """The statistics of events (n, d), whose columns are split among the windows."""
-    ends = np.cumsum([window.dimension for window in windows])
-    parts = zip(windows, np.split(X, ends[:-1], axis=1), strict=True)
-    return tuple(Statistic.of(window, part) for window, part in parts)
-
-
-class SplitEvents:
-    """Events of a file, split into those to learn from, those held out and those in gaps.
-
-    Of each there are the statistics, and of the first two a sample of the events themselves, with
-    their times. Places and times are learned separately; `joint` has both, if times are folded
-    into a cycle.
-    """
-
-    def __init__(self, frame: Frame, split: Split, seed: int) -> None:
-        self.windows: tuple[Window, ...] = (frame.window,)
-        if frame.region is not None and frame.clock is not None:
-            self.windows = (frame.region, frame.clock.window)
-        self.split, self._rng = split, np.random.RandomState(seed)
-        self._statistics: dict[int, Parts] = {}
-        self._joint_window = frame.window if len(self.windows) == 2 and frame.cycle else None
-        self._joint: dict[int, Statistics] = {}
-        d = frame.window.dimension
-        self.learned_sample, self.held_sample = Sample(d), Sample(d)
-
-    def add(self, X: Floats, seconds: Floats) -> None:
-        """Events (n, d), and their times (n,)."""
-        u, v = self._rng.random_sample((len(X), 2)).T
-        part = self.split.parts(seconds, u)
-        for k in np.unique(part).tolist():
-            known = self._statistics.get(k, ((),) * len(self.windows))
-            new = binned(self.windows, X[part == k])
-            self._statistics[k] = tuple(map(with_another, known, new))
-            if isinstance(self._joint_window, Product):
-                both = joint_statistic(self._joint_window, X[part == k])
-                self._joint[k] = with_another(self._joint.get(k, ()), both)
-        for sample, chosen in ((self.learned_sample, part >= 0), (self.held_sample, part == HELD)):
-            sample.add(X[chosen], seconds[chosen], v[chosen])
-
-    @property
-    def everything(self) -> Statistics:
-        """The statistics of all events."""
-        return self._merged(lambda k: True)
-
-    @property
-    def sampled(self) -> Floats:
-        """The sample of all events but those in gaps, (n, d)."""
-        return np.concatenate([self.learned_sample.X, self.held_sample.X])
-
-    @property
-    def held(self) -> Statistics:
-        """The statistics of the events held out."""
-        return self._merged(lambda k: k == HELD)
-
-    def learned(self, before: int | None = None) -> Statistics:
-        """The statistics of the events to learn from, of all spans of time or the first ones."""
-        return self._merged(lambda k: k >= 0 and (before is None or k < before))
-
-    def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
-        """The statistic of places and times together: as `learned`, or of all events."""
-        found = [
-            statistic
-            for k, parts in self._joint.items()
-            if everything or (k >= 0 and (before is None or k < before))
-            for statistic in parts
-        ]
-        return merged(found) if found else None
-
-    def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
-        none = binned(self.windows, np.zeros((0, sum(w.dimension for w in self.windows))))
-        found = [parts for k, parts in self._statistics.items() if wanted(k)]
-        return tuple(
-            merged([empty, *(s for parts in found for s in parts[i])])
-            for i, empty in enumerate(none)
-        )
-
-
 def placed(table: Table, frame: Frame) -> Iterator[Placed]:
     """The rows of a file as points, chunk by chunk; rounded times are spread out."""
     zone = Zone.NEITHER
@@ -247,13 +159,22 @@ class Sampled(NamedTuple):
 
 
 def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
-    """Events of a file or table in the window of a frame; of very many, a random sample."""
+    """Events of a file or table in the window of a frame; of very many, a random sample.
+
+    Events with weights are drawn in proportion to them.
+    """
     sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
+    table = as_table(source)
+    scale = weight_scale(table, frame)
 
     def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
-        sample.add(X, seconds, rng.random_sample(len(X)))
+        u = rng.random_sample(len(X))
+        if weights is not None and scale is not None:
+            drawn = rng.random_sample(len(X)) * scale.largest < weights
+            X, seconds, u = X[drawn], seconds[drawn], u[drawn]
+        sample.add(X, seconds, u)
 
-    found = read_events(as_table(source), frame, add)
+    found = read_events(table, frame, add)
     return Sampled(sample.X, *found, seconds=sample.seconds)
 
 

@@ -11,6 +11,7 @@ from hplus._checks import Floats, check_count, check_fraction
 from hplus.files.outlines import read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
+from hplus.studies.event_weights import weight_unit
 from hplus.studies.frames import Frame
 from hplus.studies.map_ratios import RegionMaps, region_maps
 from hplus.studies.outlooks import outlook_for
@@ -128,7 +129,7 @@ def expect(
     During each of several periods, one after another: regions then have the edges `from` and `to`.
     """
     tail = 0.5 * (1.0 - check_fraction("level", level))
-    periods = [time] if isinstance(time, Period) else time
+    periods, unit = [time] if isinstance(time, Period) else time, weight_unit(study)
     observed, when, found = _by_place(study, regions), _by_time(study, periods), []
     ratios, maps = _present_ratios(study, regions), _maps(study, regions)
     for p, period in enumerate(periods):
@@ -136,8 +137,8 @@ def expect(
         where = _at_time(study, observed, ratios, maps, period)
         means, low, high = where.means * when.means[p], np.zeros(0), np.zeros(0)
         for draws in _draws(study, where, when.draws[p], period):
-            low = np.append(low, mixed_poisson_quantile(draws, tail))
-            high = np.append(high, mixed_poisson_quantile(draws, 1.0 - tail))
+            low = np.append(low, unit * mixed_poisson_quantile(draws / unit, tail))
+            high = np.append(high, unit * mixed_poisson_quantile(draws / unit, 1.0 - tail))
         found += list(map(Expected, named, means.tolist(), low.tolist(), high.tolist()))
     return found
 
@@ -226,12 +227,12 @@ def _at_time(
 def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
-    outlook, days = outlook_for(study, period), in_days(period.seconds)
+    outlook, days, unit = outlook_for(study, period), in_days(period.seconds), weight_unit(study)
     law = None if outlook is None else outlook.local
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]
-        yield draws if law is None else law.varied(draws, days, where.means[some])
+        yield draws if law is None else unit * law.varied(draws / unit, days, where.means[some])
 
 
 def whole(frame: Frame) -> Region:

@@ -19,8 +19,9 @@ from hplus.estimators.intensity import Intensity
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.evaluation.scores import Rate
 from hplus.rates.statistic import Statistic
-from hplus.studies.events import Sample, SplitEvents
+from hplus.studies.events import Sample
 from hplus.studies.frames import Frame
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import Span, StepExposure, step_exposure, time_blocks
 
 MIN_LEARNED = 15

@@ -143,8 +143,10 @@ class GroupedStudy(Estimator):
         """What the fits found, as numbers and text; ratios are those to the largest group."""
         check_fitted(self, "studies_")
         first, *others = self.studies_
+        where = self.study.frame.where
         return {
             "by": self.by,
+            "where": None if where is None else where.text,
             "groups": {name: study.facts() for name, study in self.studies_.items()},
             "left_out": self.left_out_,
             "ratios": [self._ratio_facts(name, first) for name in others],

@@ -13,10 +13,10 @@ from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
 from hplus.rates.map_by_time import MapByTime, masses_of
 from hplus.rates.map_learning import MassesOf
-from hplus.studies.events import SplitEvents
 from hplus.studies.factor_trials import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import step_exposure
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Product
@@ -75,7 +75,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     if changes is not None:
         ours = ours + changes.gains
     by_time = None if changes is None else changes.by_time
-    count = events.held[0].events
+    count = events.sizes()[1]
     return Holdout(
         count,
         split.share,

@@ -16,9 +16,9 @@ from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.map_by_time import MapByTime
 from hplus.rates.map_learning import DAY_HOURS, MassesOf, learn_map_by_time
-from hplus.studies.events import SplitEvents
 from hplus.studies.factor_trials import MIN_LEARNED, block_error
 from hplus.studies.frames import Frame
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import time_blocks
 
 MAP_STRETCHES = 2

@@ -59,16 +59,16 @@ class Occurrences:
             self._line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
             self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
 
-    def add(self, X: Floats, seconds: Floats) -> None:
-        """Points of the window (n, d), and their times in seconds since 1970 (n,)."""
+    def add(self, X: Floats, seconds: Floats, weights: Floats | None = None) -> None:
+        """Points of the window (n, d), their times in seconds since 1970 and weights (n,)."""
         clock, region = self._frame.clock, self._frame.region
         if clock is None:
             return
         days = np.clip(in_days(seconds), self._line.low, self._line.high)[:, None]
-        self._times = with_another(self._times, Statistic.of(self._line, days))
+        self._times = with_another(self._times, Statistic.of(self._line, days, weights))
         if region is not None:
             at = np.hstack([X[:, : region.dimension], days])
-            both = together(Statistic.of(region * self._axis, at))
+            both = together(Statistic.of(region * self._axis, at, weights))
             self._both = with_another(self._both, both)
 
     @property
@@ -135,7 +135,7 @@ def _forecast(
     exposure: Exposure = 1.0 if recent is None else recent.exposure
     changes = [] if recent is None else [recent.since]
     try:
-        if times.events <= MOST_TIMES:
+        if times.events <= MOST_TIMES and not times.weights.size:
             # one by one, so that rounded times are recognised
             at = np.repeat(at, times.counts)
             return forecast.fit(at, exposure=exposure, changes=changes), ""
@@ -154,7 +154,7 @@ def _blocks(clock: Clock, times: Statistic) -> Ints:
     many = int(np.clip(np.floor(span / unit + 1e-9), 1, MOST_BLOCKS))
     ends = in_days(clock.end) + unit * np.arange(-many, 1)
     at = times.lattice.centers(times.codes, times.depth)[:, 0]
-    return np.histogram(at, ends, weights=times.counts)[0].astype(np.int64)
+    return np.rint(np.histogram(at, ends, weights=times.masses)[0]).astype(np.int64)
 
 
 def outlook_for(study: EventStudy, period: Period) -> Outlook | None:

@@ -94,14 +94,14 @@ def plan(
         A column with what each event counts, for example an amount.
     """
     table = as_table(source)
-    for name in (*columns, *filter(None, (time, weight))):
+    rows = Condition(where, zone, time or "", form) if where else None
+    for name in (*columns, *filter(None, (time, weight)), *(rows.columns if rows else ())):
         table.require(name)
     timed = bool(start or end or cycle or form or zone != "UTC" or time_unit or origin)
     _check_arguments(columns, window, within, time, timed)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
     anytime = _anytime(time, cycle, zone, form, time_unit, origin) if time else None
-    rows = Condition(where, zone, time or "", form) if where else None
     no_window = columns if window is None and within is None else ()
     no_times = anytime if not (start and end) else None
     if no_window or no_times:

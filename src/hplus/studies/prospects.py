@@ -9,6 +9,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.storage.files import Json
+from hplus.studies.event_weights import weight_unit
 from hplus.studies.expect import Expected, expect, whole
 from hplus.studies.periods import Period, cut, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Clock, moment
@@ -73,12 +74,13 @@ def fan(study: EventStudy) -> Fan | None:
         return None
     seen = outlook.blocks[-MOST_SHOWN:].astype(float)
     # those observed are of all exposure, those to come of one unit of it
-    seen /= 1.0 if clock.cycle else study.exposure_.amount
+    per = weight_unit(study)
+    seen *= per / (1.0 if clock.cycle else study.exposure_.amount)
     unit, coming = natural_unit(clock), max(int(SHARE_AHEAD * len(seen)), 4)
     length = SECONDS[unit]
     blocks = cut(Period("", 1.0, clock.end, clock.end + coming * length), coming)
-    draws = time_counts(study, blocks).draws
-    quantiles = [mixed_poisson_quantile(draws, p) for p in (0.05, 0.25, 0.5, 0.75, 0.95)]
+    draws = time_counts(study, blocks).draws / per
+    quantiles = [per * mixed_poisson_quantile(draws, p) for p in (0.05, 0.25, 0.5, 0.75, 0.95)]
     edges = clock.end + length * np.arange(-len(seen), coming + 1)
     return Fan(unit, edges, seen, np.array(quantiles))
 
@@ -86,7 +88,7 @@ def fan(study: EventStudy) -> Fan | None:
 def variation_words(study: EventStudy) -> str:
     """How much more the next count varies than one of independent events; "" if not known."""
     clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
-    if clock is None or outlook is None or not is_forecast(study):
+    if clock is None or outlook is None or not is_forecast(study) or study.frame.weight:
         return ""
     name = _unit_name(clock)
     period = Period("", 1.0, clock.end, clock.end + SECONDS[natural_unit(clock)])

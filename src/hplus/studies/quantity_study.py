@@ -26,6 +26,7 @@ from hplus.studies.encoding import (
     table_values,
 )
 from hplus.studies.leaks import leaks
+from hplus.studies.named_arrays import as_columns, column_named, without
 from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.validation import Rows, held_out, importances, learned_rate
 from hplus.wording import counted
@@ -89,12 +90,16 @@ class QuantityStudy(Estimator):
     def fit(self, columns: Any, y: Any, *, exposure: Any = None) -> Self:
         """Learn from columns (name -> n numbers, dates or text) and targets y (n,) of at least 0.
 
-        `exposure` (n,) says how long, how often or how many things each row counts: y is
-        proportional to it.
+        `columns` is a dict of arrays, a data frame or an Arrow table. `exposure` (n,) says how
+        long, how often or how many things each row counts: y is proportional to it. Both `y` and
+        `exposure` may be names of columns, which are then not learned from.
         """
         with whole_or_not(self):
             level = check_fraction("level", self.level)
-            y = _check_quantities(y)
+            table = as_columns(columns)
+            columns = without(table, y, exposure)
+            y = _check_quantities(column_named(table, "y", y))
+            exposure = column_named(table, "exposure", exposure)
             exposure = check_exposure(exposure, len(y))
             check_table(columns)
             self.columns_ = tuple(learned_column(name, columns[name]) for name in columns)
@@ -128,7 +133,9 @@ class QuantityStudy(Estimator):
         then rests on the other columns.
         """
         check_fitted(self)
+        columns = as_columns(columns)
         values = table_values(self.columns_, columns)
+        exposure = column_named(columns, "exposure", exposure)
         m = self._mean(values) * check_exposure(exposure, len(values))
         return check_prediction(self, m)
 

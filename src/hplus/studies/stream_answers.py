@@ -17,6 +17,7 @@ from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Outlook
 from hplus.studies.spans import CYCLES, SECONDS, Clock, moment
+from hplus.studies.stream_facts import left_out_of
 from hplus.studies.streams import StreamStudy
 
 STREAM = "the stream"
@@ -51,7 +52,7 @@ def answering(study: StreamStudy) -> EventStudy:
         study.events_,
         study.dropped_,
         study.fingerprint,
-        getattr(study, "left_out_", {}),
+        left_out_of(study),
     )
     found.model_ = _rate(study, frame, method.random_state)
     found.holdout_, found.bursts_, found.made_with_ = None, None, study.made_with_

@@ -10,6 +10,7 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.rates.fitted import FittedRate
 from hplus.rates.separable import SeparableRate, pairs_of_draws
+from hplus.studies.event_weights import weight_unit
 from hplus.studies.periods import Period, in_days
 from hplus.studies.spans import SECONDS, Clock, moment, phases
 from hplus.windows import Interval
@@ -79,7 +80,7 @@ def _forecast(study: EventStudy, spans: Spans) -> MeanCounts:
     found = forecast.expected_count(parts, exposure=exposure)
     draws = forecast.count_draws(parts, exposure=exposure)
     # a cycle's rates are of the whole count, others of one unit of exposure
-    units = 1.0 if clock.cycle else study.exposure_.amount
+    units = (1.0 if clock.cycle else study.exposure_.amount) / weight_unit(study)
     where = [i for i, (a, b) in enumerate(spans) if a < b]
     means, all_draws = np.zeros(len(spans)), np.zeros((len(spans), draws.shape[1]))
     means[where], all_draws[where] = found / units, draws / units

@@ -65,8 +65,9 @@ def find_hot_spots(
     sums: Margins,
     exposure: float,
     events: Floats | None = None,
+    unit: float = 1.0,
 ) -> HotSpots:
-    """The hot spots of a fitted rate, with counts for an exposure."""
+    """The hot spots of a fitted rate, with counts for an exposure, which vary in some unit."""
     f = sums.main
     sides = cell_sides(f.window)
     low = best_corners(f, sides)
@@ -74,7 +75,8 @@ def find_hot_spots(
     deep = f.window.dimension < model.window.dimension
     regions = [cell * last_axis(model.window) if deep else cell for cell in cells]
     expected = np.asarray(model.expected_count(regions, exposure=exposure))
-    fewest, most = model.count_interval(regions, BAND_LEVEL, exposure=exposure)
+    ends = model.count_interval(regions, BAND_LEVEL, exposure=exposure / unit)
+    fewest, most = (unit * np.asarray(end) for end in ends)
     total = float(model.expected_count(model.window, exposure=exposure))
     # hat functions sum to 1
     near = integrals_near(f.grid, cells, f.window)

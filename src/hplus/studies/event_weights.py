@@ -1,0 +1,64 @@
+"""Weights of events: the unit in which sums of weights vary like counts of events.
+
+A sum of independent weights w of a Poisson number of events has the mean Σw and the variance Σw²,
+so that in units of φ = Σw²/Σw both are equal, as for a count. Rates are learned in this unit, and
+told in that of the weights. Events that are kept with probability w/max w are again a Poisson
+pattern, whose rate is proportional to that of the weights: they stand for it where single events
+are needed, to score and to check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from hplus.files.feeds import TableError
+from hplus.files.tables import Table
+from hplus.studies.frames import Frame
+
+if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+
+
+class WeightScale(NamedTuple):
+    """The unit φ = Σw²/Σw of weights, the largest of them, and their sum."""
+
+    unit: float
+    largest: float
+    total: float
+
+
+def weight_scale(table: Table, frame: Frame) -> WeightScale | None:
+    """The scale of the weights of a table's events, in a pass of its own; None without weights."""
+    from hplus.studies.events import placed
+
+    if not frame.weight:
+        return None
+    if table.is_pipe:
+        raise ValueError("weight= reads a file twice, got a pipe: save it first.")
+    total = squares = largest = 0.0
+    kept = 0
+    for part in placed(table, frame):
+        kept += len(part.X)
+        if part.weights is not None and len(part.weights):
+            total += float(part.weights.sum())
+            squares += float(part.weights @ part.weights)
+            largest = max(largest, float(part.weights.max()))
+    if kept == 0:
+        return WeightScale(1.0, 1.0, 0.0)  # the next pass says why
+    if not total > 0.0:
+        raise TableError(
+            f"column {frame.weight!r} of {table.path} must be above 0 in at least one row inside "
+            "the window to be a weight, got none: name another column."
+        )
+    return WeightScale(squares / total, largest, total)
+
+
+def weight_unit(study: EventStudy) -> float:
+    """The unit in which counts of a study vary like those of events; 1 without weights."""
+    scale = getattr(study, "weights_", None)
+    return 1.0 if scale is None else float(scale["unit"])
+
+
+def counted_noun(frame: Frame) -> str:
+    """What is counted, in words: events, or units of a column."""
+    return f"units of {frame.weight}" if frame.weight else "events"
