@@ -28,11 +28,15 @@ class CellAccumulator:
 
     Its statistic is that of all events at once, bit for bit, whatever the chunks and their order.
     Events are trusted to lie in the window; they wait in a buffer, and memory is bounded by the
-    buffer and the largest number of cells of a statistic.
+    buffer and the largest number of cells of a statistic, which is no deeper than `most_depth`.
     """
 
-    def __init__(self, window: Window, known: Statistic | None = None) -> None:
+    def __init__(
+        self, window: Window, known: Statistic | None = None, most_depth: int | None = None
+    ) -> None:
         self._lattice = CellLattice(window)
+        bits = self._lattice.bits
+        self._depth = bits if most_depth is None else min(most_depth, bits)
         self._parts: tuple[Statistic, ...] = () if known is None else (known,)
         self._rows = np.empty((BUFFERED_EVENTS, window.dimension))
         self._codes, self._units = list[Codes](), list[Ints]()
@@ -78,6 +82,7 @@ class CellAccumulator:
         self._count()
         none = np.zeros((0, self._lattice.dimension))
         found = merged(self._parts) if self._parts else count_events(self._lattice, none)
+        found = found.coarsened(min(found.depth, self._depth))
         self._parts = (found,)
         return found
 
@@ -105,7 +110,7 @@ class CellAccumulator:
         codes = np.concatenate(self._codes)
         units = np.concatenate(self._units) if self._units else None
         self._codes, self._units, self._waiting = [], [], 0
-        depth = min((part.depth for part in self._parts), default=self._lattice.bits)
+        depth = min((part.depth for part in self._parts), default=self._depth)
         self._parts = with_another(self._parts, count_codes(self._lattice, codes, units, depth))
 
 

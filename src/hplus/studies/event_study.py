@@ -20,11 +20,13 @@ from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
 from hplus.studies.burst_gains import burst_gain
 from hplus.studies.event_facts import event_facts
+from hplus.studies.event_samples import MAX_SAMPLE
 from hplus.studies.event_weights import weight_scale, weight_unit
-from hplus.studies.events import MAX_SAMPLE, Reading, read_events
+from hplus.studies.events import Reading
 from hplus.studies.frames import check_frame
 from hplus.studies.holdouts import Holdout, held_out
-from hplus.studies.outlooks import Occurrences, learn_outlook
+from hplus.studies.outlooks import learn_outlook
+from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import Split, StepExposure, split_of
@@ -75,7 +77,9 @@ class EventStudy(Estimator):
         on both sides, instead of its last part.
     n_jobs : int or None, default=None
         2 or more, or -1 for all cores: the fit to all events and the one that is tested on held-out
-        events run at the same time.
+        events run at the same time, and files are read by as many threads.
+    skip_bad : bool, default=False
+        Leave out files and row groups that cannot be read, instead of stopping at the first one.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class EventStudy(Estimator):
         n_jobs: int | None = None,
         model: str = "auto",
         blocks: int = 1,
+        skip_bad: bool = False,
     ) -> None:
         self.frame = frame
         self.exposure = exposure
@@ -118,6 +123,7 @@ class EventStudy(Estimator):
         self.n_jobs = n_jobs
         self.model = model
         self.blocks = blocks
+        self.skip_bad = skip_bad
 
     @property
     def exposure_over_window(self) -> Any:
@@ -205,25 +211,20 @@ class EventStudy(Estimator):
             check_count("n_jobs", self.n_jobs)
 
     def _read(self, source: TableLike) -> SplitEvents:
-        table = as_table(source)
-        split, scale = self._split(), weight_scale(table, self.frame)
+        table = as_table(source, skip_bad=self.skip_bad)
+        scale = weight_scale(table, self.frame)
         self.weights_: dict[str, float] | None = None if scale is None else scale._asdict()
-        events = SplitEvents(self.frame, split, self.random_state, scale)
-        times = Occurrences(self.frame)
-
-        def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
-            events.add(X, seconds, weights)
-            times.add(X, seconds, None if weights is None else weights / weight_unit(self))
-
-        self.reading_: Reading = read_events(table, self.frame, add)[0]
+        scan = EventScan(self.frame, self._split(), self.random_state, scale)
+        scan_events(table, scan, self.n_jobs, self.skip_bad)
+        self.reading_: Reading = scan.read.reading(table)
         self.reading_.check_dropped(self.most_dropped)
         if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
             raise ValueError(
                 f"model={self.model!r} takes at most {MAX_SAMPLE} events, got "
                 f'{self.reading_.kept}: use model="auto".'
             )
-        self.outlook_ = learn_outlook(self.frame.clock, times, self.random_state)
-        return events
+        self.outlook_ = learn_outlook(self.frame.clock, scan.times, self.random_state)
+        return scan.events
 
     def _split(self) -> Split:
         return split_of(self.frame, float(self.holdout), self.blocks)

@@ -14,13 +14,8 @@ from hplus.files.feeds import TableError
 from hplus.files.rows import Chunk
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS, Zone
-from hplus.studies.events import (
-    FIRST_FACTOR,
-    SECOND_FACTOR,
-    Reading,
-    fingerprint_of,
-    nothing_usable,
-)
+from hplus.rates.row_keys import FIRST_FACTOR, SECOND_FACTOR
+from hplus.studies.events import Reading, fingerprint_of, nothing_usable
 from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT
 from hplus.studies.spans import SECONDS, Clock, moment
