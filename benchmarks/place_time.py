@@ -21,10 +21,10 @@ from time import process_time
 import numpy as np
 
 from hplus import Box, Cycle, Interval, SeparableIntensity
-from hplus.studies.events import SplitEvents
 from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
 from hplus.studies.spans import Clock
+from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import split_of
 
 SIDE, WEEKS = 20.0, 60

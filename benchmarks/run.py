@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import click
 
 from hplus import __version__
-from hplus.cli.base import check_writable, json_option, note, print_json, write_text
+from hplus.cli.base import check_writable, json_option, note
+from hplus.cli.writing import print_json, write_text
 
 FOLDER, PAGE = Path(__file__).resolve().parent, "docs/benchmarks.md"
 

@@ -179,7 +179,7 @@ def test_a_window_may_be_an_array(tmp_path):
     "words", [{"zone": "Nowhere/Land"}, {"form": "%Y"}, {"cycle": "day"}, {"end": "2026-01-01"}]
 )
 def test_arguments_about_times_need_a_column_of_times(calls, words):
-    with pytest.raises(ValueError, match="zone= and form= need a column of times"):
+    with pytest.raises(ValueError, match="origin= need a column of times"):
         plan(str(calls), ("x",), window=(0, 1), **words)
 
 

@@ -145,7 +145,7 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     for name, part in studies.items():
         found, about = _expected(part, regions, grid, form, name, options)
         every += found
-        rows += [({study.by: name} if grouped else {}) | count_row(each) for each in found]
+        rows += [({"group": name} if grouped else {}) | count_row(each) for each in found]
     write_counts(output, form, part.frame, every, rows, about)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -30,12 +30,13 @@ group_option = click.option(
 )
 
 
-def group_of(model: Any, path: str, group: str) -> EventStudy:
+def group_of(model: object, path: str, group: str) -> EventStudy:
     """The study of a group in a model file."""
-    if type(model).__name__ != "GroupedStudy":
+    from hplus.studies.grouped_study import GroupedStudy
+
+    if not isinstance(model, GroupedStudy):
         raise CommandError(f"--group needs a model made with hplus fit --by, got {path}.", 2)
-    found: EventStudy = model[group]
-    return found
+    return model[group]
 
 
 def fit_groups(
