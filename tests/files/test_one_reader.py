@@ -62,7 +62,7 @@ def read_events(table, frame, kept):
     """What was read of a table whose events are kept."""
     read = Tallied(frame)
     read.read(table, kept.take)
-    return read.reading(table)
+    return read.reading(table.path)
 
 
 def in_batch(data, frame=FRAME):

@@ -16,10 +16,10 @@ from hplus.studies.periods import cut, time_asked
 from hplus.studies.plans import plan
 from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
+from hplus.studies.time_spreads import spread_counts
 from hplus.windows import Cycle, Polygons
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")
-from hplus.studies.time_spreads import spread_counts
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ class ParquetPart:
             tally.left_out[where.reason] += self.rows - first
 
     def _batches(self, wanted: list[str], where: Condition | None) -> Iterator[pa.RecordBatch]:
-        from pyarrow import dataset, parquet
+        from pyarrow import dataset, fs, parquet
 
         with parquet.ParquetFile(self.path, pre_buffer=False) as file:
             kept = None
@@ -65,7 +65,8 @@ class ParquetPart:
                     ROWS_AT_ONCE, row_groups=groups, columns=wanted, use_threads=False
                 )
                 return
-        part = dataset.ParquetFileFormat().make_fragment(self.path, row_groups=self.groups)
+        here = fs.LocalFileSystem()
+        part = dataset.ParquetFileFormat().make_fragment(self.path, here, row_groups=self.groups)
         yield from part.to_batches(
             columns=wanted, filter=kept, batch_size=ROWS_AT_ONCE, use_threads=False
         )

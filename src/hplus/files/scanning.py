@@ -37,7 +37,7 @@ def scan_parts(
     Of each thread, at most one part waits to be taken, so that memory is bounded. Parts whose
     names are `done` are left out.
     """
-    parts = [Part(i, part) for i, part in enumerate(table.parts) if part.path not in done]
+    parts = [Part(i, part) for i, part in enumerate(table.parts) if part_name(part) not in done]
     rest = sum(part.table.size for part in parts)
     bytes_read, rows_read = table.size - rest, table.rows - sum(part.table.rows for part in parts)
     for part, found in _in_threads(parts, lambda p: _tried(p.table, table, columns, work), jobs):
@@ -45,6 +45,11 @@ def scan_parts(
         step(READING_BYTES, bytes_read // 10**6, table.size // 10**6)
         step(READING_ROWS, rows_read // 1000, table.rows // 1000)
         yield part, found
+
+
+def part_name(part: Table) -> str:
+    """A part by name and size."""
+    return f"{part.path} ({part.size} bytes)"
 
 
 def threads(jobs: int | None) -> int:
@@ -56,17 +61,17 @@ def _tried(
     part: Table, table: Table, columns: Sequence[str], work: Callable[[Table], Found]
 ) -> Found | TableError:
     try:
-        _check_columns(part, table, columns)
+        checked_part(part, table.kinds, columns)
         return work(part)
     except TableError as error:
         return error
 
 
-def _check_columns(part: Table, table: Table, columns: Sequence[str]) -> None:
+def checked_part(part: Table, kinds: dict[str, str], columns: Sequence[str]) -> None:
     """An error unless a part has the columns of the table, holding the same kind of thing."""
     for name in columns:
         part.require(name)
-        kind, first = part.kinds.get(name, "null"), table.kinds.get(name, "null")
+        kind, first = part.kinds.get(name, "null"), kinds.get(name, "null")
         if "null" not in (kind, first) and kind != first:
             raise TableError(
                 f"column {name!r} of {part.path} must hold {first}, as in the other files, got "

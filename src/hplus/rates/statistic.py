@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, TypeVar, final
 
@@ -21,6 +21,7 @@ from hplus.rates.cell_counts import (
     thinned,
 )
 from hplus.rates.lattice import CellLattice, Codes
+from hplus.rates.lazy_parts import is_lazy, lazy_statistic
 from hplus.rates.weight_units import (
     MAX_UNITS,
     WEIGHT_BITS,
@@ -110,12 +111,27 @@ class Statistic(Value):
 
     @classmethod
     def of(cls, window: Window, X: Any, sample_weight: Any = None) -> Statistic:
-        """The statistic of events X (n, d) with weights (n,), ones by default."""
+        """The statistic of events X (n, d) with weights (n,), 1 by default; both may be of Dask."""
+        if is_lazy(X):
+            return lazy_statistic(window, X, sample_weight)
         lattice = CellLattice(window)
         X = window.require("X", X)
         q = None if sample_weight is None else in_units(sample_weight, len(X))
         chunks = (slice(i, i + EVENTS_AT_ONCE) for i in range(0, max(len(X), 1), EVENTS_AT_ONCE))
         return merged(count_events(lattice, X[i], None if q is None else q[i]) for i in chunks)
+
+    @classmethod
+    def scan(cls, source: Any, window: Window, columns: Sequence[str], **how: Any) -> Statistic:
+        """The statistic of the rows of files or a table that lie in the window, in one pass.
+
+        See `hplus.rates.scan_files.scan_files` for the source and other arguments.
+        """
+        from hplus.rates.scan_files import scan_files
+
+        return scan_files(source, window, columns, **how)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Statistic, tuple(self.get_params(deep=False).values())
 
     @property
     def lattice(self) -> CellLattice:

@@ -53,7 +53,7 @@ class EventSample:
     """A sample of events in chunks: points (d), seconds and weight in the columns of rows."""
 
     def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
-        self._most, self._halvings, self._waiting = most, 0, 0
+        self.most, self._halvings, self._waiting = most, 0, 0
         self._dimension = dimension
         self._parts = [KeptRows(np.zeros((0, dimension + 2)), *_none())]
 
@@ -74,7 +74,7 @@ class EventSample:
 
     def another(self) -> EventSample:
         """A sample of other rows that is to be absorbed: it need not keep more than this one."""
-        found = EventSample(self._dimension, self._most)
+        found = EventSample(self._dimension, self.most)
         found._halvings = self._halvings
         return found
 
@@ -125,14 +125,14 @@ class EventSample:
     def _keep(self, part: KeptRows) -> None:
         self._parts.append(part)
         self._waiting += len(part.keys)
-        if self._waiting > self._most:
+        if self._waiting > self.most:
             self._compact()
 
     def _compact(self) -> None:
         """Rows in the order of their keys, equal ones together; of too many keys, fewer."""
         keys = np.sort(np.concatenate([part.keys for part in self._parts]))
         keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
-        while np.searchsorted(keys, self._bound, side="right") > self._most:
+        while np.searchsorted(keys, self._bound, side="right") > self.most:
             self._halvings += 1
         parts = [part.some(self._below(part.keys)) for part in self._parts]
         rows, keys, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))

@@ -119,15 +119,15 @@ class Tallied:
         self.extent = self.extent.including(*other.extent)
         self.skipped += other.skipped
 
-    def reading(self, table: Table) -> Reading:
+    def reading(self, file: str) -> Reading:
         """What was read, or why nothing of it can be used."""
         if self.kept == 0:
             why = self.dropped + self.left_out
-            raise TableError(nothing_usable(table, self._frame, self.rows, why, self.extent))
+            raise TableError(nothing_usable(file, self._frame, self.rows, why, self.extent))
         # in an order that does not depend on that of the rows
         dropped, left_out = (dict(sorted(c.items())) for c in (self.dropped, self.left_out))
         fingerprint, skipped = f"{self.total:016x}", tuple(sorted(self.skipped))
-        return Reading(table.path, self.rows, self.kept, dropped, fingerprint, left_out, skipped)
+        return Reading(file, self.rows, self.kept, dropped, fingerprint, left_out, skipped)
 
 
 def fingerprint_of(X: Floats) -> int:
@@ -159,7 +159,7 @@ def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
         sample.add(part.X, part.seconds, part.weights, keys)
 
     tallied.read(table, take)
-    reading = tallied.reading(table)
+    reading = tallied.reading(table.path)
     drawn = sample.draw(seed, largest=0.0 if scale is None else scale.largest)
     drawn = spread_drawn(frame.clock, drawn)
     return Sampled(drawn.X, reading, tallied.extent, drawn.seconds)
@@ -170,11 +170,11 @@ def _reasons(dropped: Mapping[str, int]) -> str:
 
 
 def nothing_usable(
-    table: Table, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
+    file: str, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
 ) -> str:
     """Why no row could be used, and what to do."""
     if rows == 0:
-        return f"{table.path} has a header but no rows: there is nothing to learn from."
+        return f"{file} has a header but no rows: there is nothing to learn from."
     advice = "check the names of the columns"
     if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
         advice = TIME_ADVICE
@@ -188,7 +188,7 @@ def nothing_usable(
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"
         )
     reasons = _reasons(dict(dropped.most_common(3)))
-    return f"none of the {rows} rows of {table.path} can be used ({reasons}): {advice}."
+    return f"none of the {rows} rows of {file} can be used ({reasons}): {advice}."
 
 
 def _swapped(frame: Frame, extent: Extent) -> bool:

@@ -64,28 +64,33 @@ def scan_events(
     n_jobs: int | None = None,
     skip_bad: bool = False,
     done: frozenset[str] = frozenset(),
-    after: Callable[[str, EventScan], None] = lambda name, scan: None,
+    after: Callable[[Table, EventScan], None] = lambda part, scan: None,
 ) -> None:
-    """Add the events of all parts of a table to a scan, but for those whose names are `done`.
+    """Add the events of all parts of a table to a scan, but for those that are `done`.
 
-    `after` is called with the name of each part that was added. A part that cannot be read is an
+    `after` is called with each part that was added. A part that cannot be read is an
     error that says how much was read, or is left out with `skip_bad`.
     """
-    frame, zone = scan.frame, Zone.NEITHER
-    first = table.first_rows(frame.of_events, frame.where) if frame.clock is not None else None
-    if first is not None:
-        zone = frame.points(first).zone
-    wanted = list(dict.fromkeys(frame.asked_for))
+    zone = zone_of(table, scan.frame)
     scan.read.skipped += table.skipped
+    wanted = scan.frame.asked_for
     parts = scan_parts(table, wanted, lambda p: scan.of_part(p, zone), threads(n_jobs), done)
     for part, found in parts:
         if isinstance(found, EventScan):
             scan.absorb(found)
-            after(part.table.path, scan)
+            after(part.table, scan)
         elif skip_bad:
             scan.read.skipped += (str(found),)
         else:
             raise _stopped(found, scan, len(table.parts))
+
+
+def zone_of(table: Table, frame: Frame) -> Zone:
+    """Whether the first time of a table has a UTC offset, by which all others are judged."""
+    if frame.clock is None:
+        return Zone.NEITHER
+    first = table.first_rows(frame.of_events, frame.where)
+    return Zone.NEITHER if first is None else frame.points(first).zone
 
 
 def _stopped(error: TableError, scan: EventScan, parts: int) -> TableError:
@@ -95,5 +100,5 @@ def _stopped(error: TableError, scan: EventScan, parts: int) -> TableError:
     said = str(error).rstrip(".")
     return TableError(
         f"{said}; {scan.read.rows:,} rows of other parts had been read: repair or remove it, or "
-        "pass skip_bad=True to leave it out."
+        "skip_bad= leaves it out."
     )
