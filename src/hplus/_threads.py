@@ -1,10 +1,12 @@
-"""One BLAS thread for small matrices: a second one costs more time than it saves."""
+"""Tasks at the same time; and one BLAS thread for small matrices, where a second costs time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -25,3 +27,15 @@ def one_thread_if_small(side: int) -> Iterator[None]:
         return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
+    """What tasks return; the first runs in this thread, which may show its progress.
+
+    Threads suffice: most of the time is spent in FFTs, which release the GIL.
+    """
+    if n_jobs in (None, 1):
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(1) as pool:
+        others = [pool.submit(task) for task in tasks[1:]]
+        return [tasks[0](), *(other.result() for other in others)]

@@ -13,7 +13,7 @@ from hplus import Interval
 from hplus.files import lines, tables
 from hplus.files.feeds import TableError
 from hplus.files.tables import start_table
-from hplus.studies.events import read_events
+from hplus.studies.events import Tallied
 from hplus.studies.frames import Frame
 from hplus.studies.spans import Clock
 from hplus.studies.streams import StreamStudy
@@ -51,16 +51,24 @@ class Kept:
     def __init__(self):
         self.X = []
 
-    def add(self, X, seconds=None, times=None):
+    def take(self, part, keys):
+        self.X.extend(part.X.tolist())
+
+    def partial_fit(self, X, times=None):
         self.X.extend(X.tolist())
 
-    partial_fit = add
+
+def read_events(table, frame, kept):
+    """What was read of a table whose events are kept."""
+    read = Tallied(frame)
+    read.read(table, kept.take)
+    return read.reading(table.path)
 
 
 def in_batch(data, frame=FRAME):
     kept = Kept()
     try:
-        reading, _ = read_events(start_table("file", data), frame, kept.add)
+        reading = read_events(start_table("file", data), frame, kept)
     except TableError:
         return [], None
     return kept.X, reading.dropped
@@ -120,7 +128,7 @@ def test_lines_that_are_too_long_are_dropped_from_both(monkeypatch):
 def test_the_last_line_of_a_file_needs_no_end(tmp_path):
     kept, path = Kept(), tmp_path / "open.csv"
     path.write_bytes(b"x\n0.5\n0.25")
-    read_events(tables.open_table(str(path)), Frame(("x",), Interval(0, 1)), kept.add)
+    read_events(tables.open_table(str(path)), Frame(("x",), Interval(0, 1)), kept)
     assert kept.X == [[0.5], [0.25]]
 
 
@@ -130,6 +138,6 @@ def test_numbers_of_seconds_since_1970_are_all_in_the_unit_of_their_column(tmp_p
     path.write_text("at\n" + "\n".join(f"{1000 * s:.0f}" for s in seconds) + "\n")
     kept = Kept()
     frame = Frame((), None, None, Clock("at", -2e9, 2e9))
-    reading, _ = read_events(tables.open_table(str(path)), frame, kept.add)
+    reading = read_events(tables.open_table(str(path)), frame, kept)
     assert reading.dropped == {}
     np.testing.assert_allclose(np.ravel(kept.X) * 86_400 - 2e9, seconds, atol=1e-3)

@@ -9,12 +9,11 @@ from hplus import Box, Cycle, EventStudy, Intensity, Interval, SeparableIntensit
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.files.tables import open_table
 from hplus.rates.positions import Positions
-from hplus.studies.events import read_events
 from hplus.studies.factor_trials import block_error
 from hplus.studies.frames import Frame
 from hplus.studies.plans import plan
+from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Clock
-from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import HELD, UNUSED, split_of, step_exposure, time_blocks
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")
@@ -79,8 +78,9 @@ def partly(request, tmp_path_factory):
 def test_the_scores_of_a_hold_out_are_those_of_densities_of_later_events(partly):
     study, path = partly
     frame, held = study.frame, study.holdout_
-    events = SplitEvents(frame, split_of(frame, 0.2), 0)
-    read_events(open_table(path), frame, events.add)
+    scan = EventScan(frame, split_of(frame, 0.2), 0)
+    scan_events(open_table(path), scan)
+    events = scan.events
     X, nodes, parts = events.held_sample.X, midpoints(frame.window), events.learned()
     assert events.held_sample.seconds.min() > events.learned_sample.seconds.max()
     if len(parts) == 1:

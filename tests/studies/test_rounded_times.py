@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from hplus import Cycle, EventStudy, Intensity, Interval
+from hplus.rates.cell_counts import uniforms
+from hplus.rates.row_keys import row_keys
 from hplus.studies.plans import plan, rounding_step
 from hplus.studies.spans import Clock
 
@@ -38,7 +40,7 @@ def test_steps_that_many_times_are_rounded_to_are_found():
 def test_spread_times_stay_in_the_window_and_leave_no_needles(cycle, step):
     clock = Clock("when", 0.0, 40 * 86_400.0, cycle, spread=step)
     seconds = np.floor(SECONDS / step) * step
-    at = clock.spread_out(clock.axis(seconds), np.arange(len(seconds)))
+    at = clock.moved(clock.axis(seconds), uniforms(row_keys(SECONDS[:, None])))
     low, high = (float(end[0]) for end in clock.window.bounds())
     assert low <= at.min()
     assert at.max() <= high

@@ -8,12 +8,15 @@ import pytest
 from hplus import EventStudy, Interval, load, save
 from hplus.files import tables
 from hplus.files.feeds import TableError
-from hplus.studies.events import Sample
+from hplus.rates.row_keys import row_keys
+from hplus.rates.statistic import Statistic
+from hplus.studies.event_samples import EventSample
 from hplus.studies.expect import expect, grid_regions, whole
 from hplus.studies.periods import cut, time_asked
 from hplus.studies.plans import plan
 from hplus.studies.ranges import window_around
 from hplus.studies.spans import Amount, Clock, moment, phases, seconds_of
+from hplus.studies.time_spreads import spread_counts
 from hplus.windows import Cycle, Polygons
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")
@@ -56,22 +59,22 @@ def test_the_parts_of_a_cycle_last_as_long_as_the_time_they_stand_for(cycle, hou
 
 def test_rounded_times_are_spread_over_their_hour_and_keep_their_count():
     clock = Clock("t", 0.0, 1e9, "day", spread=3600.0)
-    rows = np.arange(1000)
-    moved = clock.spread_out(np.full(1000, 12.0), rows)
-    assert moved.min() >= 11.5
-    assert moved.max() <= 12.5
+    noon = Statistic.of(clock.window, np.full((1000, 1), 12.0))
+    spread = spread_counts(clock, noon)
+    moved = np.repeat(spread.lattice.centers(spread.codes, spread.depth)[:, 0], spread.counts)
+    assert (moved.min() >= 11.5, moved.max() <= 12.5, len(moved)) == (True, True, 1000)
     np.testing.assert_allclose(np.histogram(moved, 10, (11.5, 12.5))[0], 100, atol=2)
-    np.testing.assert_array_equal(moved[400:], clock.spread_out(np.full(600, 12.0), rows[400:]))
 
 
 def test_a_sample_is_bounded_and_fair():
-    sample, rng = Sample(1, most=1000), np.random.RandomState(0)
+    sample = EventSample(1, most=1000)
     for start in range(0, 10_000, 500):
         at = np.arange(start, start + 500.0)
-        sample.add(at[:, None], at, rng.random_sample(500))
-    assert 400 < len(sample.X) <= 1000
-    assert np.array_equal(sample.X[:, 0], sample.seconds)
-    assert abs(sample.X.mean() - 5000) < 5 * 2900 / np.sqrt(len(sample.X))
+        sample.add(at[:, None], at, None, row_keys(at[:, None]))
+    drawn = sample.draw(0)
+    assert 400 < len(drawn.X) <= 1000
+    assert np.array_equal(drawn.X[:, 0], drawn.seconds)
+    assert abs(drawn.X.mean() - 5000) < 5 * 2900 / np.sqrt(len(drawn.X))
 
 
 def test_the_window_that_is_proposed_holds_the_data():

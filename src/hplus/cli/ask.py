@@ -25,7 +25,8 @@ from hplus.cli.regress import predicted_quantities
 from hplus.cli.writing import print_json, write_rows
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table, open_table
+from hplus.files.table import Table
+from hplus.files.tables import open_table
 from hplus.files.times import Zone
 from hplus.storage.files import Json
 from hplus.wording import count, six_digits

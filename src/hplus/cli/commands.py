@@ -16,6 +16,7 @@ COMMANDS = {
     "expect": ("hplus.cli.ahead", "Expected counts in regions or grid cells, with intervals."),
     "fit": ("hplus.cli.fit", "Learn the rate of events from a file."),
     "info": ("hplus.cli.info", "Show what a model file holds."),
+    "merge": ("hplus.cli.scanned", "Learn one rate from the events of several models."),
     "predict": ("hplus.cli.ask", "Predict the rate or the quantity at each row of a file."),
     "regress": ("hplus.cli.regress", "Learn to predict a quantity that cannot be negative."),
     "report": ("hplus.cli.show", "Write a report: maps, hot spots, goodness of fit."),

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import shlex
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from hplus import save
-from hplus.cli.arguments import as_options
 from hplus.cli.base import (
     check_writable,
     command,
     json_option,
     model_output_option,
     most_dropped_option,
-    note,
-    note_dropped,
-    print_pairs,
     progress_bar,
     seed_option,
 )
 from hplus.cli.excited import check_self_exciting, fit_excitation
 from hplus.cli.grouped import fit_groups
 from hplus.cli.options import amount_option, names_option, numbers_option, where_option
-from hplus.cli.summary import fit_table, made_with
-from hplus.cli.writing import print_json
-from hplus.files.tables import open_table
+from hplus.cli.scanned import (
+    finished,
+    fit_study,
+    opened,
+    scan_options,
+    unfitted,
+    updated,
+)
 from hplus.storage.files import Json
-from hplus.wording import counted
-
-if TYPE_CHECKING:
-    from hplus.studies.event_study import EventStudy
-
 
 MODELS = ("auto", "exp", "tree", "sos", "square")
 """Models of a rate; importing them from where they are would take a second."""
@@ -78,10 +73,12 @@ def frame_options(command: Any) -> Any:
     "      --from 2014-01-01 --to 2018-01-01 --cycle week -o thefts.hplus",
     "hplus fit spikes.csv --columns t_us --window 0,1e7 --unit us",
     'hplus fit shots.csv --columns x,y --window=-25,-5,25,42 --where "made == 1" --by season',
+    "hplus fit 'trips/2024-*.parquet' --columns lon,lat --window=-74.3,40.5,-73.7,40.9 \\\n"
+    "      --checkpoint scan --skip-bad-files -o trips.hplus",
     "hplus fit quakes.csv --columns lon,lat --window=120,25,155,50 --time date \\\n"
     "      --from 1990-01-01 --to 2017-01-01 --self-exciting --mark mag -o quakes.hplus",
 )
-@click.argument("file")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @frame_options
 @click.option(
     "--model",
@@ -155,44 +152,38 @@ def frame_options(command: Any) -> Any:
     help="With --by: the largest groups that are kept.",
 )
 @most_dropped_option
-@click.option(
-    "--jobs", "n_jobs", type=click.IntRange(-1), default=-1, help="CPU cores to use (default: all)."
-)
+@scan_options
 @seed_option
 @model_output_option
 @json_option
-def fit(file: str, output: str | None, as_json: bool, **options: Any) -> None:  # fmt: skip
-    """Learn how often events happen and where, from a FILE with one event per row.
+def fit(files: tuple[str, ...], output: str | None, as_json: bool, **options: Any) -> None:
+    """Learn how often events happen and where, from FILEs with one event per row.
 
-    CSV (also compressed), Parquet and JSON lines are read in chunks, so a file may be larger than
-    memory; - is the standard input. The window is never inferred: without one, the command says
-    what the data span.
+    CSV (also compressed), Parquet and JSON lines are read in parts, so files may be larger than
+    memory; a folder or a pattern such as '2024-*.parquet' means several, - is the standard input.
+    The window is never inferred: without one, the command says what the data span.
     """
-    from hplus.studies.event_study import EventStudy
     from hplus.studies.plans import plan
 
-    began = perf_counter()
+    began, file = perf_counter(), shlex.join(files)
     check_writable(output)
     check_self_exciting(options)
-    table = open_table(file)
+    if options["update"]:
+        updated(options["update"], opened(files, options), file, options, output, as_json, began)
+        return
+    table = opened(files, options)
     if options["self_exciting"]:
         # a cycle multiplies the background: times are not folded, as their order matters
         frame = plan(table, **plan_arguments(options | {"cycle": None}))
         fit_excitation(table, frame, options, output, as_json)
         return
-    frame = plan(table, **plan_arguments(options))
-    names = ("exposure", "holdout", "blocks", "most_dropped", "random_state", "n_jobs", "model")
-    study = EventStudy(frame, **{name: options[name] for name in names})
+    study = unfitted(plan(table, **plan_arguments(options)), options)
     if options["by"]:
         fit_groups(table, study, options, output, as_json)
         return
     with progress_bar(as_json):
-        study.fit(table)
-    study.made_with_ = made_with(began, options["random_state"])
-    found = study.facts()
-    if output:
-        save(study, output, summary=found)
-    _tell(study, found, file, output, as_json)
+        fit_study(study, table, options["dask"])
+    finished(study, file, options["random_state"], output, as_json, began)
 
 
 def plan_arguments(options: Json) -> Json:
@@ -208,22 +199,3 @@ def plan_arguments(options: Json) -> Json:
         "lonlat": lonlat,
         "cycle": options["cycle"] or "",
     }
-
-
-def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json: bool) -> None:
-    from hplus.studies.burst_gains import burst_words
-
-    if as_json:
-        print_json(found | {"model": output})
-        return
-    note_dropped(study.reading_.dropped, study.reading_.rows)
-    weight = f"{study.frame.weight} in " if study.frame.weight else ""
-    print_pairs(f"The rate of {weight}{counted(study.reading_.kept)}", fit_table(found))
-    bursts = burst_words(study.bursts_)
-    if bursts:
-        note(as_options(bursts))
-    if output is None:
-        note("The model was not saved: give -o model.hplus to use it later.")
-    else:
-        events = [file] if file != "-" else []
-        note(f"Saved {output}. Next: {shlex.join(['hplus', 'report', output, *events])}")

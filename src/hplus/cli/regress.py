@@ -33,7 +33,8 @@ from hplus.cli.writing import print_json
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
-from hplus.files.tables import Table, open_table
+from hplus.files.table import Table
+from hplus.files.tables import open_table
 from hplus.wording import count, rounded, six_digits
 
 if TYPE_CHECKING:

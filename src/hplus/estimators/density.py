@@ -25,6 +25,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.estimators.unit_map import UnitMap, learned_map
 from hplus.kernels import Kernel
 from hplus.rates.by_region import one_or_all
+from hplus.rates.lazy_parts import is_lazy
 from hplus.rates.trees.tree_rate import TreeRate
 from hplus.windows import Box, Interval, Window
 
@@ -87,8 +88,14 @@ class Density(Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: None = None, *, sample_weight: Any = None) -> Self:
-        """Learn the density of values X (n, d); weights count repeated values."""
+        """Learn the density of values X (n, d); weights count repeated values.
+
+        With a window, both may be arrays or data frames of Dask.
+        """
         with whole_or_not(self):
+            if is_lazy(X):
+                self._fit_lazy(X, sample_weight)
+                return self
             X = check_points(self, X, reset=True)
             if self.window is None:
                 self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
@@ -100,6 +107,20 @@ class Density(Estimator):
             self.solution_ = self.intensity_.solution_
             self.log_evidence_ = self.intensity_.log_evidence_
         return self
+
+    def _fit_lazy(self, X: Any, sample_weight: Any) -> None:
+        """Learn from a collection of Dask."""
+        if self.window is None:
+            raise ValueError(
+                "window must be given for a collection of Dask, got None: give one that holds the "
+                "values, or X.compute()."
+            )
+        seed = self.random_state
+        rate = Intensity(self.window, self.kernel, self.penalty, self.model, random_state=seed)
+        self.intensity_ = rate.fit(X, sample_weight=sample_weight)
+        self.n_features_in_ = self.window.dimension
+        self.solution_ = self.intensity_.solution_
+        self.log_evidence_ = self.intensity_.log_evidence_
 
     def predict(self, X: Any) -> Floats:
         """The density at each point, shape (n,)."""

@@ -32,6 +32,7 @@ from hplus.kernels import Kernel
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
 from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.grid_rate import GridRate
+from hplus.rates.lazy_parts import is_lazy
 from hplus.rates.prior import KernelPrior, Mixture
 from hplus.rates.rate_models import learn, learn_constant, learn_priors
 from hplus.rates.ratio import RateRatio
@@ -138,7 +139,7 @@ class Intensity(RateEstimator):
         exposure: Any = 1.0,
         priors: Given = "auto",
     ) -> Self:
-        """Learn the rate of events X (n, d), or of a `Statistic` of them.
+        """Learn the rate of events X (n, d), which may be of Dask, or of a `Statistic` of them.
 
         `exposure` is how long or how often the window was observed: a number, a function of
         points, or an array over the window's bounding box. Rates are per unit of it. `priors` are
@@ -222,6 +223,8 @@ class Intensity(RateEstimator):
 
     def _events(self, X: Any, sample_weight: Any) -> tuple[AnyStatistic, Floats, Floats]:
         """The statistic of the events, and the events and weights themselves if they were given."""
+        if is_lazy(X):
+            X, sample_weight = Statistic.of(self.window, X, sample_weight), None
         if isinstance(X, AnyStatistic):
             former = isinstance(X, BinnedStatistic)
             usable = self._model in (("exp",) if former else STATISTIC_MODELS)

@@ -34,7 +34,11 @@ def numbers(column: pa.Array) -> Numbers:
     ):
         empty = are_empty(column)
         return Numbers(np.full(len(column), np.nan), empty, ~empty)
-    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
+    values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    values = values.astype(float, copy=False)
+    if np.isfinite(values).all():
+        none = np.zeros(len(values), dtype=bool)
+        return Numbers(values, none, none)
     return Numbers(values, np.isnan(values), np.isinf(values))
 
 

@@ -14,7 +14,7 @@ from hplus.files.cells import numbers, texts
 from hplus.files.conditions import Condition
 from hplus.files.extras import arrow
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table
+from hplus.files.table import Table
 from hplus.files.times import times
 
 if TYPE_CHECKING:

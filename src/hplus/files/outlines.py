@@ -12,7 +12,8 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.files.cells import numbers, texts
 from hplus.files.feeds import PARQUET, Feed, TableError
-from hplus.files.tables import Table, feed_table, is_json
+from hplus.files.table import Table
+from hplus.files.tables import feed_table, is_json
 
 NAMES = ("name", "title", "label", "id", "code", "district", "beat", "precinct", "zone")
 """Properties that may hold the name of a feature, in this order, in any case."""

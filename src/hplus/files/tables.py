@@ -7,14 +7,10 @@ decided in `cells` and `times`, so that one bad cell costs one row and not the f
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from os import PathLike, fspath
 from typing import Protocol
 
@@ -23,6 +19,8 @@ from hplus.files.commas import holds_numbers, in_doubt, is_decimal
 from hplus.files.conditions import Condition, Tally
 from hplus.files.feeds import PARQUET, PIPE_NAME, Feed, TableError
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
+from hplus.files.listing import data_files, is_many
+from hplus.files.parquet import parquet_parts
 from hplus.files.rows import (
     BOM,
     EMPTY,
@@ -33,18 +31,14 @@ from hplus.files.rows import (
     json_object,
     read_rows,
 )
-from hplus.files.typed_tables import IN_MEMORY, FrameReader, InMemory, ParquetReader
+from hplus.files.shared_columns import SharedColumns
+from hplus.files.table import Table
+from hplus.files.typed_tables import IN_MEMORY, Batches, BatchReader, FrameReader, InMemory
 
 BLOCK_BYTES = 2**23
 """Bytes of text that are read at a time."""
 
 DELIMITERS = (",", ";", "\t", "|")
-
-Reader = Callable[[list[str], Tally, Condition | None], Iterator[Chunk]]
-"""Reads some columns in chunks, and tallies the rows that it does not give.
-
-It may leave out rows for which the condition does not hold.
-"""
 
 
 class Source(Protocol):
@@ -57,105 +51,94 @@ class Source(Protocol):
         """Close it."""
 
 
-@dataclass
-class Table:
-    """Named columns of a file or in memory; a pass over its chunks tallies what it did not give."""
-
-    path: str
-    names: list[str]
-    _reader: Reader
-    tally: Tally = field(default_factory=Tally)
-    _ahead: tuple[set[str], Condition | None, Iterator[Chunk]] | None = None
-
-    @property
-    def is_pipe(self) -> bool:
-        """Can it be read only once?"""
-        return self.path == PIPE_NAME
-
-    @property
-    def dropped(self) -> Counter[str]:
-        """Rows of the last pass that could not be read, by reason."""
-        return self.tally.dropped
-
-    @property
-    def left_out(self) -> Counter[str]:
-        """Rows of the last pass for which the condition did not hold."""
-        return self.tally.left_out
-
-    def chunks(self, columns: Sequence[str], where: Condition | None = None) -> Iterator[Chunk]:
-        """The rows for which a condition holds in chunks, of these columns only.
-
-        The rows that are given are numbered from 0 on.
-        """
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None and ahead[:2] == (set(columns), where):
-            return ahead[2]
-        wanted = list(dict.fromkeys([*columns, *(where.columns if where else ())]))
-        for name in wanted:
-            self.require(name)
-        self.tally = Tally()
-        found = self._reader(wanted, self.tally, where)
-        return found if where is None else self._chosen(found, where, self.tally)
-
-    def _chosen(self, chunks: Iterator[Chunk], where: Condition, tally: Tally) -> Iterator[Chunk]:
-        """The rows of chunks for which a condition holds."""
-        first, checked = 0, False
-        for chunk in chunks:
-            if not checked:
-                where.check_kinds(chunk, self.path)
-                checked = True
-            found = where.chosen(chunk, tally)
-            if len(found):
-                yield Chunk(found.columns, first, found.decimal)
-            first += len(found)
-
-    def first_rows(self, columns: Sequence[str], where: Condition | None = None) -> Chunk | None:
-        """The first chunk, which is not read again by the next call of `chunks`."""
-        chunks = self.chunks(columns, where)
-        first = next(chunks, None)
-        self._ahead = set(columns), where, chunks if first is None else chain([first], chunks)
-        return first
-
-    def require(self, name: str) -> str:
-        """The name of a column, of which the file must have exactly one."""
-        if self.names.count(name) == 1:
-            return name
-        if name in self.names:
-            raise TableError(
-                f"column {name!r} must occur once, got it {self.names.count(name)} times in the "
-                f"header of {self.path}: rename the others."
-            )
-        near = difflib.get_close_matches(name.lower(), [n.lower() for n in self.names], 1, 0.6)
-        guess = next((n for n in self.names if n.lower() in near), None)
-        hint = f": did you mean {guess!r}?" if guess else f": it has {_listed(self.names)}."
-        raise TableError(f"column {name!r} is not in {self.path}{hint}")
-
-
-TableLike = Table | str | PathLike[str] | InMemory
+TableLike = Table | str | PathLike[str] | Sequence[str | PathLike[str]] | InMemory
 """What a study learns from."""
 
 
-def as_table(source: TableLike) -> Table:
-    """A table: as it is, in a file by its path, or in memory, such as a data frame."""
+def as_table(source: TableLike, *, skip_bad: bool = False) -> Table:
+    """A table: as it is, in a file or files by their paths, or in memory, such as a data frame."""
     if isinstance(source, Table):
         return source
     if isinstance(source, str | PathLike):
-        return open_table(str(fspath(source)))
-    reader = FrameReader(source)
+        return open_table(str(fspath(source)), skip_bad=skip_bad)
+    if isinstance(source, list | tuple) and all(isinstance(p, str | PathLike) for p in source):
+        return open_table([str(fspath(path)) for path in source], skip_bad=skip_bad)
+    if hasattr(source, "read_next_batch"):
+        return stream_table(source)  # type: ignore[arg-type]  # told by what it can do
+    reader = FrameReader(source)  # type: ignore[arg-type]  # checked there
     return Table(IN_MEMORY, reader.names, reader)
 
 
-def open_table(path: str) -> Table:
-    """The table in a file, whose format is recognised by its first bytes; "-" is standard input."""
-    return feed_table(Feed(path))
+def open_table(path: str | Sequence[str], *, skip_bad: bool = False) -> Table:
+    """The table in a file, whose format is recognised by its first bytes; "-" is standard input.
+
+    A folder, a pattern such as "2024-*.parquet" or a list means several files, which must have the
+    columns that are asked for. With `skip_bad`, files that cannot be opened are left out.
+    """
+    if isinstance(path, str) and not is_many(path):
+        return feed_table(Feed(path))
+    parts, skipped = list[Table](), list[str]()
+    files = data_files(path)
+    for file in files:
+        try:
+            parts += _shared_parts(feed_table(Feed(file.path)), file.shared)
+        except TableError as error:
+            if not skip_bad:
+                raise
+            skipped.append(str(error))
+    if not parts:
+        raise TableError(f"none of the {len(files)} files of {path} can be read: {skipped[0]}")
+    name = path if isinstance(path, str) else f"{len(files)} files"
+    return together(name, parts, tuple(skipped))
+
+
+def together(name: str, parts: Sequence[Table], skipped: tuple[str, ...] = ()) -> Table:
+    """Tables as one; it has the columns of the first."""
+    size, rows = (sum(getattr(part, what) for part in parts) for what in ("size", "rows"))
+    reader = partial(_one_after_another, parts)
+    names, kinds = parts[0].names, parts[0].kinds
+    return Table(name, names, reader, Tally(), size, rows, kinds, tuple(parts), skipped)
+
+
+def _one_after_another(
+    parts: Sequence[Table], wanted: list[str], tally: Tally, where: Condition | None
+) -> Iterator[Chunk]:
+    first = 0
+    for part in parts:
+        for name in wanted:
+            part.require(name)
+        for chunk in part.read(wanted, tally, where):
+            yield Chunk(chunk.columns, first, chunk.decimal)
+            first += len(chunk)
+
+
+def _shared_parts(table: Table, shared: dict[str, str]) -> list[Table]:
+    """The parts of a file with the columns that its folders name, the same in every row."""
+    if not shared:
+        return list(table.parts)
+    names = [*(name for name in table.names if name not in shared), *shared]
+    found = []
+    for part in table.parts:
+        reader = SharedColumns(part, shared)
+        found.append(Table(part.path, names, reader, Tally(), part.size, part.rows, part.kinds))
+    return found
+
+
+def stream_table(stream: Batches) -> Table:
+    """A stream of Arrow record batches, which can be read only once and is never held whole."""
+    reader = BatchReader(stream)
+    return Table(PIPE_NAME, reader.names, reader, kinds=reader.kinds)
 
 
 def feed_table(feed: Feed) -> Table:
     """The table in an open file; only a second pass over its chunks opens it again."""
     if feed.start == PARQUET:
         feed.close()
-        reader = ParquetReader(feed.path)
-        return Table(feed.path, reader.names, reader)
+        parts = [
+            Table(p.name, list(p.kinds), p, Tally(), p.size, p.rows, p.kinds)
+            for p in parquet_parts(feed.path)
+        ]
+        return together(feed.path, parts) if len(parts) > 1 else parts[0]
     feeds = [feed]
     return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(feed.path))
 
@@ -285,7 +268,3 @@ def _settle_commas(path: str, chunk: Chunk, decimal: set[str]) -> None:
                 f"numbers such as {cell!r} in column {name!r} of {path} can be read in two "
                 "ways: write thousands without commas, or decimals with a point."
             )
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,4 +1,4 @@
-"""Tables whose columns have types: Parquet files, Arrow tables and data frames, in chunks.
+"""Tables in memory whose columns have types: Arrow tables and data frames, in chunks.
 
 Data frames are recognised by what they can do, so that neither pandas nor polars is imported:
 columns by name, each of which is an array or can be handed over as an Arrow stream.
@@ -21,7 +21,7 @@ from hplus.files.rows import Chunk
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_ONCE = 50_000
+ROWS_AT_ONCE = 2**17
 """Rows of a table with types that are given at a time."""
 
 IN_MEMORY = "the table"
@@ -35,44 +35,17 @@ class ArrowStream(Protocol):
         """Its rows as a stream of Arrow."""
 
 
+class Batches(Protocol):
+    """A stream of Arrow record batches."""
+
+    schema: pa.Schema
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """The batches, once."""
+
+
 InMemory = Mapping[str, ArrayLike] | ArrowStream
 """A table in memory: a data frame, an Arrow table, or a dict of arrays."""
-
-
-class ParquetReader:
-    """Reads columns of a Parquet file; rows that a condition leaves out are not even decoded."""
-
-    def __init__(self, path: str) -> None:
-        from pyarrow import parquet
-
-        self.path = path
-        with reading(path):
-            self._file = parquet.ParquetFile(path)
-            self._schema = self._file.schema_arrow
-        self.names = list(self._schema.names)
-
-    def __call__(self, wanted: list[str], tally: Tally, where: Condition | None) -> Iterator[Chunk]:
-        """Chunks of some columns, without rows that the condition surely leaves out."""
-        first = 0
-        with reading(self.path):
-            for batch in self._batches(wanted, where):
-                yield Chunk({name: plain(batch.column(name)) for name in wanted}, first)
-                first += batch.num_rows
-        if where is not None and first < self._file.metadata.num_rows:
-            tally.left_out[where.reason] += self._file.metadata.num_rows - first
-
-    def _batches(self, wanted: list[str], where: Condition | None) -> Iterator[pa.RecordBatch]:
-        kept = None
-        if where is not None:
-            types = {name: self._schema.field(name).type for name in where.columns}
-            kept = where.filter_of(types)
-        if kept is None:
-            yield from self._file.iter_batches(ROWS_AT_ONCE, columns=wanted)
-            return
-        from pyarrow import dataset
-
-        source = dataset.dataset(self.path, format="parquet")
-        yield from source.to_batches(columns=wanted, filter=kept, batch_size=ROWS_AT_ONCE)
 
 
 class FrameReader:
@@ -119,6 +92,24 @@ class FrameReader:
         return plain(found)
 
 
+class BatchReader:
+    """Reads columns of a stream of Arrow record batches, once."""
+
+    def __init__(self, stream: Batches) -> None:
+        self._stream, schema = stream, stream.schema
+        self.names, self.kinds = list(schema.names), {f.name: kind_of(f.type) for f in schema}
+
+    def __call__(self, wanted: list[str], tally: Tally, where: Condition | None) -> Iterator[Chunk]:
+        """Chunks of some columns."""
+        first = 0
+        with reading("the stream"):
+            for batch in self._stream:
+                for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+                    some = batch.slice(start, ROWS_AT_ONCE)
+                    yield Chunk({name: plain(some.column(name)) for name in wanted}, first)
+                    first += some.num_rows
+
+
 def is_frame(source: object) -> bool:
     """Is it a table in memory: a data frame, an Arrow table, or a dict of arrays?"""
     if isinstance(source, str | bytes | np.ndarray):
@@ -128,6 +119,20 @@ def is_frame(source: object) -> bool:
         or hasattr(source, "__arrow_c_stream__")
         or (hasattr(source, "columns") and hasattr(source, "__getitem__"))
     )
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """What a column of this type holds: numbers, times, text or something else."""
+    types = arrow().types
+    if types.is_dictionary(kind):
+        return kind_of(kind.value_type)
+    if types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind):
+        return "numbers"
+    if types.is_timestamp(kind) or types.is_date(kind):
+        return "times"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "text"
+    return "null" if types.is_null(kind) else str(kind)
 
 
 def plain(column: pa.Array) -> pa.Array:

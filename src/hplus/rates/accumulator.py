@@ -7,12 +7,19 @@ from typing import final
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.lattice import CellLattice
-from hplus.rates.statistic import WEIGHT_BITS, Statistic, count_events, merged, with_another
+from hplus.rates.lattice import CellLattice, Codes
+from hplus.rates.statistic import Statistic, count_codes, count_events, merged, with_another
+from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.windows import Window
 
 BUFFERED_EVENTS = 2**16
-"""Events that wait to be sorted and counted together."""
+"""Events that came one by one, or in small chunks, and wait for their cells to be found."""
+
+LEAST_WAITING, MOST_WAITING = 2**19, 2**22
+"""Cells of events that wait to be sorted: as many as were counted, within these bounds.
+
+So the time to merge them with those counted is a small multiple of that to sort them.
+"""
 
 
 @final
@@ -21,16 +28,19 @@ class CellAccumulator:
 
     Its statistic is that of all events at once, bit for bit, whatever the chunks and their order.
     Events are trusted to lie in the window; they wait in a buffer, and memory is bounded by the
-    buffer and the largest number of cells of a statistic.
+    buffer and the largest number of cells of a statistic, which is no deeper than `most_depth`.
     """
 
-    def __init__(self, window: Window, known: Statistic | None = None) -> None:
+    def __init__(
+        self, window: Window, known: Statistic | None = None, most_depth: int | None = None
+    ) -> None:
         self._lattice = CellLattice(window)
-        self._empty = count_events(self._lattice, np.zeros((0, window.dimension)))
+        bits = self._lattice.bits
+        self._depth = bits if most_depth is None else min(most_depth, bits)
         self._parts: tuple[Statistic, ...] = () if known is None else (known,)
         self._rows = np.empty((BUFFERED_EVENTS, window.dimension))
-        self._units = np.empty(BUFFERED_EVENTS, dtype=np.int64)
-        self._waiting, self._weighted = 0, False
+        self._codes, self._units = list[Codes](), list[Ints]()
+        self._buffered, self._waiting = 0, 0
         self._total = 0 if known is None else _units(known)
 
     @property
@@ -40,45 +50,68 @@ class CellAccumulator:
 
     def add_one(self, x: Floats) -> None:
         """An event (d,) of weight 1."""
-        if self._weighted or self._waiting == BUFFERED_EVENTS:
-            self._count()
-            self._weighted = False
-        self._rows[self._waiting] = x
-        self._waiting += 1
+        if self._buffered == BUFFERED_EVENTS:
+            self._empty_buffer()
+        self._rows[self._buffered] = x
+        self._buffered += 1
         self._total += 2**WEIGHT_BITS
 
     def add(self, X: Floats, units: Ints | None = None) -> None:
         """Events (n, d), with weights (n,) in units of 2⁻²⁰ unless all are 1."""
-        if (units is not None) != self._weighted:
-            self._count()
-            self._weighted = units is not None
         self._total += len(X) << WEIGHT_BITS if units is None else int(units.sum())
-        at = 0
-        while at < len(X):
-            if self._waiting == BUFFERED_EVENTS:
-                self._count()
-            part = slice(at, at + BUFFERED_EVENTS - self._waiting)
-            n = len(X[part])
-            room = slice(self._waiting, self._waiting + n)
-            self._rows[room] = X[part]
-            if units is not None:
-                self._units[room] = units[part]
-            self._waiting, at = self._waiting + n, at + n
+        if units is not None or self._buffered + len(X) > BUFFERED_EVENTS:
+            self._empty_buffer()
+        if units is not None or len(X) > BUFFERED_EVENTS:
+            self._wait(self._lattice.codes(X), units)
+            return
+        self._rows[self._buffered : self._buffered + len(X)] = X
+        self._buffered += len(X)
+
+    def absorb(self, other: CellAccumulator) -> None:
+        """The events of another accumulator, which must not be used afterwards."""
+        other._empty_buffer()
+        self._total += other._total
+        for part in other._parts:
+            self._parts = with_another(self._parts, part)
+        for i, codes in enumerate(other._codes):
+            self._wait(codes, other._units[i] if other._units else None)
 
     def statistic(self) -> Statistic:
         """The statistic of all events so far."""
+        self._empty_buffer()
         self._count()
-        found = merged(self._parts) if self._parts else self._empty
+        none = np.zeros((0, self._lattice.dimension))
+        found = merged(self._parts) if self._parts else count_events(self._lattice, none)
+        found = found.coarsened(min(found.depth, self._depth))
         self._parts = (found,)
         return found
 
+    def _empty_buffer(self) -> None:
+        if self._buffered:
+            buffered, self._buffered = self._buffered, 0
+            self._wait(self._lattice.codes(self._rows[:buffered]), None)
+
+    def _wait(self, codes: Codes, units: Ints | None) -> None:
+        """Let cells of events wait to be sorted together, all with weights or all without."""
+        if (units is not None) != bool(self._units):
+            self._count()
+        self._codes.append(codes)
+        if units is not None:
+            self._units.append(units)
+        self._waiting += len(codes)
+        counted = max((len(part.codes) for part in self._parts), default=0)
+        if self._waiting >= min(max(counted, LEAST_WAITING), MOST_WAITING):
+            self._count()
+
     def _count(self) -> None:
-        """Count the events that wait."""
-        if self._waiting:
-            X, q = self._rows[: self._waiting], self._units[: self._waiting]
-            new = count_events(self._lattice, X, q if self._weighted else None)
-            self._parts = with_another(self._parts, new)
-        self._waiting = 0
+        """Count the events that wait, in cells no smaller than those of the statistic."""
+        if not self._codes:
+            return
+        codes = np.concatenate(self._codes)
+        units = np.concatenate(self._units) if self._units else None
+        self._codes, self._units, self._waiting = [], [], 0
+        depth = min((part.depth for part in self._parts), default=self._depth)
+        self._parts = with_another(self._parts, count_codes(self._lattice, codes, units, depth))
 
 
 def _units(known: Statistic) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hplus._checks import Ints
+from hplus._checks import Bools, Floats, Ints
 from hplus.grids.hats import compiled
 from hplus.rates.lattice import Codes
 
@@ -14,6 +14,9 @@ MAX_DRAWN_EVENTS = 10_000
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 """The constants of splitmix64, a generator whose i-th number is a hash of seed + i * GOLDEN."""
+
+DRAW_SALT, MEMBER_SALT = np.uint64(0x5851_F42D_4C95_7F2D), np.uint64(0x1405_7B7E_F767_814F)
+"""Different draws for the same seed must have nothing in common."""
 
 
 @compiled
@@ -34,6 +37,25 @@ def group_cells(codes: Codes, rows: Ints, shift: np.uint64) -> tuple[Codes, Ints
 
 
 @compiled
+def count_runs(codes: Codes, shift: np.uint64) -> tuple[Codes, Ints]:
+    """The distinct codes >> shift of sorted codes, and how often each occurs."""
+    m = min(len(codes), 1)
+    for i in range(1, len(codes)):
+        m += codes[i] >> shift != codes[i - 1] >> shift
+    out, counts = np.empty(m, dtype=np.uint64), np.empty(m, dtype=np.int64)
+    k, began = -1, 0
+    for i in range(len(codes)):
+        if k < 0 or codes[i] >> shift != out[k]:
+            if k >= 0:
+                counts[k] = i - began
+            k, began = k + 1, i
+            out[k] = codes[i] >> shift
+    if k >= 0:
+        counts[k] = len(codes) - began
+    return out, counts
+
+
+@compiled
 def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tuple[Codes, Ints]:
     """Two sets of sorted cells as one; the rows (v, m) of cells in both are added."""
     m = _distinct(codes, others)
@@ -48,6 +70,24 @@ def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tu
         i += mine
         j += theirs
     return out, sums
+
+
+@compiled
+def merge_counts(codes: Codes, counts: Ints, others: Codes, more: Ints) -> tuple[Codes, Ints]:
+    """Two sets of sorted cells as one; the counts (m,) of cells in both are added."""
+    most = len(codes) + len(others)
+    out, sums = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
+    i = j = k = 0
+    while i < len(codes) and j < len(others):
+        a, b = codes[i], others[j]
+        mine, theirs = a <= b, b <= a
+        out[k] = min(a, b)
+        sums[k] = counts[i] * mine + more[j] * theirs
+        i, j, k = i + mine, j + theirs, k + 1
+    last = k + len(codes) - i + len(others) - j
+    out[k:last] = codes[i:] if i < len(codes) else others[j:]
+    sums[k:last] = counts[i:] if i < len(codes) else more[j:]
+    return out[:last].copy(), sums[:last].copy()
 
 
 @compiled
@@ -119,3 +159,79 @@ def mixed(x: np.uint64) -> np.uint64:
     x = (x ^ (x >> np.uint64(30))) * MIX_1
     x = (x ^ (x >> np.uint64(27))) * MIX_2
     return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def drawn_counts(codes: Codes, counts: Ints, seed: np.uint64, shares: Floats) -> Ints:
+    """How many of each count are drawn, (m,), if each event is with the probability of its cell.
+
+    As in `thinned`, the numbers are a hash of the seed and the code, here with another salt.
+    """
+    out = np.zeros(len(codes), dtype=np.int64)
+    for i in range(len(codes)):
+        state, share = mixed(codes[i] ^ mixed(seed + DRAW_SALT)), shares[i]
+        if counts[i] <= MAX_DRAWN_EVENTS:
+            for _ in range(counts[i]):
+                state += GOLDEN
+                out[i] += uniform(state) < share
+        else:
+            state += GOLDEN
+            u, v = uniform(state), uniform(state + GOLDEN)
+            z = np.sqrt(-2.0 * np.log(1.0 - u)) * np.cos(2.0 * np.pi * v)
+            mean = counts[i] * share
+            drawn = int(np.floor(mean + np.sqrt(mean * (1.0 - share)) * z + 0.5))
+            out[i] = min(max(drawn, 0), counts[i])
+    return out
+
+
+@compiled
+def drawn_members(cells: Ints, keys: Codes, counts: Ints, drawn: Ints, seed: np.uint64) -> Bools:
+    """Which members of cells are among those drawn, (n,), if `drawn` of `counts` events are.
+
+    Members are some or all of the events of cells; each of a cell's events is as likely as any.
+    """
+    left, wanted = counts.copy(), drawn.copy()
+    out = np.zeros(len(cells), dtype=np.bool_)
+    for i in range(len(cells)):
+        c = cells[i]
+        out[i] = uniform(mixed(keys[i] ^ mixed(seed + MEMBER_SALT))) * left[c] < wanted[c]
+        left[c] -= 1
+        wanted[c] -= out[i]
+    return out
+
+
+@compiled
+def uniform(state: np.uint64) -> float:
+    """A number from 0 to 1, 1 excluded, that is a hash of a state."""
+    return np.float64(mixed(state) >> np.uint64(11)) * 2.0**-53
+
+
+@compiled
+def mixed_copies(keys: Codes, counts: Ints) -> Codes:
+    """A key for each of `counts` copies of each key, (Σ counts,)."""
+    out, n = np.empty(counts.sum(), dtype=np.uint64), 0
+    for i in range(len(keys)):
+        for j in range(counts[i]):
+            out[n] = mixed(keys[i] + np.uint64(j) * GOLDEN)
+            n += 1
+    return out
+
+
+@compiled
+def uniforms(keys: Codes) -> Floats:
+    """A number from 0 to 1 for each key, (n,)."""
+    out = np.empty(len(keys))
+    for i in range(len(keys)):
+        out[i] = uniform(keys[i])
+    return out
+
+
+@compiled
+def copy_numbers(counts: Ints) -> Ints:
+    """0, 1, ... for each of `counts` copies, one after another, (Σ counts,)."""
+    out, n = np.empty(counts.sum(), dtype=np.int64), 0
+    for count in counts:
+        for j in range(count):
+            out[n] = j
+            n += 1
+    return out

@@ -9,7 +9,8 @@ import numpy as np
 from hplus.grids.hats import read_only
 from hplus.rates.cell_counts import group_cells
 from hplus.rates.lattice import CellLattice
-from hplus.rates.statistic import WEIGHT_BITS, Statistic
+from hplus.rates.statistic import Statistic
+from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.windows import Window
 
 

@@ -18,6 +18,9 @@ Codes = NDArray[np.uint64]
 LATTICE_BITS = {1: 50, 2: 26, 3: 20}
 """How often an axis is halved to give the smallest cells, by dimension."""
 
+ENCODED_AT_ONCE = 2**10
+"""Points whose bits are spread together, one step after another."""
+
 SPREADS: dict[int, tuple[tuple[int, int], ...]] = {
     1: (),
     2: (
@@ -109,19 +112,21 @@ def _encode(
     X: Floats, low: Floats, sides: Floats, closed: Bools, bits: int, shifts: Codes, masks: Codes
 ) -> Codes:
     """The code of each point: ⌊2ᵇ (x - low)/side⌋ on each axis, with interleaved bits."""
-    last = 2**bits - 1
     out = np.zeros(len(X), dtype=np.uint64)
-    for i in range(len(X)):
-        code = np.uint64(0)
+    index, cells = np.empty(ENCODED_AT_ONCE, dtype=np.uint64), 2**bits
+    for first in range(0, len(X), ENCODED_AT_ONCE):  # what is passed over again is in the cache
+        n = min(ENCODED_AT_ONCE, len(X) - first)
         for j in range(X.shape[1]):
-            u = int((X[i, j] - low[j]) / sides[j] * (last + 1))
-            if closed[j] and u > last:
-                u = 0
-            bits_j = np.uint64(min(max(u, 0), last))
+            end = 0 if closed[j] else cells - 1
+            for i in range(n):
+                u = int((X[first + i, j] - low[j]) / sides[j] * cells)
+                index[i] = max(end if u >= cells else u, 0)
             for k in range(len(shifts)):
-                bits_j = (bits_j | (bits_j << shifts[k])) & masks[k]
-            code |= bits_j << np.uint64(j)
-        out[i] = code
+                shift, mask = shifts[k], masks[k]
+                for i in range(n):
+                    index[i] = (index[i] | (index[i] << shift)) & mask
+            for i in range(n):
+                out[first + i] |= index[i] << np.uint64(j)
     return out
 
 

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hplus._checks import Floats, Ints, check_count, frozen_array, shown
+from hplus._checks import Floats, Ints, check_count, shown
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
-from hplus.rates.cell_counts import cells_by_drop, group_cells, merge_cells, thinned
+from hplus.rates.cell_counts import (
+    cells_by_drop,
+    count_runs,
+    group_cells,
+    merge_cells,
+    merge_counts,
+    thinned,
+)
 from hplus.rates.lattice import CellLattice, Codes
+from hplus.rates.lazy_parts import is_lazy, lazy_statistic
+from hplus.rates.weight_units import (
+    MAX_UNITS,
+    WEIGHT_BITS,
+    check_units,
+    exact_sum,
+    in_units,
+    sum_of_squares,
+)
 from hplus.windows import Window
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
@@ -24,17 +40,8 @@ MAX_CELLS = 2**23
 EVENT_FOLDS = 5
 """Random parts of the events, each of which can be held out."""
 
-WEIGHT_BITS = 20
-"""Weights are whole multiples of 2⁻²⁰, so that their sums are exact."""
-
-MAX_UNITS = 2**63
-"""The sum of the weights in this unit is below what 64 bits hold."""
-
 EVENTS_AT_ONCE = 2**22
 """Events that are sorted at once."""
-
-LIMB_BITS, LIMBS = 16, 4
-"""A weight in parts of 16 bits, whose products can be added up without overflow."""
 
 
 @final
@@ -92,7 +99,7 @@ class Statistic(Value):
             or np.any(codes[-1:] >> np.uint64(lattice.dimension * depth))
             or np.any(counts < 1)
             or np.any(weights < 0)
-            or _exact_sum(counts) >= MAX_UNITS >> WEIGHT_BITS
+            or exact_sum(counts) >= MAX_UNITS >> WEIGHT_BITS
             or self._units >= MAX_UNITS
             or self._units**2 > self.events * squares
         ):
@@ -104,12 +111,27 @@ class Statistic(Value):
 
     @classmethod
     def of(cls, window: Window, X: Any, sample_weight: Any = None) -> Statistic:
-        """The statistic of events X (n, d) with weights (n,), ones by default."""
+        """The statistic of events X (n, d) with weights (n,), 1 by default; both may be of Dask."""
+        if is_lazy(X):
+            return lazy_statistic(window, X, sample_weight)
         lattice = CellLattice(window)
         X = window.require("X", X)
-        q = None if sample_weight is None else _in_units(sample_weight, len(X))
+        q = None if sample_weight is None else in_units(sample_weight, len(X))
         chunks = (slice(i, i + EVENTS_AT_ONCE) for i in range(0, max(len(X), 1), EVENTS_AT_ONCE))
         return merged(count_events(lattice, X[i], None if q is None else q[i]) for i in chunks)
+
+    @classmethod
+    def scan(cls, source: Any, window: Window, columns: Sequence[str], **how: Any) -> Statistic:
+        """The statistic of the rows of files or a table that lie in the window, in one pass.
+
+        See `hplus.rates.scan_files.scan_files` for the source and other arguments.
+        """
+        from hplus.rates.scan_files import scan_files
+
+        return scan_files(source, window, columns, **how)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Statistic, tuple(self.get_params(deep=False).values())
 
     @property
     def lattice(self) -> CellLattice:
@@ -162,7 +184,7 @@ class Statistic(Value):
         events, weights = int(counts.sum()), self.weights
         if weights.size:
             weights = np.rint(weights * (counts / self.counts)).astype(np.int64)[held]
-        units = _exact_sum(weights) if weights.size else events << WEIGHT_BITS
+        units = exact_sum(weights) if weights.size else events << WEIGHT_BITS
         shared = -(-self.squares * events // max(self.events, 1))
         squares = max(shared, -(-(units**2) // max(events, 1)))
         return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
@@ -175,11 +197,14 @@ class Statistic(Value):
                 f"statistics must share one window to be added, got {shown(self.window)} and "
                 f"{shown(other.window)}."
             )
-        _check_units(self._units + other._units)
+        check_units(self._units + other._units)
         depth, squares = min(self.depth, other.depth), self.squares + other.squares
         a, b = self.coarsened(depth), other.coarsened(depth)
-        weighted = a.weights.size + b.weights.size > 0
-        codes, rows = merge_cells(a.codes, a._rows(weighted), b.codes, b._rows(weighted))
+        if a.weights.size + b.weights.size:
+            codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
+        else:
+            codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
+            rows = counts[None]
         return _of_rows(self.window, depth, codes, rows, squares)._bounded()
 
     def __repr__(self) -> str:
@@ -188,7 +213,7 @@ class Statistic(Value):
     @property
     def _units(self) -> int:
         """Σw in units of 2⁻²⁰."""
-        return _exact_sum(self.weights) if self.weights.size else self.events << WEIGHT_BITS
+        return exact_sum(self.weights) if self.weights.size else self.events << WEIGHT_BITS
 
     @property
     def _weights(self) -> Ints:
@@ -228,65 +253,38 @@ def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statisti
 
 def count_events(lattice: CellLattice, X: Floats, q: Ints | None = None) -> Statistic:
     """The statistic of events X (n, d) of the window, with weights q (n,) in units of 2⁻²⁰."""
-    codes, ones = lattice.codes(X), np.ones((1, len(X)), dtype=np.int64)
+    return count_codes(lattice, lattice.codes(X), q)
+
+
+def count_codes(
+    lattice: CellLattice, codes: Codes, q: Ints | None = None, depth: int | None = None
+) -> Statistic:
+    """The statistic of events with these codes (n,) and weights q (n,), at most at a depth.
+
+    The codes are sorted in place.
+    """
+    depth = lattice.bits if depth is None else depth
+    shift = np.uint64(lattice.dimension * (lattice.bits - depth))
     if q is None:
         codes.sort()
-        rows, squares = ones, len(X) << (2 * WEIGHT_BITS)
+        found, counts = count_runs(codes, shift)
+        rows, squares = counts[None], len(codes) << (2 * WEIGHT_BITS)
     else:
-        order = np.argsort(codes)
-        codes, rows, squares = codes[order], np.vstack([ones, q[order]]), _sum_of_squares(q)
-    cells = group_cells(read_only(codes), read_only(rows), np.uint64(0))
-    return _of_rows(lattice.window, lattice.bits, *cells, squares)._bounded()
+        order, ones = np.argsort(codes), np.ones((1, len(codes)), dtype=np.int64)
+        cells = read_only(codes[order]), read_only(np.vstack([ones, q[order]]))
+        (found, rows), squares = group_cells(*cells, shift), sum_of_squares(q)
+    return _of_rows(lattice.window, depth, found, rows, squares)._bounded()
 
 
 def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
-    """The statistic of rows of counts and, where there are any, weights."""
+    """The statistic of rows of counts and, where there are any, weights: sums of valid ones."""
     codes, rows = read_only(codes), read_only(rows)
-    weights = rows[1] if len(rows) == 2 else rows[0, :0]
-    return Statistic(window, depth, codes, rows[0], weights, squares)
-
-
-def _in_units(weights: ArrayLike, n: int) -> Ints:
-    """Weights of n events in units of 2⁻²⁰, rounded; an error unless they can be kept so."""
-    w = frozen_array("sample_weight", weights)
-    if w.shape != (n,) or np.any(w < 0.0):
-        got = f"{w.min():.6g}" if w.shape == (n,) else f"shape {w.shape}"
-        raise ValueError(
-            f"sample_weight must hold one number of at least 0 for each of the {n} events, got "
-            f"{got}."
-        )
-    q = np.rint(w * 2.0**WEIGHT_BITS)
-    lost = w[(q == 0.0) & (w > 0.0)]
-    if len(lost):
-        raise ValueError(
-            f"every sample_weight must be 0 or above 2^-21 = {2.0**-21:.2g}, got {lost[0]:.6g}: "
-            "rescale the weights."
-        )
-    _check_units(q.sum())
-    q = q.astype(np.int64)
-    _check_units(_exact_sum(q))
-    return q
-
-
-def _check_units(units: float) -> None:
-    """An error unless Σw, in units of 2⁻²⁰, fits into 64 bits."""
-    if not units < MAX_UNITS:
-        raise ValueError(
-            f"sample_weight must add up to less than 2^43 = {2.0**43:.3g}, got "
-            f"{units / 2**WEIGHT_BITS:.6g}: rescale the weights."
-        )
-
-
-def _exact_sum(q: Ints) -> int:
-    """Σ q, even if it exceeds 64 bits."""
-    return (int((q >> 32).sum()) << 32) + int((q & (2**32 - 1)).sum())
-
-
-def _sum_of_squares(q: Ints) -> int:
-    """Σ q², exact."""
-    limbs = np.stack([(q >> (LIMB_BITS * k)) & (2**LIMB_BITS - 1) for k in range(LIMBS)])
-    products = (limbs @ limbs.T).tolist()
-    return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
+    if len(rows) == 2:
+        return Statistic(window, depth, codes, rows[0], rows[1], squares)
+    found = object.__new__(Statistic)  # cells that need no check, which would take as long again
+    found._set(window=window, depth=depth, codes=codes, counts=rows[0], weights=rows[0, :0])
+    found._set(squares=squares)
+    return found
 
 
 def _frozen(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:

@@ -90,6 +90,7 @@ MODULES = {
     "hplus.studies.ratio_intervals": ("Ratios",),
     "hplus.studies.spans": ("Amount", "Clock"),
     "hplus.studies.streams": ("StreamStudy",),
+    "hplus.studies.summaries": ("EventSummary", "SampleRows"),
     "hplus.studies.event_study": ("EventStudy",),
     "hplus.studies.excitation_holdouts": ("ExcitationHoldout",),
     "hplus.studies.excitation_study": ("ExcitationStudy",),
@@ -101,7 +102,7 @@ MODULES = {
 }  # fmt: skip
 """The classes of other models and values, by the module that defines them."""
 
-SAVED_VALUES = ("BinnedStatistic", "Statistic")
+SAVED_VALUES = ("BinnedStatistic", "EventSummary", "Statistic")
 """Values that a file may hold by themselves, without a model."""
 
 QUICK_MODULES = (

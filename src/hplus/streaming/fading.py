@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.statistic import WEIGHT_BITS, Statistic, merged
+from hplus.rates.statistic import Statistic, merged
+from hplus.rates.weight_units import WEIGHT_BITS
 
 EPOCH_HALF_LIVES = 8
 """Half-lives of an epoch, by which the weights of one epoch are shifted to add them to the next."""

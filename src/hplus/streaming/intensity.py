@@ -15,6 +15,7 @@ from hplus.kernels import Kernel
 from hplus.positivity.exp import GridFunction
 from hplus.rates.by_region import rate_unit
 from hplus.rates.fitted import FittedRate
+from hplus.rates.lazy_parts import is_lazy, learn_lazily
 from hplus.rates.statistic import Statistic
 from hplus.space import Function
 from hplus.streaming.base import StreamingEstimator
@@ -27,6 +28,8 @@ from hplus.streaming.rate_setup import (
     check_parameters,
     default_kernel,
     exposure_given,
+    in_box,
+    plain_box,
     rate_learner,
     times_given,
 )
@@ -96,7 +99,7 @@ class StreamingIntensity(StreamingEstimator):
     def partial_fit(
         self, X: Any, y: None = None, *, exposure: Any = None, times: Any = None
     ) -> Self:
-        """Learn from events X (n, d), one at a time.
+        """Learn from events X (n, d), one at a time; X and times may be of Dask.
 
         `exposure` is the time of observation: one number, which is divided evenly between the
         events, or one for each event, the time since the event before. With an exposure, X may be
@@ -104,6 +107,8 @@ class StreamingIntensity(StreamingEstimator):
         counted from any moment. With both, observation is taken to have ended with the latest event
         and to have had no breaks.
         """
+        if is_lazy(X):
+            return learn_lazily(self, X, exposure, times)
         if fresh := not hasattr(self, "state_"):
             check_parameters(self.window, self.kernel, self.method, self.budget)
         else:
@@ -216,15 +221,13 @@ class StreamingIntensity(StreamingEstimator):
     @property
     def status_(self) -> StreamStatus:
         """Counts of what has happened in the stream."""
-        self._require_learned()
         return self._current().status
 
     def _start(self, *, timed: bool) -> None:
         """A stream that has seen no event, with the parameters that it belongs to."""
         if isinstance(as_method(self.method), Tree):
-            self.timed_ = timed
             self._stream = stream = self._new_trees()
-            self.state_ = stream.saved()
+            self.timed_, self.state_ = timed, stream.saved()
             self._remember(adjustable=())  # counts are weighted by what is forgotten
         else:
             self._begin([self._new_learner()])
@@ -238,8 +241,8 @@ class StreamingIntensity(StreamingEstimator):
             if isinstance(method, Tree):
                 stream = self._new_trees().restored(self.state_[0])
             else:
-                last = self.__dict__.get("snapshot_")
-                stream = SteppedRate(self.window, method, self._live()[0], last)
+                known = self._live()[0], self.__dict__.get("snapshot_")
+                stream = SteppedRate(self.window, method, *known)
             self._stream = stream
         return stream
 
@@ -258,8 +261,9 @@ class StreamingIntensity(StreamingEstimator):
     def _stepped(self, what: str, *without: type[Method]) -> SteppedRate:
         """The stream, for what only methods with atoms have."""
         self._require_learned()
-        stream = self._current()
-        if not isinstance(stream, SteppedRate) or isinstance(stream.method, without):
+        if not isinstance(stream := self._current(), SteppedRate) or isinstance(
+            stream.method, without
+        ):
             got = type(as_method(self.method)).__name__
             raise AttributeError(f"{what} needs a method with atoms, got {got}: use rate_.")
         return stream
@@ -275,8 +279,7 @@ class StreamingIntensity(StreamingEstimator):
     def _new_learner(self) -> Learner:
         method, kernel = as_method(self.method), self.kernel
         assert not isinstance(method, Tree)
-        if not isinstance(kernel, Kernel):
-            kernel = default_kernel(self.window)
+        kernel = kernel if isinstance(kernel, Kernel) else default_kernel(self.window)
         budget = as_budget(self.budget, AUTO_REFIT if isinstance(method, Refit) else AUTO)
         return rate_learner(method, kernel, self.window, budget, self._half_life())
 
@@ -292,9 +295,5 @@ class StreamingIntensity(StreamingEstimator):
     def _inside(self, row: Floats) -> bool:
         """Is the point in the window? A quick check for boxes; False for other windows."""
         if "_box" not in self.__dict__:
-            box = self.window.box_bounds()
-            self._box = None if box is None else tuple(edge.tolist() for edge in box)
-        if self._box is None or row.shape != (1, self.n_features_in_):
-            return False
-        low, high = self._box
-        return all(a <= x <= b for a, x, b in zip(low, row[0].tolist(), high, strict=True))
+            self._box = plain_box(self.window)
+        return in_box(self._box, row)

@@ -161,3 +161,20 @@ def density(window: Window, grid: TensorGrid, z: Floats, rule: Rule) -> GridFunc
     z = np.clip(z, -rule.cap, rule.cap)  # documented with the methods
     f = GridFunction(window, grid, np.exp(z - z.max()).reshape(grid.shape))
     return f * (1.0 / f.integral())
+
+
+PlainBox = tuple[list[float], list[float]]
+"""The lowest corner of a window and its highest one, as plain numbers."""
+
+
+def plain_box(window: Window) -> PlainBox | None:
+    """The corners of a box; None for other windows."""
+    box = window.box_bounds()
+    return None if box is None else (box[0].tolist(), box[1].tolist())
+
+
+def in_box(box: PlainBox | None, row: Floats) -> bool:
+    """Is a point (1, d) in a box? False if there is none."""
+    if box is None or row.shape != (1, len(box[0])):
+        return False
+    return all(a <= x <= b for a, x, b in zip(box[0], row[0].tolist(), box[1], strict=True))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self, final
 
 from hplus._checks import Floats, check_choice, check_count, check_number
 from hplus._progress import whole_or_not
-from hplus.estimators.base import Estimator, check_fitted
+from hplus._threads import at_once
+from hplus.estimators.base import Estimator
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
@@ -19,18 +19,22 @@ from hplus.rates.exposure import OverWindow
 from hplus.rates.prior import Mixture
 from hplus.rates.statistic import Statistic
 from hplus.studies.burst_gains import burst_gain
+from hplus.studies.checkpoints import scan_with_checkpoints
 from hplus.studies.event_facts import event_facts
-from hplus.studies.event_weights import weight_scale, weight_unit
-from hplus.studies.events import MAX_SAMPLE, Reading, read_events
+from hplus.studies.event_samples import MAX_SAMPLE
+from hplus.studies.event_weights import WeightScale, weight_scale, weight_unit
+from hplus.studies.events import Reading
 from hplus.studies.frames import check_frame
 from hplus.studies.holdouts import Holdout, held_out
-from hplus.studies.outlooks import Occurrences, learn_outlook
+from hplus.studies.outlooks import learn_outlook
+from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
 from hplus.studies.split_events import SplitEvents
-from hplus.studies.splits import Split, StepExposure, split_of
+from hplus.studies.splits import StepExposure, split_of
+from hplus.studies.summaries import EventSummary, summary_of
 
 if TYPE_CHECKING:
-    from hplus.studies.expect import Expected
+    pass
 
 MIN_EVENTS = 30
 """With fewer events none are held out: they would tell nothing."""
@@ -75,7 +79,14 @@ class EventStudy(Estimator):
         on both sides, instead of its last part.
     n_jobs : int or None, default=None
         2 or more, or -1 for all cores: the fit to all events and the one that is tested on held-out
-        events run at the same time.
+        events run at the same time, and files are read by as many threads.
+    skip_bad : bool, default=False
+        Leave out files and row groups that cannot be read, instead of stopping at the first one.
+    updatable : bool, default=False
+        Keep what `merge_studies` and `update_study` need, also in the model file: counts in small
+        cells, and a sample of the events, which are then as confidential as these.
+    checkpoint : str, default=None
+        A folder for what was read so far: a fit that was interrupted goes on from there.
 
     Attributes
     ----------
@@ -91,6 +102,8 @@ class EventStudy(Estimator):
     weights_ : dict or None
         The unit Σw²/Σw of weights, in which their sums vary like counts, the largest one and their
         sum; None without weights.
+    summary_ : EventSummary or None
+        What is needed to add other events; None unless `updatable`.
     outlook_ : Outlook or None
         What follows the observation period; None without times.
     bursts_ : dict or None
@@ -109,6 +122,9 @@ class EventStudy(Estimator):
         n_jobs: int | None = None,
         model: str = "auto",
         blocks: int = 1,
+        skip_bad: bool = False,
+        updatable: bool = False,
+        checkpoint: str | None = None,
     ) -> None:
         self.frame = frame
         self.exposure = exposure
@@ -118,6 +134,9 @@ class EventStudy(Estimator):
         self.n_jobs = n_jobs
         self.model = model
         self.blocks = blocks
+        self.skip_bad = skip_bad
+        self.updatable = updatable
+        self.checkpoint = checkpoint
 
     @property
     def exposure_over_window(self) -> Any:
@@ -138,47 +157,66 @@ class EventStudy(Estimator):
         return (lambda X: over(X) / unit) if callable(over) else over / unit
 
     def fit(self, source: TableLike, y: None = None) -> Self:
-        """Read the events of a file or table in one pass and learn their rate.
+        """Read the events of files or a table in one pass and learn their rate.
 
-        `source` is what `plan` takes: a path, a data frame, an Arrow table or a dict of arrays.
+        `source` is what `plan` takes: a path, a pattern, a folder, a list of paths, a data frame,
+        an Arrow table or stream, or a dict of arrays.
         """
         with whole_or_not(self):
             self._check_parameters()
-            events = self._read(source)
-            clock = self.frame.clock
-            self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
-            learned, (many, held) = events.learned(), events.sizes()
-            enough = many >= MIN_EVENTS and held >= 2
-            priors = tuple(map(self._priors, learned if enough else events.everything))
-            tasks: list[Callable[[], Any]] = [partial(self._parts, events, priors)]
-            if enough:
-                tasks.append(partial(self._held_out, events, priors))
-            done = _at_once(tasks, self.n_jobs)
-            self.holdout_: Holdout | None = done[1] if enough else None
-            self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
-            times = events.sampled[:, -1]
-            self.bursts_ = None
-            if not self.frame.weight:
-                self.bursts_ = burst_gain(self.frame, times, self.holdout_, self.reading_)
-            self.made_with_: dict[str, Any] = {}
+            table = as_table(source, skip_bad=self.skip_bad)
+            scan = self.new_scan(weight_scale(table, self.frame))
+            if self.checkpoint:
+                scan_with_checkpoints(table, scan, self.checkpoint, self.n_jobs, self.skip_bad)
+            else:
+                scan_events(table, scan, self.n_jobs, self.skip_bad)
+            self._learn(scan, table.path)
         return self
 
-    def expect(self, lasting: Amount | str | None = None, **asked: Any) -> list[Expected]:
-        """Expected counts with intervals, `study.expect("7d", regions="beats.geojson")`.
+    def new_scan(self, scale: WeightScale | None = None) -> EventScan:
+        """A scan to which the events of tables are to be added; see `learn`."""
+        split = split_of(self.frame, float(self.holdout), self.blocks)
+        return EventScan(self.frame, split, self.random_state, scale)
 
-        The arguments are those of `hplus.studies.asking.counts_asked`.
-        """
-        from hplus.studies.asking import counts_asked
+    def learn(self, scan: EventScan, file: str) -> Self:
+        """Learn the rate from a scan of events, that of a file or files with this name."""
+        with whole_or_not(self):
+            self._check_parameters()
+            self._learn(scan, file)
+        return self
 
-        check_fitted(self, "model_")
-        return counts_asked(self, lasting, **asked)
+    def _learn(self, scan: EventScan, file: str) -> None:
+        self._keep(scan, file)
+        events, clock = scan.events, self.frame.clock
+        self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
+        learned, (many, held) = events.learned(), events.sizes()
+        enough = many >= MIN_EVENTS and held >= 2
+        priors = tuple(map(self._priors, learned if enough else events.everything))
+        tasks: list[Callable[[], Any]] = [partial(self._parts, events, priors)]
+        if enough:
+            tasks.append(partial(self._held_out, events, priors))
+        done = at_once(tasks, self.n_jobs)
+        self.holdout_: Holdout | None = done[1] if enough else None
+        self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
+        times = events.sampled[:, -1]
+        self.bursts_ = None
+        if not self.frame.weight:
+            self.bursts_ = burst_gain(self.frame, times, self.holdout_, self.reading_)
+        self.made_with_: dict[str, Any] = {}
 
-    def predict(self, source: TableLike) -> Floats:
-        """The rate at each row of a table, (n,); NaN outside the window or where a cell is bad."""
-        from hplus.studies.asking import rates_asked
-
-        check_fitted(self, "model_")
-        return rates_asked(self, source)
+    def _keep(self, scan: EventScan, file: str) -> None:
+        """What is kept of a scan beside the rate."""
+        scale = scan.events.scale
+        self.weights_: dict[str, float] | None = None if scale is None else scale._asdict()
+        self.reading_: Reading = scan.read.reading(file)
+        self.reading_.check_dropped(self.most_dropped)
+        if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
+            raise ValueError(
+                f"model={self.model!r} takes at most {MAX_SAMPLE} events, got "
+                f'{self.reading_.kept}: use model="auto".'
+            )
+        self.summary_: EventSummary | None = summary_of(scan) if self.updatable else None
+        self.outlook_ = learn_outlook(self.frame.clock, scan.times, self.random_state)
 
     def fitted_to(self, reading: Reading) -> bool:
         """Was the study fitted to the same events? By their content; of old files, by the name."""
@@ -203,30 +241,6 @@ class EventStudy(Estimator):
         check_count("blocks", self.blocks)
         if self.n_jobs not in (None, -1):
             check_count("n_jobs", self.n_jobs)
-
-    def _read(self, source: TableLike) -> SplitEvents:
-        table = as_table(source)
-        split, scale = self._split(), weight_scale(table, self.frame)
-        self.weights_: dict[str, float] | None = None if scale is None else scale._asdict()
-        events = SplitEvents(self.frame, split, self.random_state, scale)
-        times = Occurrences(self.frame)
-
-        def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
-            events.add(X, seconds, weights)
-            times.add(X, seconds, None if weights is None else weights / weight_unit(self))
-
-        self.reading_: Reading = read_events(table, self.frame, add)[0]
-        self.reading_.check_dropped(self.most_dropped)
-        if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
-            raise ValueError(
-                f"model={self.model!r} takes at most {MAX_SAMPLE} events, got "
-                f'{self.reading_.kept}: use model="auto".'
-            )
-        self.outlook_ = learn_outlook(self.frame.clock, times, self.random_state)
-        return events
-
-    def _split(self) -> Split:
-        return split_of(self.frame, float(self.holdout), self.blocks)
 
     def _priors(self, statistic: Statistic) -> Mixture | str:
         """The priors of the smooth field, learned once for all fits."""
@@ -284,15 +298,3 @@ class EventStudy(Estimator):
             both = events.joint(everything=True)
         by_time = None if both is None else model.learn_map(both, *parts)
         return model.join(parts[0], parts[1], by_time)
-
-
-def _at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
-    """What tasks return; the first runs in this thread, which may show its progress.
-
-    Threads suffice: most of the time is spent in FFTs, which release the GIL.
-    """
-    if n_jobs in (None, 1):
-        return [task() for task in tasks]
-    with ThreadPoolExecutor(1) as pool:
-        others = [pool.submit(task) for task in tasks[1:]]
-        return [tasks[0](), *(other.result() for other in others)]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table
+from hplus.files.table import Table
 from hplus.studies.frames import Frame
 
 if TYPE_CHECKING:

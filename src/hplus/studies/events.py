@@ -14,17 +14,16 @@ from hplus._values import Value, value
 from hplus.files.feeds import TableError
 from hplus.files.lines import TOO_LONG
 from hplus.files.rows import BROKEN
-from hplus.files.tables import Table, TableLike, as_table
+from hplus.files.table import Table
+from hplus.files.tables import TableLike, as_table
 from hplus.files.times import Zone
+from hplus.rates.lattice import Codes
+from hplus.rates.row_keys import key_sum, row_keys
+from hplus.studies.event_samples import EventSample
 from hplus.studies.event_weights import weight_scale
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
-
-MAX_SAMPLE = 200_000
-"""Events that are kept one by one; of more, a random sample."""
-
-FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-"""Odd factors that mix the bits of 64-bit numbers."""
+from hplus.studies.time_spreads import spread_drawn
 
 
 @final
@@ -33,7 +32,8 @@ class Reading(Value):
     """What was read of a file: its rows, those kept, and why others were not.
 
     Rows were `dropped` if a cell could not be read, and `left_out` on purpose: by a condition, the
-    window or the observation period. `fingerprint` is the same for the same events in any order;
+    window or the observation period. `skipped` says which files could not be read, and why, where
+    that was allowed. `fingerprint` is the same for the same events in any order;
     "" in files of earlier versions, whose `dropped` has both.
     """
 
@@ -43,6 +43,7 @@ class Reading(Value):
     dropped: dict[str, int]
     fingerprint: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
 
     @property
     def share_dropped(self) -> float:
@@ -73,77 +74,65 @@ TIME_ADVICE = (
 )
 
 
-class Sample:
-    """A random sample, of bounded size, of events X (n, d) and their times that come in chunks.
-
-    An event is kept while its random number lies below a threshold, which is halved whenever too
-    many are kept: every event has the same chance, wherever it is in the file.
-    """
-
-    def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
-        self.X, self.seconds, self._u = np.zeros((0, dimension)), np.zeros(0), np.zeros(0)
-        self._most, self._threshold = most, 1.0
-
-    def add(self, X: Floats, seconds: Floats, u: Floats) -> None:
-        """Events (n, d) and their times (n,), with independent uniform numbers (n,)."""
-        kept = u < self._threshold
-        self.X = np.concatenate([self.X, X[kept]])
-        self.seconds = np.concatenate([self.seconds, seconds[kept]])
-        self._u = np.concatenate([self._u, u[kept]])
-        while len(self._u) > self._most:
-            self._threshold /= 2.0
-            kept = self._u < self._threshold
-            self.X, self.seconds, self._u = self.X[kept], self.seconds[kept], self._u[kept]
-
-
-def placed(table: Table, frame: Frame) -> Iterator[Placed]:
-    """The rows of a file as points, chunk by chunk; rounded times are spread out."""
-    zone = Zone.NEITHER
+def placed(table: Table, frame: Frame, zone: Zone = Zone.NEITHER) -> Iterator[Placed]:
+    """The rows of a file as points, chunk by chunk; `zone` is that of rows before."""
     for chunk in table.chunks(frame.of_events, frame.where):
         found = frame.points(chunk, zone)
         zone = found.zone
-        if frame.clock is not None:
-            rows = chunk.first + np.flatnonzero(found.rows)
-            found.X[:, -1] = frame.clock.spread_out(found.X[:, -1], rows)
         yield found
 
 
-Take = Callable[[Floats, Floats, Floats | None], None]
-"""Takes events (n, d), their times (n,), and what each one counts (n,), None for 1."""
+Take = Callable[[Placed, Codes], None]
+"""Takes events, and a key of each (n,)."""
 
 
-def read_events(table: Table, frame: Frame, add: Take) -> tuple[Reading, Extent]:
-    """Pass the events of a file to `add`, chunk by chunk.
+class Tallied:
+    """What was read of a file, or of parts of it: rows, those kept, and why others were not."""
 
-    Returns what was read, and its range.
-    """
-    rows = kept = total = 0
-    dropped, left_out = Counter[str](), Counter[str]()
-    extent = NO_EXTENT
-    for part in placed(table, frame):
-        add(part.X, part.seconds, part.weights)
-        total += fingerprint_of(np.column_stack([part.X[:, : len(frame.columns)], part.seconds]))
-        rows += len(part.rows)
-        kept += len(part.X)
-        dropped += part.dropped
-        left_out += part.left_out
-        extent = extent.including(part.low, part.high)
-    rows += table.dropped.total() + table.left_out.total()
-    dropped, left_out = dropped + table.dropped, table.left_out + left_out
-    if kept == 0:
-        raise TableError(nothing_usable(table, frame, rows, dropped + left_out, extent))
-    fingerprint = f"{total % 2**64:016x}"
-    return Reading(table.path, rows, kept, dict(dropped), fingerprint, dict(left_out)), extent
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self.rows = self.kept = self.total = 0
+        self.dropped, self.left_out = Counter[str](), Counter[str]()
+        self.extent, self.skipped = NO_EXTENT, tuple[str, ...]()
+
+    def read(self, table: Table, take: Take, zone: Zone = Zone.NEITHER) -> None:
+        """Pass the events of a table to `take`, chunk by chunk."""
+        columns = len(self._frame.columns)
+        for part in placed(table, self._frame, zone):
+            keys = row_keys(np.column_stack([part.X[:, :columns], part.seconds]))
+            take(part, keys)
+            self.total = (self.total + key_sum(keys)) % 2**64
+            self.rows += len(part.rows)
+            self.kept += len(part.X)
+            self.dropped += part.dropped
+            self.left_out += part.left_out
+            self.extent = self.extent.including(part.low, part.high)
+        self.rows += table.dropped.total() + table.left_out.total()
+        self.dropped += table.dropped
+        self.left_out += table.left_out
+
+    def absorb(self, other: Tallied) -> None:
+        """What was read of another part."""
+        self.rows, self.kept = self.rows + other.rows, self.kept + other.kept
+        self.total = (self.total + other.total) % 2**64
+        self.dropped, self.left_out = self.dropped + other.dropped, self.left_out + other.left_out
+        self.extent = self.extent.including(*other.extent)
+        self.skipped += other.skipped
+
+    def reading(self, file: str) -> Reading:
+        """What was read, or why nothing of it can be used."""
+        if self.kept == 0:
+            why = self.dropped + self.left_out
+            raise TableError(nothing_usable(file, self._frame, self.rows, why, self.extent))
+        # in an order that does not depend on that of the rows
+        dropped, left_out = (dict(sorted(c.items())) for c in (self.dropped, self.left_out))
+        fingerprint, skipped = f"{self.total:016x}", tuple(sorted(self.skipped))
+        return Reading(file, self.rows, self.kept, dropped, fingerprint, left_out, skipped)
 
 
 def fingerprint_of(X: Floats) -> int:
     """A sum of hashes of rows (n, d), which does not depend on their order."""
-    mixed = np.zeros(len(X), dtype=np.uint64)
-    for column in (X + 0.0).T:  # -0.0 becomes 0.0
-        mixed = (mixed ^ np.ascontiguousarray(column).view(np.uint64)) * FIRST_FACTOR
-        mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
-        mixed ^= mixed >> np.uint64(29)
-    return int(mixed.sum(dtype=np.uint64))
+    return key_sum(row_keys(X))
 
 
 class Sampled(NamedTuple):
@@ -163,19 +152,17 @@ def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
 
     Events with weights are drawn in proportion to them.
     """
-    sample, rng = Sample(frame.window.dimension), np.random.RandomState(seed)
-    table = as_table(source)
+    sample, table, tallied = EventSample(frame.window.dimension), as_table(source), Tallied(frame)
     scale = weight_scale(table, frame)
 
-    def add(X: Floats, seconds: Floats, weights: Floats | None) -> None:
-        u = rng.random_sample(len(X))
-        if weights is not None and scale is not None:
-            drawn = rng.random_sample(len(X)) * scale.largest < weights
-            X, seconds, u = X[drawn], seconds[drawn], u[drawn]
-        sample.add(X, seconds, u)
+    def take(part: Placed, keys: Codes) -> None:
+        sample.add(part.X, part.seconds, part.weights, keys)
 
-    found = read_events(table, frame, add)
-    return Sampled(sample.X, *found, seconds=sample.seconds)
+    tallied.read(table, take)
+    reading = tallied.reading(table.path)
+    drawn = sample.draw(seed, largest=0.0 if scale is None else scale.largest)
+    drawn = spread_drawn(frame.clock, drawn)
+    return Sampled(drawn.X, reading, tallied.extent, drawn.seconds)
 
 
 def _reasons(dropped: Mapping[str, int]) -> str:
@@ -183,11 +170,11 @@ def _reasons(dropped: Mapping[str, int]) -> str:
 
 
 def nothing_usable(
-    table: Table, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
+    file: str, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
 ) -> str:
     """Why no row could be used, and what to do."""
     if rows == 0:
-        return f"{table.path} has a header but no rows: there is nothing to learn from."
+        return f"{file} has a header but no rows: there is nothing to learn from."
     advice = "check the names of the columns"
     if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
         advice = TIME_ADVICE
@@ -201,7 +188,7 @@ def nothing_usable(
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"
         )
     reasons = _reasons(dict(dropped.most_common(3)))
-    return f"none of the {rows} rows of {table.path} can be used ({reasons}): {advice}."
+    return f"none of the {rows} rows of {file} can be used ({reasons}): {advice}."
 
 
 def _swapped(frame: Frame, extent: Extent) -> bool:

@@ -165,14 +165,17 @@ class Frame(Value):
             good = _drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
             raw.append(found.seconds)
         weights = self._weights(chunk, dropped, good)
-        rows = np.column_stack(raw)[good]
+        rows = np.column_stack(raw)
+        if not good.all():
+            rows = rows[good]
         low, high = _range(rows)
         X, inside = self._within(rows, dropped, left_out)
-        good[good] = inside
+        seconds = rows[:, -1]
+        if not inside.all():
+            good[good] = inside
+            X, seconds = X[inside], seconds[inside]
         weights = None if weights is None else weights[good]
-        return Placed(
-            X[inside], good, dropped, left_out, rows[inside, -1], weights, low, high, zone
-        )
+        return Placed(X, good, dropped, left_out, seconds, weights, low, high, zone)
 
     def _weights(self, chunk: Chunk, dropped: Counter[str], good: Bools) -> Floats | None:
         """What each row counts; rows without a number are no longer `good`."""
@@ -268,6 +271,8 @@ def check_frame(frame: Any, exposure: Amount | None) -> None:
 
 def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
     """Rows that are still good; each of the others is counted once, under its first reason."""
+    if not bad.any():
+        return good
     lost = int(np.sum(good & bad))
     if lost:
         dropped[reason] += lost
@@ -278,4 +283,4 @@ def _range(rows: Floats) -> tuple[Floats, Floats]:
     if len(rows) == 0:
         d = rows.shape[1]
         return np.full(d, np.inf), np.full(d, -np.inf)
-    return rows.min(axis=0), rows.max(axis=0)
+    return np.array([c.min() for c in rows.T]), np.array([c.max() for c in rows.T])

@@ -14,7 +14,8 @@ from hplus.estimators.base import Estimator, check_fitted
 from hplus.files.conditions import Condition
 from hplus.files.expressions import named, quoted
 from hplus.files.feeds import TableError
-from hplus.files.tables import Table, TableLike, as_table
+from hplus.files.table import Table
+from hplus.files.tables import TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.ratio import RateRatio
 from hplus.storage.files import Json

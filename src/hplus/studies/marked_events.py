@@ -14,13 +14,8 @@ from hplus.files.feeds import TableError
 from hplus.files.rows import Chunk
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS, Zone
-from hplus.studies.events import (
-    FIRST_FACTOR,
-    SECOND_FACTOR,
-    Reading,
-    fingerprint_of,
-    nothing_usable,
-)
+from hplus.rates.row_keys import FIRST_FACTOR, SECOND_FACTOR
+from hplus.studies.events import Reading, fingerprint_of, nothing_usable
 from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT
 from hplus.studies.spans import SECONDS, Clock, moment
@@ -90,7 +85,7 @@ def read_marked(
     dropped, left_out = dropped + table.dropped, table.left_out + left_out
     kept = sum(len(part[0]) for part in parts)
     if kept == 0:
-        raise TableError(nothing_usable(table, anytime, rows, dropped + left_out, extent))
+        raise TableError(nothing_usable(table.path, anytime, rows, dropped + left_out, extent))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
     X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
     mark_of_file = f"{total % 2**64:016x}"

@@ -9,15 +9,16 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.estimators.forecast import Forecast
+from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.forecasts.block_edges import Exposure
 from hplus.rates.local_dispersion import (
+    TOGETHER_DEPTH,
     LocalDispersion,
     learn_local_dispersion,
     shared_axis,
-    together,
 )
 from hplus.rates.recent_shares import RecentShares, learn_recent_shares
-from hplus.rates.statistic import Statistic, merged, with_another
+from hplus.rates.statistic import Statistic
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Amount, Clock, moment
@@ -50,37 +51,44 @@ class Occurrences:
     """Events of a file by time, and by place and time, in statistics of bounded size."""
 
     def __init__(self, frame: Frame) -> None:
-        self._frame = frame
-        self._times: tuple[Statistic, ...] = ()
-        self._both: tuple[Statistic, ...] = ()
-        clock = frame.clock
+        self._frame, clock, region = frame, frame.clock, frame.region
+        self.cells: dict[str, CellAccumulator] = {}
         if clock is not None:
-            self._axis = shared_axis(in_days(clock.start), in_days(clock.end), LENGTHS)
-            self._line = Interval(in_days(clock.start), in_days(clock.end), unit="day")
-            self.add(np.zeros((0, frame.window.dimension)), np.zeros(0))
+            ends = in_days(clock.start), in_days(clock.end)
+            self._line = Interval(*ends, unit="day")
+            self.cells["times"] = CellAccumulator(self._line)
+            if region is not None:
+                both = region * shared_axis(*ends, LENGTHS)
+                self.cells["both"] = CellAccumulator(both, most_depth=TOGETHER_DEPTH)
 
-    def add(self, X: Floats, seconds: Floats, weights: Floats | None = None) -> None:
-        """Points of the window (n, d), their times in seconds since 1970 and weights (n,)."""
-        clock, region = self._frame.clock, self._frame.region
-        if clock is None:
+    def add(self, X: Floats, seconds: Floats, units: Ints | None = None) -> None:
+        """Points of the window (n, d), their times in seconds since 1970, and weights (n,).
+
+        Weights are in units of 2⁻²⁰, None if all are 1.
+        """
+        if not self.cells:
             return
         days = np.clip(in_days(seconds), self._line.low, self._line.high)[:, None]
-        self._times = with_another(self._times, Statistic.of(self._line, days, weights))
-        if region is not None:
-            at = np.hstack([X[:, : region.dimension], days])
-            both = together(Statistic.of(region * self._axis, at, weights))
-            self._both = with_another(self._both, both)
+        self.cells["times"].add(days, units)
+        if "both" in self.cells:
+            d = self._frame.window.dimension - 1
+            self.cells["both"].add(np.hstack([X[:, :d], days]), units)
+
+    def absorb(self, other: Occurrences) -> None:
+        """The events of another part of the same file or files."""
+        for name, cells in other.cells.items():
+            self.cells[name].absorb(cells)
 
     @property
     def times(self) -> Statistic:
         """Events by time, in days since 1970."""
-        found = merged(self._times)
+        found = self.cells["times"].statistic()
         return found if found.events <= MOST_TIMES else found.coarsened(min(found.depth, 20))
 
     @property
     def both(self) -> Statistic | None:
         """Events by place and time, None if there are no places."""
-        return merged(self._both) if self._both else None
+        return self.cells["both"].statistic() if "both" in self.cells else None
 
 
 @final

@@ -12,7 +12,8 @@ from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.outlines import read_outlines
 from hplus.files.places import EqualArea
-from hplus.files.tables import Table, TableLike, as_table
+from hplus.files.table import Table
+from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS
 from hplus.studies.events import TIME_ADVICE
 from hplus.studies.frame_windows import (

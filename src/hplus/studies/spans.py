@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from hplus._checks import Floats, Ints, check_nonnegative, check_number, check_positive
+from hplus._checks import Floats, check_nonnegative, check_number, check_positive
 from hplus._values import Value, value
 from hplus.files.cells import number, numbers
 from hplus.files.times import MAX_SECONDS, Times, times
@@ -189,20 +189,16 @@ class Clock(Value):
             return ((seconds - MONDAY) % CYCLES[self.cycle]) / 3600.0
         return (seconds - self.start) / SECONDS[self.unit]
 
-    def spread_out(self, at: Floats, rows: Ints) -> Floats:
-        """Positions on the axis of rows with these numbers, spread out where times were rounded.
-
-        By a Kronecker sequence of the row number, so that a row is always moved in the same way.
-        """
+    def moved(self, at: Floats, u: Floats) -> Floats:
+        """Positions on the axis, spread out where times were rounded by numbers u from 0 to 1."""
         if not self.spread:
             return at
-        u = (rows + 1) * GOLDEN % 1.0
         if not self.cycle:
             step, end = self.spread / SECONDS[self.unit], float(self.window.bounds()[1][0])
             return at + u * np.clip(end - at, 0.0, step)
         centred = CENTRED_STEP <= self.spread < SECONDS["day"]
-        moved = (u - 0.5 * centred) * self.spread / 3600.0
-        return (at + moved) % (CYCLES[self.cycle] / 3600.0)
+        hours = (u - 0.5 * centred) * self.spread / 3600.0
+        return (at + hours) % (CYCLES[self.cycle] / 3600.0)
 
     def words(self, at: Floats) -> list[str]:
         """Positions on the axis in words: "Tue 14:00", or dates."""

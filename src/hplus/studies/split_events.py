@@ -1,32 +1,44 @@
-"""SplitEvents: the events of a file in statistics, some to learn from and some to predict."""
+"""SplitEvents: the events of a file in statistics, some to learn from and some to predict.
+
+Everything that is kept follows from the events, not from their order or the parts they came in:
+counts are exact, a random share is drawn cell by cell after all were counted, samples are chosen by
+a hash of each row, and rounded times are spread out at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
-from hplus._checks import Floats
-from hplus.rates.map_learning import joint_statistic
-from hplus.rates.statistic import Statistic, merged, with_another
+from hplus._checks import Bools, Floats, Ints
+from hplus.grids.hats import read_only
+from hplus.rates.accumulator import CellAccumulator
+from hplus.rates.cell_counts import drawn_counts, drawn_members, uniforms
+from hplus.rates.lattice import CellLattice, Codes
+from hplus.rates.map_learning import JOINT_DEPTH
+from hplus.rates.row_keys import row_keys
+from hplus.rates.statistic import Statistic, count_events, merged
+from hplus.rates.weight_units import in_units
+from hplus.studies.event_samples import MAX_SAMPLE, Drawn, EventSample
 from hplus.studies.event_weights import WeightScale
-from hplus.studies.events import Sample
 from hplus.studies.frames import Frame
 from hplus.studies.splits import HELD, Split
+from hplus.studies.time_spreads import spread_counts, spread_drawn
 from hplus.windows import Product, Window
 
 Statistics = tuple[Statistic, ...]
 """A statistic of each window that is learned separately."""
 
-Parts = tuple[Statistics, ...]
-"""Statistics of parts of the events, for each such window."""
+JOINT = -1
+"""The number of the window of places and times together, after those learned separately."""
 
+HELD_SALT = 0x9D2C
+"""What is held out at random and what a fit draws for the same seed have nothing in common."""
 
-def binned(windows: Sequence[Window], X: Floats, weights: Floats | None = None) -> Statistics:
-    """The statistics of events (n, d), whose columns are split among the windows."""
-    ends = np.cumsum([window.dimension for window in windows])
-    parts = zip(windows, np.split(X, ends[:-1], axis=1), strict=True)
-    return tuple(Statistic.of(window, part, weights) for window, part in parts)
+RANDOM_SAMPLE = 2 * MAX_SAMPLE
+"""Rows that are kept if those held out are a random share of them."""
 
 
 class SplitEvents:
@@ -41,36 +53,83 @@ class SplitEvents:
     def __init__(
         self, frame: Frame, split: Split, seed: int, scale: WeightScale | None = None
     ) -> None:
-        self.scale = scale
+        self.frame, self.split, self.seed, self.scale = frame, split, seed, scale
         self.windows: tuple[Window, ...] = (frame.window,)
         if frame.region is not None and frame.clock is not None:
             self.windows = (frame.region, frame.clock.window)
-        self.split, self._rng = split, np.random.RandomState(seed)
-        self._statistics: dict[int, Parts] = {}
-        self._joint_window = frame.window if len(self.windows) == 2 and frame.cycle else None
-        self._joint: dict[int, Statistics] = {}
+        joint = frame.window if len(self.windows) == 2 and frame.cycle else None
+        self._joint_window = joint if isinstance(joint, Product) else None
+        self.cells: dict[tuple[int, int], CellAccumulator] = {}
+        most = RANDOM_SAMPLE if self._thinned else MAX_SAMPLE
         d = frame.window.dimension
-        self.learned_sample, self.held_sample = Sample(d), Sample(d)
+        self.samples = {False: EventSample(d, most), True: EventSample(d, most)}
 
-    def add(self, X: Floats, seconds: Floats, weights: Floats | None = None) -> None:
-        """Events (n, d), their times (n,), and what each one counts (n,), None for 1."""
-        u, v = self._rng.random_sample((len(X), 2)).T
-        part = self.split.parts(seconds, u)
-        drawn, masses = np.ones(len(X), dtype=bool), weights
+    @property
+    def _thinned(self) -> bool:
+        """Is a random share held out of all cells, after all events were counted?"""
+        return len(self.windows) == 1 and not self.split.held and self.split.share > 0.0
+
+    def add(
+        self,
+        X: Floats,
+        seconds: Floats,
+        weights: Floats | None = None,
+        keys: Codes | None = None,
+    ) -> None:
+        """Events (n, d), their times (n,), what each one counts (n,), and a key of each (n,)."""
+        self.__dict__.pop("_drawn", None)
+        self.__dict__.pop("_held_counts", None)
+        if keys is None:
+            keys = row_keys(np.column_stack([X, seconds]))
+        if weights is not None:
+            keys = row_keys(np.column_stack([keys.view(np.float64), weights]))
+        part = np.zeros(len(X), dtype=np.int64)
+        if not self._thinned:
+            part = self.split.parts(seconds, uniforms(keys))
+        units = None
         if weights is not None and self.scale is not None:
-            masses = weights / self.scale.unit
-            drawn = self._rng.random_sample(len(X)) * self.scale.largest < weights
-        for k in np.unique(part).tolist():
-            known = self._statistics.get(k, ((),) * len(self.windows))
-            own = None if masses is None else masses[part == k]
-            new = binned(self.windows, X[part == k], own)
-            self._statistics[k] = tuple(map(with_another, known, new))
-            if isinstance(self._joint_window, Product):
-                both = joint_statistic(self._joint_window, X[part == k], own)
-                self._joint[k] = with_another(self._joint.get(k, ()), both)
-        for sample, chosen in ((self.learned_sample, part >= 0), (self.held_sample, part == HELD)):
-            some = chosen & drawn
-            sample.add(X[some], seconds[some], v[some])
+            units = in_units(weights / self.scale.unit, len(X))
+        low, high = (int(part.min()), int(part.max())) if len(part) else (0, -1)
+        for k in range(low, high + 1):
+            some = part == k
+            if low == high:
+                self._count(k, X, units, keys)
+            elif some.any():
+                self._count(k, X[some], None if units is None else units[some], keys[some])
+        for held, chosen in ((False, part >= 0), (True, part == HELD)):
+            self.samples[held].add(X, seconds, weights, keys, chosen)
+
+    def _count(self, k: int, X: Floats, units: Ints | None, keys: Codes) -> None:
+        """Count the events of one part."""
+        ends = np.cumsum([window.dimension for window in self.windows])
+        for i, columns in enumerate(np.split(X, ends[:-1], axis=1)):
+            self._cell(k, i).add(columns, units)
+        if self._joint_window is not None:
+            clock = self.frame.clock
+            assert clock is not None
+            at = clock.moved(X[:, -1], uniforms(keys))
+            self._cell(k, JOINT).add(np.column_stack([X[:, :-1], at]), units)
+
+    def _cell(self, k: int, i: int) -> CellAccumulator:
+        if (k, i) not in self.cells:
+            window = self.windows[i] if i != JOINT else self._joint_window
+            assert window is not None
+            most = JOINT_DEPTH if i == JOINT else None
+            self.cells[k, i] = CellAccumulator(window, most_depth=most)
+        return self.cells[k, i]
+
+    def absorb(self, other: SplitEvents) -> None:
+        """The events of another part of the same file or files."""
+        for key, cells in other.cells.items():
+            self._cell(*key).absorb(cells)
+        for held, sample in other.samples.items():
+            self.samples[held].absorb(sample)
+
+    def another(self) -> SplitEvents:
+        """The same split of other events, which are to be absorbed."""
+        found = SplitEvents(self.frame, self.split, self.seed, self.scale)
+        found.samples = {held: sample.another() for held, sample in self.samples.items()}
+        return found
 
     def sizes(self) -> tuple[int, int]:
         """How many events there are to learn from, and to be predicted."""
@@ -81,7 +140,31 @@ class SplitEvents:
     @property
     def everything(self) -> Statistics:
         """The statistics of all events."""
-        return self._merged(lambda k: True)
+        return self._spread(self._merged(lambda k: True))
+
+    @property
+    def held(self) -> Statistics:
+        """The statistics of the events held out."""
+        if self._thinned:
+            (whole,) = self._merged(lambda k: True)
+            return self._spread((whole.part(self._held_counts),))
+        return self._spread(self._merged(lambda k: k == HELD))
+
+    def learned(self, before: int | None = None) -> Statistics:
+        """The statistics of the events to learn from, of all spans of time or the first ones."""
+        if self._thinned:
+            (whole,) = self._merged(lambda k: True)
+            return self._spread((whole.part(whole.counts - self._held_counts),))
+        return self._spread(self._merged(lambda k: k >= 0 and (before is None or k < before)))
+
+    def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
+        """The statistic of places and times together: as `learned`, or of all events."""
+        found = [
+            cells.statistic()
+            for (k, i), cells in self.cells.items()
+            if i == JOINT and (everything or (k >= 0 and (before is None or k < before)))
+        ]
+        return merged(found) if found else None
 
     @property
     def sampled(self) -> Floats:
@@ -89,28 +172,61 @@ class SplitEvents:
         return np.concatenate([self.learned_sample.X, self.held_sample.X])
 
     @property
-    def held(self) -> Statistics:
-        """The statistics of the events held out."""
-        return self._merged(lambda k: k == HELD)
+    def learned_sample(self) -> Drawn:
+        """A sample of the events to learn from."""
+        return self._drawn[0]
 
-    def learned(self, before: int | None = None) -> Statistics:
-        """The statistics of the events to learn from, of all spans of time or the first ones."""
-        return self._merged(lambda k: k >= 0 and (before is None or k < before))
+    @property
+    def held_sample(self) -> Drawn:
+        """A sample of the events held out."""
+        return self._drawn[1]
 
-    def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
-        """The statistic of places and times together: as `learned`, or of all events."""
-        found = [
-            statistic
-            for k, parts in self._joint.items()
-            if everything or (k >= 0 and (before is None or k < before))
-            for statistic in parts
-        ]
-        return merged(found) if found else None
+    @cached_property
+    def _drawn(self) -> tuple[Drawn, Drawn]:
+        """Samples to learn from and to be predicted, with rounded times spread out."""
+        largest = 0.0 if self.scale is None else self.scale.largest
+        most = RANDOM_SAMPLE if self._thinned else MAX_SAMPLE
+        learned, held = (self.samples[k].draw(self.seed, most, largest) for k in (False, True))
+        if self._thinned:
+            which = self._members(learned)
+            learned, held = learned.some(~which), learned.some(which)
+            learned, held = learned.first(MAX_SAMPLE), held.first(MAX_SAMPLE)
+        clock = self.frame.clock
+        return spread_drawn(clock, learned), spread_drawn(clock, held)
+
+    def _members(self, drawn: Drawn) -> Bools:
+        """Which events of a sample are among those that are held out of their cells."""
+        (whole,) = self._merged(lambda k: True)
+        lattice = CellLattice(whole.window)
+        shift = np.uint64(lattice.dimension * (lattice.bits - whole.depth))
+        cells = np.searchsorted(whole.codes, lattice.codes(drawn.X) >> shift)
+        held, seed = read_only(self._held_counts), np.uint64(self.seed)
+        return drawn_members(cells, read_only(drawn.keys), whole.counts, held, seed)
+
+    @cached_property
+    def _held_counts(self) -> Ints:
+        """How many events of each cell are held out, if they are a random share."""
+        (whole,) = self._merged(lambda k: True)
+        shares = np.full(len(whole.codes), self.split.share)
+        return drawn_counts(whole.codes, whole.counts, np.uint64(self.seed + HELD_SALT), shares)
+
+    def _spread(self, found: Statistics) -> Statistics:
+        """Statistics with rounded times spread out."""
+        if self.frame.clock is None or not self.frame.clock.spread:
+            return found
+        return (*found[:-1], spread_counts(self.frame.clock, found[-1]))
 
     def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
-        none = binned(self.windows, np.zeros((0, sum(w.dimension for w in self.windows))))
-        found = [parts for k, parts in self._statistics.items() if wanted(k)]
         return tuple(
-            merged([empty, *(s for parts in found for s in parts[i])])
-            for i, empty in enumerate(none)
+            merged(
+                [
+                    count_events(CellLattice(window), np.zeros((0, window.dimension))),
+                    *(
+                        cells.statistic()
+                        for (k, j), cells in self.cells.items()
+                        if i == j and wanted(k)
+                    ),
+                ]
+            )
+            for i, window in enumerate(self.windows)
         )

@@ -15,7 +15,8 @@ from hplus.files.feeds import Feed
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import Chunk, Layout
 from hplus.files.rows_alone import read_alone
-from hplus.files.tables import Table, TableLike, as_table, is_json, layout_of, start_table
+from hplus.files.table import Table
+from hplus.files.tables import TableLike, as_table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
 from hplus.streaming.engine.layout import EXPOSURE

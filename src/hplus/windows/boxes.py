@@ -39,8 +39,10 @@ class Cuboid(Window):
 
     def contains(self, X: Any) -> Bools:
         X = as_points("X", X, self.dimension)
-        low, high = self.bounds()
-        return np.all((low <= X) & (high >= X), axis=1)
+        inside = np.ones(len(X), dtype=bool)
+        for x, low, high in zip(X.T, *self.bounds(), strict=True):
+            inside &= (low <= x) & (x <= high)
+        return inside
 
     def quadrature(self, order: int) -> Rule:
         s, w = gauss(check_count("order", order))

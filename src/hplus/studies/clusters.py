@@ -1,0 +1,81 @@
+"""The files of a study read by a Dask cluster: a scan of each part, joined in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from hplus.files.extras import needed
+from hplus.files.feeds import TableError
+from hplus.files.scanning import checked_part
+from hplus.files.table import Table
+from hplus.files.times import Zone
+from hplus.studies.event_study import EventStudy
+from hplus.studies.event_weights import weight_scale
+from hplus.studies.scans import EventScan, zone_of
+from hplus.studies.summaries import EventSummary, include, summary_of
+
+JOINED_AT_ONCE = 8
+"""Scans of parts that one task joins."""
+
+
+def fit_on_cluster(study: EventStudy, table: Table, address: str) -> EventStudy:
+    """Fit a study to a table whose parts the workers of a cluster can read by the same paths.
+
+    `address` is "local" for workers on this machine, or that of a scheduler.
+    """
+    if table.is_pipe:
+        raise ValueError("dask= needs files that workers can open, got a pipe: save it first.")
+    scan = study.new_scan(weight_scale(table, study.frame))
+    zone = zone_of(table, study.frame)
+    with _client(address) as client:
+        tasks = [
+            client.submit(summarised, scan, part, table.kinds, zone, study.skip_bad, pure=False)
+            for part in table.parts
+        ]
+        while len(tasks) > 1:
+            some = (tasks[i : i + JOINED_AT_ONCE] for i in range(0, len(tasks), JOINED_AT_ONCE))
+            tasks = [client.submit(joined, scan, few, pure=False) for few in some]
+        found = tasks[0].result()
+    include(scan, found)
+    scan.read.skipped += table.skipped
+    return study.learn(scan, table.path)
+
+
+def summarised(
+    scan: EventScan, part: Table, kinds: dict[str, str], zone: Zone, skip_bad: bool
+) -> EventSummary:
+    """What a scan of a part keeps; nothing of one that cannot be read, if that is allowed."""
+    try:
+        checked_part(part, kinds, scan.frame.asked_for)
+        return summary_of(scan.of_part(part, zone))
+    except TableError as error:
+        if not skip_bad:
+            raise
+        nothing = scan.another()
+        nothing.read.skipped = (str(error),)
+        return summary_of(nothing)
+
+
+def joined(scan: EventScan, summaries: Sequence[EventSummary]) -> EventSummary:
+    """What scans of several parts keep together."""
+    together = scan.another()
+    for summary in summaries:
+        include(together, summary)
+    return summary_of(together)
+
+
+@contextmanager
+def _client(address: str) -> Iterator[Any]:
+    """A client of a cluster, which is closed at the end if it was started here."""
+    distributed = needed("distributed", "dask", "Reading on a cluster")
+    if address != "local":
+        with distributed.Client(address, timeout="10s") as client:
+            yield client
+        return
+    with (
+        distributed.LocalCluster(dashboard_address=None) as cluster,
+        cluster.get_client() as client,
+    ):
+        yield client

@@ -1,0 +1,167 @@
+"""EventSample: a sample of events, of bounded size, that depends on the events alone.
+
+A row is kept while the hash of what it holds lies below a threshold, which is halved whenever too
+many different rows are kept. So neither order nor parts matter, and samples of parts can be joined.
+Equal rows are kept together with how often they occur; of these, some are drawn at the end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hplus._checks import Bools, Floats, Ints
+from hplus.rates.cell_counts import drawn_counts, mixed_copies
+from hplus.rates.lattice import Codes
+
+MAX_SAMPLE = 200_000
+"""Events that are kept one by one; of more, a random sample."""
+
+KEY_BITS = 64
+
+
+class KeptRows(NamedTuple):
+    """Different rows (m, d), the key of each, and how often it occurs."""
+
+    rows: Floats
+    keys: Codes
+    counts: Ints
+
+    def some(self, which: Bools) -> KeptRows:
+        """Some of the rows."""
+        return KeptRows(self.rows[which], self.keys[which], self.counts[which])
+
+
+class Drawn(NamedTuple):
+    """Events X (n, d) with their times (n,), and a key of each (n,)."""
+
+    X: Floats
+    seconds: Floats
+    keys: Codes
+
+    def some(self, which: Bools) -> Drawn:
+        """Some of the events."""
+        return Drawn(self.X[which], self.seconds[which], self.keys[which])
+
+    def first(self, most: int) -> Drawn:
+        """At most so many of the events; their order is as good as random."""
+        return Drawn(self.X[:most], self.seconds[:most], self.keys[:most])
+
+
+class EventSample:
+    """A sample of events in chunks: points (d), seconds and weight in the columns of rows."""
+
+    def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
+        self.most, self._halvings, self._waiting = most, 0, 0
+        self._dimension = dimension
+        self._parts = [KeptRows(np.zeros((0, dimension + 2)), *_none())]
+
+    def add(
+        self,
+        X: Floats,
+        seconds: Floats,
+        weights: Floats | None,
+        keys: Codes,
+        chosen: Bools | None = None,
+    ) -> None:
+        """Events (n, d), times and weights (n,), and keys (n,); those that are chosen (n,)."""
+        below = self._below(keys)
+        some = np.flatnonzero(below if chosen is None else below & chosen)
+        own = np.ones(len(some)) if weights is None else weights[some]
+        rows = np.column_stack([X[some], seconds[some], own])
+        self._keep(KeptRows(rows, keys[some], np.ones(len(rows), dtype=np.int64)))
+
+    def another(self) -> EventSample:
+        """A sample of other rows that is to be absorbed: it need not keep more than this one."""
+        found = EventSample(self._dimension, self.most)
+        found._halvings = self._halvings
+        return found
+
+    def absorb(self, other: EventSample) -> None:
+        """The rows of another sample."""
+        self._halvings = max(self._halvings, other._halvings)
+        for part in other._parts:
+            kept = self._below(part.keys)
+            self._keep(part.some(kept))
+
+    def kept(self) -> KeptRows:
+        """The rows that are kept, in the order of their keys."""
+        self._compact()
+        return self._parts[0]
+
+    @classmethod
+    def of(cls, kept: KeptRows, halvings: int, most: int) -> EventSample:
+        """The sample that kept these rows, whose share was halved so often."""
+        found = cls(kept.rows.shape[1] - 2, most)
+        found._parts, found._halvings = [kept], halvings
+        return found
+
+    @property
+    def halvings(self) -> int:
+        """How often the share of rows that are kept was halved."""
+        return self._halvings
+
+    def draw(self, seed: int, most: int = MAX_SAMPLE, largest: float = 0.0) -> Drawn:
+        """Single events, at most so many, in an order that follows from their keys.
+
+        In proportion to their weights, the largest of which is given, unless that is 0.
+        """
+        rows, keys, counts = self.kept()
+        shares = np.ones(len(keys))
+        if largest > 0.0:
+            shares = np.minimum(rows[:, -1] / largest, 1.0)
+        drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
+        while drawn.sum() > most:
+            shares *= 0.5
+            drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
+        which = np.repeat(np.arange(len(keys)), drawn)
+        d = self._dimension
+        return Drawn(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))
+
+    def _below(self, keys: Codes) -> Bools:
+        return keys <= self._bound
+
+    def _keep(self, part: KeptRows) -> None:
+        self._parts.append(part)
+        self._waiting += len(part.keys)
+        if self._waiting > self.most:
+            self._compact()
+
+    def _compact(self) -> None:
+        """Rows in the order of their keys, equal ones together; of too many keys, fewer."""
+        keys = np.sort(np.concatenate([part.keys for part in self._parts]))
+        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
+        while np.searchsorted(keys, self._bound, side="right") > self.most:
+            self._halvings += 1
+        parts = [part.some(self._below(part.keys)) for part in self._parts]
+        rows, keys, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        self._parts, self._waiting = [_distinct(rows, keys, counts)], 0
+
+    @property
+    def _bound(self) -> np.uint64:
+        """The largest key that is kept."""
+        return np.uint64(2 ** (KEY_BITS - self._halvings) - 1)
+
+
+def _distinct(rows: Floats, keys: Codes, counts: Ints) -> KeptRows:
+    """Rows in the order of their keys, and equal ones together."""
+    order = np.argsort(keys)
+    rows, keys, counts = rows[order], keys[order], counts[order]
+    same = _same_as_before(rows, keys)
+    if np.any((keys[1:] == keys[:-1]) & ~same):  # different rows of the same key
+        order = np.lexsort((*rows.T, keys))
+        rows, keys, counts = rows[order], keys[order], counts[order]
+        same = _same_as_before(rows, keys)
+    if not same.any():
+        return KeptRows(rows, keys, counts)
+    first = np.flatnonzero(np.concatenate([[True], ~same]))
+    return KeptRows(rows[first], keys[first], np.add.reduceat(counts, first))
+
+
+def _same_as_before(rows: Floats, keys: Codes) -> Bools:
+    return (keys[1:] == keys[:-1]) & np.all(rows[1:] == rows[:-1], axis=1)
+
+
+def _none() -> tuple[Codes, Ints]:
+    return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
