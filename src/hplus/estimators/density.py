@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -22,15 +21,13 @@ from hplus._checks import (
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted, check_points, check_weights
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.line_quantiles import quantiles_on_line
 from hplus.estimators.unit_map import UnitMap, learned_map
 from hplus.kernels import Kernel
 from hplus.rates.by_region import one_or_all
 from hplus.rates.lazy_parts import is_lazy
 from hplus.rates.trees.tree_rate import TreeRate
 from hplus.windows import Box, Interval, Window
-
-QUANTILE_CELLS, BISECTIONS = 256, 45
-"""Quantiles are looked up in cells of the line, and then found by bisection."""
 
 MIN_RELATIVE_SPREAD = 1e-9
 """Least standard deviation of a column, as a share of its largest absolute value."""
@@ -99,14 +96,19 @@ class Density(Estimator):
             X = check_points(self, X, reset=True)
             if self.window is None:
                 self._set_base(X, check_weights("sample_weight", sample_weight, len(X)))
-            cube = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1])
-            window, seed = cube if self.window is None else self.window, self.random_state
-            model = "exp" if self.window is None and self.model == "auto" else self.model
-            rate = Intensity(window, self.kernel, self.penalty, model, random_state=seed)
-            self.intensity_ = rate.fit(self._mapped(X), sample_weight=sample_weight)
-            self.solution_ = self.intensity_.solution_
-            self.log_evidence_ = self.intensity_.log_evidence_
+            self._learn(self._mapped(X), sample_weight)
         return self
+
+    def _learn(self, X: Any, sample_weight: Any) -> None:
+        """Learn the rate of values in the window, or on the unit cube."""
+        window, model = self.window, self.model
+        if window is None:
+            window = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1])
+            model = "exp" if model == "auto" else model
+        rate = Intensity(window, self.kernel, self.penalty, model, random_state=self.random_state)
+        self.intensity_ = rate.fit(X, sample_weight=sample_weight)
+        self.solution_ = self.intensity_.solution_
+        self.log_evidence_ = self.intensity_.log_evidence_
 
     def _fit_lazy(self, X: Any, sample_weight: Any) -> None:
         """Learn from a collection of Dask."""
@@ -115,12 +117,8 @@ class Density(Estimator):
                 "window must be given for a collection of Dask, got None: give one that holds the "
                 "values, or X.compute()."
             )
-        seed = self.random_state
-        rate = Intensity(self.window, self.kernel, self.penalty, self.model, random_state=seed)
-        self.intensity_ = rate.fit(X, sample_weight=sample_weight)
+        self._learn(X, sample_weight)
         self.n_features_in_ = self.window.dimension
-        self.solution_ = self.intensity_.solution_
-        self.log_evidence_ = self.intensity_.log_evidence_
 
     def predict(self, X: Any) -> Floats:
         """The density at each point, shape (n,)."""
@@ -168,23 +166,8 @@ class Density(Estimator):
             raise ValueError(f"probability must be between 0 and 1, got {shown(probability)}.")
         self._ends()
         unique, inverse = np.unique(p, return_inverse=True)
-        box = self.intensity_.window.box_bounds()
-        start, end = float(box[0][0]), float(box[1][0])
-        edges = np.linspace(start, end, QUANTILE_CELLS + 1)
-        cells = [Interval(a, b) for a, b in pairwise(edges.tolist())]
-        total = np.concatenate([[0.0], np.cumsum(self.intensity_.expected_count(cells))])
-        total /= total[-1]
-        cell = np.clip(np.searchsorted(total, unique) - 1, 0, QUANTILE_CELLS - 1)
-        low, high = edges[cell], edges[cell + 1]
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + high)
-            parts = [Interval(a, b) for a, b in zip(edges[cell], middle, strict=True)]
-            share = total[cell] + np.asarray(self.intensity_.expected_count(parts)) / self._total
-            low, high = (
-                np.where(share < unique, middle, low),
-                np.where(share < unique, high, middle),
-            )
-        x = self._unmapped(0.5 * (low + high)[:, None])[:, 0][inverse].reshape(p.shape)
+        found = quantiles_on_line(self.intensity_.expected_count, self.intensity_.window, unique)
+        x = self._unmapped(found[:, None])[:, 0][inverse].reshape(p.shape)
         return float(x) if p.ndim == 0 else x
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
