@@ -267,7 +267,7 @@ class Density(Estimator):
         low, high = self.window.box_bounds()
         return float(low[0]), float(high[0])
 
-    def _region(self, region: Any) -> Window | None:
+    def _region(self, region: Window) -> Window | None:
         """The region in the window of `intensity_`; None for an infinite one outside it."""
         bounds = region.box_bounds() if isinstance(region, Window) else None
         if self.window is not None:

@@ -5,7 +5,7 @@ Pairs (r, c), c <= r, are numbered row by row: r(r + 1)/2 + c.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from numba import njit
 
@@ -14,15 +14,13 @@ from hplus.kernels.compiled import exp_nonpositive
 BLOCK = 2048
 """Pairs handled at a time, so that they stay in cache."""
 
-SUMMING: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract"},  # sums in vector instructions
-}
+in_vectors = partial(
+    njit, cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"}
+)
+"""Compiled with sums in vector instructions."""
 
 
-@njit(**SUMMING)
+@in_vectors()
 def multiply_factors(D, a, s, F, K):
     """F[j] = (1 - a_j) + a_j exp(-D[j]/(2 s_j²)), and K multiplied by all of them, in place."""
     for start in range(0, len(K), BLOCK):
@@ -35,7 +33,7 @@ def multiply_factors(D, a, s, F, K):
                 K[i] *= F[j, i]
 
 
-@njit(**SUMMING)
+@in_vectors()
 def fill_lower(K, A):
     """The lower half of A (n, n) from numbers of pairs."""
     start = 0
@@ -45,7 +43,7 @@ def fill_lower(K, A):
         start += r + 1
 
 
-@njit(**SUMMING)
+@in_vectors()
 def pull_of_pairs(A, alpha, K, G):
     """G = (A - α αᵀ)·K for pairs, twice for r != c; A (n, n) is read in its lower half."""
     start = 0
@@ -56,7 +54,7 @@ def pull_of_pairs(A, alpha, K, G):
         start += r + 1
 
 
-@njit(**SUMMING)
+@in_vectors()
 def sums_by_factor(G, F, D, a, ratios, pulls):
     """ratios[j] = Σ G/F[j] and pulls[j] = Σ G/F[j]·(F[j] - (1 - a_j))·D[j] over pairs."""
     ratios[:] = 0.0
