@@ -276,7 +276,7 @@ class TestBadParts:
         with pytest.warns(UserWarning, match="left alone: README"):
             assert self.scanned(folder).events == N
         (folder / "old.csv").write_text("x,y\n1,2\n")
-        with pytest.raises(TableError, match="one format, got CSV and Parquet"), pytest.warns():
+        with pytest.raises(TableError, match="one format, got CSV and Parquet"):
             self.scanned(folder)
 
     def test_a_pattern_that_matches_nothing_is_an_error(self, tmp_path):
