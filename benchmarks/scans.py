@@ -58,11 +58,13 @@ from hplus import Box
 from hplus.rates.statistic import Statistic
 window, jobs = Box((0, 0), ({w}, {h})), int(sys.argv[2])
 Statistic.of(window, [[1.0, 1.0]])
-before, cpu, wall = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time(), time.time()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+cpu, wall = time.process_time(), time.time()
 found = Statistic.scan(sys.argv[1], window, ["x", "y"], n_jobs=jobs)
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 own = found.codes.nbytes + found.counts.nbytes
-print(time.time() - wall, time.process_time() - cpu, (after - before) / 1024, own / 2**20, found.depth)
+print(time.time() - wall, time.process_time() - cpu)
+print((after - before) / 1024, own / 2**20, found.depth)
 """
 
 READ = """

@@ -71,11 +71,13 @@ def test_files_read_by_a_cluster_give_the_same_study(tmp_path):
         return EventStudy(frame, model="tree", updatable=True, skip_bad=True)
 
     files = as_table(str(tmp_path), skip_bad=True)
-    with LocalCluster(
-        processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
-    ) as c:
-        with Client(c):
-            found = fit_on_cluster(study(), files, c.scheduler_address)
+    with (
+        LocalCluster(
+            processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None
+        ) as c,
+        Client(c),
+    ):
+        found = fit_on_cluster(study(), files, c.scheduler_address)
     alone = study().fit(files)
     assert found.summary_ == alone.summary_
     assert found.reading_ == alone.reading_

@@ -17,10 +17,10 @@ from hplus.files.tables import as_table
 from hplus.rates.statistic import Statistic
 from hplus.studies import checkpoints
 from hplus.studies.checkpoints import scan_with_checkpoints
+from hplus.studies.event_summary import summary_of
 from hplus.studies.merging import merge_studies, update_study
 from hplus.studies.plans import plan
 from hplus.studies.scans import scan_events
-from hplus.studies.summaries import summary_of
 
 RNG = np.random.default_rng(0)
 N = 4000

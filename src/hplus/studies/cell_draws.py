@@ -8,7 +8,7 @@ from hplus._checks import Bools, Floats
 from hplus.rates.cell_counts import drawn_counts, mixed_copies, uniforms
 from hplus.rates.lattice import Codes
 from hplus.rates.statistic import Statistic
-from hplus.studies.event_samples import MAX_SAMPLE, Drawn
+from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents
 from hplus.studies.spans import SECONDS, Clock
 
 TRIES = 20
@@ -21,7 +21,7 @@ def drawn_from_cells(
     seed: int,
     largest: float = 0.0,
     most: int = MAX_SAMPLE,
-) -> Drawn:
+) -> DrawnEvents:
     """At most so many of the events, each with the same chance.
 
     With weights, of which the largest is given, in proportion to the mean weight of a cell. An
@@ -42,7 +42,7 @@ def drawn_from_cells(
     seconds = X[:, -1]
     if clock is not None:
         seconds = clock.start + seconds * SECONDS[clock.unit]
-    return Drawn(X, seconds, keys)
+    return DrawnEvents(X, seconds, keys)
 
 
 def _positions(events: Statistic, cells: Codes, keys: Codes) -> tuple[Floats, Bools]:

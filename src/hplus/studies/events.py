@@ -11,10 +11,10 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
 from hplus.files.lines import TOO_LONG
 from hplus.files.rows import BROKEN
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.lattice import Codes

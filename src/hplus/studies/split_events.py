@@ -22,7 +22,7 @@ from hplus.rates.row_keys import row_keys
 from hplus.rates.statistic import Statistic, count_events, merged
 from hplus.rates.weight_units import in_units
 from hplus.studies.cell_draws import drawn_from_cells
-from hplus.studies.event_samples import MAX_SAMPLE, Drawn, EventSample
+from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents, EventSample
 from hplus.studies.event_weights import WeightScale
 from hplus.studies.frames import Frame
 from hplus.studies.splits import HELD, Split
@@ -180,17 +180,17 @@ class SplitEvents:
         return np.concatenate([self.learned_sample.X, self.held_sample.X])
 
     @property
-    def learned_sample(self) -> Drawn:
+    def learned_sample(self) -> DrawnEvents:
         """A sample of the events to learn from."""
         return self._drawn[0]
 
     @property
-    def held_sample(self) -> Drawn:
+    def held_sample(self) -> DrawnEvents:
         """A sample of the events held out."""
         return self._drawn[1]
 
     @cached_property
-    def _drawn(self) -> tuple[Drawn, Drawn]:
+    def _drawn(self) -> tuple[DrawnEvents, DrawnEvents]:
         """Samples to learn from and to be predicted, with rounded times spread out.
 
         Of more rows than are kept, events are drawn from their cells where these tell all of them:
@@ -209,7 +209,7 @@ class SplitEvents:
                 learned, held = learned.some(~which), learned.some(which)
         return spread_drawn(clock, learned), spread_drawn(clock, held)
 
-    def _members(self, drawn: Drawn) -> Bools:
+    def _members(self, drawn: DrawnEvents) -> Bools:
         """Which events of a sample are among those that are held out of their cells."""
         (whole,) = self._merged(lambda k: True)
         lattice = CellLattice(whole.window)
