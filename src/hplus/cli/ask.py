@@ -23,9 +23,9 @@ from hplus.cli.grouped import group_option
 from hplus.cli.options import narrowed, where_option
 from hplus.cli.regress import predicted_quantities
 from hplus.cli.writing import print_json, write_rows
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.table import Table
 from hplus.files.tables import open_table
 from hplus.files.times import Zone
 from hplus.storage.files import Json

@@ -13,8 +13,8 @@ from hplus import save
 from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
 from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows
 from hplus.cli.writing import print_json
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
-from hplus.files.table import Table
 from hplus.files.times import Zone
 from hplus.storage.files import Json
 from hplus.wording import count, counted, rounded, six_digits

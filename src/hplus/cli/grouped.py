@@ -16,7 +16,7 @@ from hplus.cli.base import CommandError, note, note_dropped, progress_bar
 from hplus.cli.count_output import regions_asked
 from hplus.cli.summary import edge_cells, gain_words, made_with
 from hplus.cli.writing import print_json, write_rows
-from hplus.files.table import Table
+from hplus.files.chunked_table import Table
 from hplus.storage.files import Json
 from hplus.studies.spans import Amount
 from hplus.wording import count, left_out_words, place_words, rounded, six_digits

@@ -30,10 +30,10 @@ from hplus.cli.base import (
 from hplus.cli.options import names_option, where_option
 from hplus.cli.summary import made_with
 from hplus.cli.writing import print_json
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
-from hplus.files.table import Table
 from hplus.files.tables import open_table
 from hplus.wording import count, rounded, six_digits
 

@@ -23,7 +23,7 @@ from hplus.cli.base import (
 )
 from hplus.cli.summary import fit_table, made_with
 from hplus.cli.writing import print_json
-from hplus.files.table import Table
+from hplus.files.chunked_table import Table
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
 from hplus.wording import counted

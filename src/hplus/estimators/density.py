@@ -110,7 +110,7 @@ class Density(Estimator):
         self.solution_ = self.intensity_.solution_
         self.log_evidence_ = self.intensity_.log_evidence_
 
-    def _fit_lazy(self, X: Any, sample_weight: Any) -> None:
+    def _fit_lazy(self, X: object, sample_weight: object) -> None:
         """Learn from a collection of Dask."""
         if self.window is None:
             raise ValueError(

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hplus._checks import Bools
 from hplus.files.cells import numbers, texts
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.extras import arrow
 from hplus.files.feeds import TableError
-from hplus.files.table import Table
 from hplus.files.times import times
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from hplus.files.feeds import TableError
 
-FORMATS = {
+DATA_FORMATS = {
     ".parquet": "Parquet", ".pq": "Parquet", ".csv": "CSV", ".tsv": "CSV", ".txt": "CSV",
     ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".arrow": "Arrow", ".feather": "Arrow",
 }  # fmt: skip
@@ -64,7 +64,7 @@ def is_many(source: str | Sequence[str]) -> bool:
 def format_of(path: Path) -> str:
     """The format of a data file by its name, "" if it is none."""
     name = path.with_suffix("") if path.suffix.lower() in PACKED else path
-    return FORMATS.get(name.suffix.lower(), "")
+    return DATA_FORMATS.get(name.suffix.lower(), "")
 
 
 def _in_folder(folder: Path) -> list[DataFile]:

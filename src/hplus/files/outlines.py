@@ -11,8 +11,8 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.files.cells import numbers, texts
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import PARQUET, Feed, TableError
-from hplus.files.table import Table
 from hplus.files.tables import feed_table, is_json
 
 NAMES = ("name", "title", "label", "id", "code", "district", "beat", "precinct", "zone")

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from hplus._progress import step
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
-from hplus.files.table import Table
 
 Found = TypeVar("Found")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition, Tally
 from hplus.files.extras import arrow
 from hplus.files.rows import Chunk
-from hplus.files.table import Table
 
 
 @dataclass(frozen=True)

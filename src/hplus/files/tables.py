@@ -15,6 +15,7 @@ from os import PathLike, fspath
 from typing import Protocol
 
 from hplus.files.cells import number
+from hplus.files.chunked_table import Table
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
 from hplus.files.conditions import Condition, Tally
 from hplus.files.feeds import PARQUET, PIPE_NAME, Feed, TableError
@@ -32,7 +33,6 @@ from hplus.files.rows import (
     read_rows,
 )
 from hplus.files.shared_columns import SharedColumns
-from hplus.files.table import Table
 from hplus.files.typed_tables import IN_MEMORY, Batches, BatchReader, FrameReader, InMemory
 
 BLOCK_BYTES = 2**23

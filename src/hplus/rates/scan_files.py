@@ -8,10 +8,10 @@ import numpy as np
 
 from hplus._checks import check_fraction
 from hplus.files.cells import numbers
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.scanning import scan_parts, threads
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table
 from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.statistic import Statistic

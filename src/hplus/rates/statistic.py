@@ -121,16 +121,18 @@ class Statistic(Value):
         return merged(count_events(lattice, X[i], None if q is None else q[i]) for i in chunks)
 
     @classmethod
-    def scan(cls, source: Any, window: Window, columns: Sequence[str], **how: Any) -> Statistic:
+    def scan(
+        cls, source: object, window: Window, columns: Sequence[str], **how: object
+    ) -> Statistic:
         """The statistic of the rows of files or a table that lie in the window, in one pass.
 
         See `hplus.rates.scan_files.scan_files` for the source and other arguments.
         """
         from hplus.rates.scan_files import scan_files
 
-        return scan_files(source, window, columns, **how)
+        return scan_files(source, window, columns, **how)  # type: ignore[arg-type]  # checked there
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return Statistic, tuple(self.get_params(deep=False).values())
 
     @property

@@ -90,7 +90,7 @@ MODULES = {
     "hplus.studies.ratio_intervals": ("Ratios",),
     "hplus.studies.spans": ("Amount", "Clock"),
     "hplus.studies.streams": ("StreamStudy",),
-    "hplus.studies.summaries": ("EventSummary", "SampleRows"),
+    "hplus.studies.event_summary": ("EventSummary", "SampleRows"),
     "hplus.studies.event_study": ("EventStudy",),
     "hplus.studies.excitation_holdouts": ("ExcitationHoldout",),
     "hplus.studies.excitation_study": ("ExcitationStudy",),

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
+from hplus.files.chunked_table import Table
 from hplus.files.scanning import part_name
-from hplus.files.table import Table
 from hplus.storage import load, save
+from hplus.studies.event_summary import EventSummary, described, include, summary_of
 from hplus.studies.scans import EventScan, scan_events
-from hplus.studies.summaries import EventSummary, described, include, summary_of
 
 SECONDS_BETWEEN = 30.0
 """Seconds between two checkpoints, if parts take less."""

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from hplus.files.chunked_table import Table
 from hplus.files.extras import needed
 from hplus.files.feeds import TableError
 from hplus.files.scanning import checked_part
-from hplus.files.table import Table
 from hplus.files.times import Zone
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_summary import EventSummary, include, summary_of
 from hplus.studies.event_weights import weight_scale
 from hplus.studies.scans import EventScan, zone_of
-from hplus.studies.summaries import EventSummary, include, summary_of
 
 JOINED_AT_ONCE = 8
 """Scans of parts that one task joins."""

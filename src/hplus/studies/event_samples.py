@@ -33,20 +33,20 @@ class KeptRows(NamedTuple):
         return KeptRows(self.rows[which], self.keys[which], self.counts[which])
 
 
-class Drawn(NamedTuple):
+class DrawnEvents(NamedTuple):
     """Events X (n, d) with their times (n,), and a key of each (n,)."""
 
     X: Floats
     seconds: Floats
     keys: Codes
 
-    def some(self, which: Bools) -> Drawn:
+    def some(self, which: Bools) -> DrawnEvents:
         """Some of the events."""
-        return Drawn(self.X[which], self.seconds[which], self.keys[which])
+        return DrawnEvents(self.X[which], self.seconds[which], self.keys[which])
 
-    def first(self, most: int) -> Drawn:
+    def first(self, most: int) -> DrawnEvents:
         """At most so many of the events; their order is as good as random."""
-        return Drawn(self.X[:most], self.seconds[:most], self.keys[:most])
+        return DrawnEvents(self.X[:most], self.seconds[:most], self.keys[:most])
 
 
 class EventSample:
@@ -102,7 +102,7 @@ class EventSample:
         """How often the share of rows that are kept was halved."""
         return self._halvings
 
-    def draw(self, seed: int, most: int = MAX_SAMPLE, largest: float = 0.0) -> Drawn:
+    def draw(self, seed: int, most: int = MAX_SAMPLE, largest: float = 0.0) -> DrawnEvents:
         """Single events, at most so many, in an order that follows from their keys.
 
         In proportion to their weights, the largest of which is given, unless that is 0.
@@ -117,7 +117,7 @@ class EventSample:
             drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
         which = np.repeat(np.arange(len(keys)), drawn)
         d = self._dimension
-        return Drawn(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))
+        return DrawnEvents(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))
 
     def _below(self, keys: Codes) -> Bools:
         return keys <= self._bound

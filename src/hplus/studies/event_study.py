@@ -22,6 +22,7 @@ from hplus.studies.burst_gains import burst_gain
 from hplus.studies.checkpoints import scan_with_checkpoints
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_samples import MAX_SAMPLE
+from hplus.studies.event_summary import EventSummary, summary_of
 from hplus.studies.event_weights import WeightScale, weight_scale, weight_unit
 from hplus.studies.events import Reading
 from hplus.studies.frames import check_frame
@@ -31,7 +32,6 @@ from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import StepExposure, split_of
-from hplus.studies.summaries import EventSummary, summary_of
 
 if TYPE_CHECKING:
     pass

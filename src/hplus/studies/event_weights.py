@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
-from hplus.files.table import Table
 from hplus.studies.frames import Frame
 
 if TYPE_CHECKING:

@@ -11,19 +11,17 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus._values import Value, value
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
 from hplus.files.lines import TOO_LONG
 from hplus.files.rows import BROKEN
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.row_keys import key_sum, row_keys
-from hplus.studies.event_samples import EventSample
 from hplus.studies.event_weights import weight_scale
 from hplus.studies.frames import Frame, Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
-from hplus.studies.time_spreads import spread_drawn
 
 
 @final
@@ -152,16 +150,13 @@ def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
 
     Events with weights are drawn in proportion to them.
     """
-    sample, table, tallied = EventSample(frame.window.dimension), as_table(source), Tallied(frame)
-    scale = weight_scale(table, frame)
+    from hplus.studies.split_events import SplitEvents
+    from hplus.studies.splits import Split
 
-    def take(part: Placed, keys: Codes) -> None:
-        sample.add(part.X, part.seconds, part.weights, keys)
-
-    tallied.read(table, take)
-    reading = tallied.reading(table.path)
-    drawn = sample.draw(seed, largest=0.0 if scale is None else scale.largest)
-    drawn = spread_drawn(frame.clock, drawn)
+    table, tallied = as_table(source), Tallied(frame)
+    events = SplitEvents(frame, Split(0.0), seed, weight_scale(table, frame))
+    tallied.read(table, lambda part, keys: events.add(part.X, part.seconds, part.weights, keys))
+    reading, drawn = tallied.reading(table.path), events.learned_sample
     return Sampled(drawn.X, reading, tallied.extent, drawn.seconds)
 
 

@@ -19,7 +19,7 @@ from hplus.estimators.intensity import Intensity
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.evaluation.scores import Rate
 from hplus.rates.statistic import Statistic
-from hplus.studies.event_samples import Drawn
+from hplus.studies.event_samples import DrawnEvents
 from hplus.studies.frames import Frame
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import Span, StepExposure, step_exposure, time_blocks
@@ -188,6 +188,6 @@ def block_error(scores: Floats, blocks: Ints) -> tuple[float, float]:
     return mean, max(single, float(together))
 
 
-def seen(sample: Drawn, exposure: StepExposure) -> Bools:
+def seen(sample: DrawnEvents, exposure: StepExposure) -> Bools:
     """Which events lie where the axis of time was observed; spreading may have moved them, (n,)."""
     return exposure.at(sample.X[:, -1]) > 0.0

@@ -11,10 +11,10 @@ import numpy as np
 from hplus._checks import check_count, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator, check_fitted
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.expressions import named, quoted
 from hplus.files.feeds import TableError
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import Zone
 from hplus.rates.ratio import RateRatio

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from hplus.files.tables import TableLike, as_table
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_summary import EventSummary, include
 from hplus.studies.scans import scan_events
-from hplus.studies.summaries import EventSummary, include
 
 
 def merge_studies(studies: Sequence[EventStudy]) -> EventStudy:

@@ -8,11 +8,11 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.files.cells import numbers
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.outlines import read_outlines
 from hplus.files.places import EqualArea
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table
 from hplus.files.times import MAX_SECONDS
 from hplus.studies.events import TIME_ADVICE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
 from hplus.files.scanning import scan_parts, threads
-from hplus.files.table import Table
 from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.weight_units import in_units

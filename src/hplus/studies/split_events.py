@@ -21,7 +21,8 @@ from hplus.rates.map_learning import JOINT_DEPTH
 from hplus.rates.row_keys import row_keys
 from hplus.rates.statistic import Statistic, count_events, merged
 from hplus.rates.weight_units import in_units
-from hplus.studies.event_samples import MAX_SAMPLE, Drawn, EventSample
+from hplus.studies.cell_draws import drawn_from_cells
+from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents, EventSample
 from hplus.studies.event_weights import WeightScale
 from hplus.studies.frames import Frame
 from hplus.studies.splits import HELD, Split
@@ -36,9 +37,6 @@ JOINT = -1
 
 HELD_SALT = 0x9D2C
 """What is held out at random and what a fit draws for the same seed have nothing in common."""
-
-RANDOM_SAMPLE = 2 * MAX_SAMPLE
-"""Rows that are kept if those held out are a random share of them."""
 
 
 class SplitEvents:
@@ -60,14 +58,18 @@ class SplitEvents:
         joint = frame.window if len(self.windows) == 2 and frame.cycle else None
         self._joint_window = joint if isinstance(joint, Product) else None
         self.cells: dict[tuple[int, int], CellAccumulator] = {}
-        most = RANDOM_SAMPLE if self._thinned else MAX_SAMPLE
         d = frame.window.dimension
-        self.samples = {False: EventSample(d, most), True: EventSample(d, most)}
+        self.samples = {held: EventSample(d, MAX_SAMPLE) for held in (False, True)}
 
     @property
     def _thinned(self) -> bool:
         """Is a random share held out of all cells, after all events were counted?"""
-        return len(self.windows) == 1 and not self.split.held and self.split.share > 0.0
+        return self._alone and not self.split.held and self.split.share > 0.0
+
+    @property
+    def _alone(self) -> bool:
+        """Does the statistic of one window tell all of an event but its cycle's number?"""
+        return len(self.windows) == 1 and not self.frame.cycle
 
     def add(
         self,
@@ -145,17 +147,23 @@ class SplitEvents:
     @property
     def held(self) -> Statistics:
         """The statistics of the events held out."""
-        if self._thinned:
-            (whole,) = self._merged(lambda k: True)
-            return self._spread((whole.part(self._held_counts),))
-        return self._spread(self._merged(lambda k: k == HELD))
+        return self._spread(self._held())
 
     def learned(self, before: int | None = None) -> Statistics:
         """The statistics of the events to learn from, of all spans of time or the first ones."""
+        return self._spread(self._learned(before))
+
+    def _held(self) -> Statistics:
         if self._thinned:
             (whole,) = self._merged(lambda k: True)
-            return self._spread((whole.part(whole.counts - self._held_counts),))
-        return self._spread(self._merged(lambda k: k >= 0 and (before is None or k < before)))
+            return (whole.part(self._held_counts),)
+        return self._merged(lambda k: k == HELD)
+
+    def _learned(self, before: int | None = None) -> Statistics:
+        if self._thinned:
+            (whole,) = self._merged(lambda k: True)
+            return (whole.part(whole.counts - self._held_counts),)
+        return self._merged(lambda k: k >= 0 and (before is None or k < before))
 
     def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
         """The statistic of places and times together: as `learned`, or of all events."""
@@ -172,29 +180,36 @@ class SplitEvents:
         return np.concatenate([self.learned_sample.X, self.held_sample.X])
 
     @property
-    def learned_sample(self) -> Drawn:
+    def learned_sample(self) -> DrawnEvents:
         """A sample of the events to learn from."""
         return self._drawn[0]
 
     @property
-    def held_sample(self) -> Drawn:
+    def held_sample(self) -> DrawnEvents:
         """A sample of the events held out."""
         return self._drawn[1]
 
     @cached_property
-    def _drawn(self) -> tuple[Drawn, Drawn]:
-        """Samples to learn from and to be predicted, with rounded times spread out."""
+    def _drawn(self) -> tuple[DrawnEvents, DrawnEvents]:
+        """Samples to learn from and to be predicted, with rounded times spread out.
+
+        Of more rows than are kept, events are drawn from their cells where these tell all of them:
+        a row that occurs very often is neither missed nor drawn as a whole.
+        """
         largest = 0.0 if self.scale is None else self.scale.largest
-        most = RANDOM_SAMPLE if self._thinned else MAX_SAMPLE
-        learned, held = (self.samples[k].draw(self.seed, most, largest) for k in (False, True))
-        if self._thinned:
-            which = self._members(learned)
-            learned, held = learned.some(~which), learned.some(which)
-            learned, held = learned.first(MAX_SAMPLE), held.first(MAX_SAMPLE)
-        clock = self.frame.clock
+        clock, seed = self.frame.clock, self.seed
+        if self._alone and any(sample.halvings for sample in self.samples.values()):
+            unit = 1.0 if self.scale is None else self.scale.unit
+            parts = (self._learned()[0], self._held()[0])
+            learned, held = (drawn_from_cells(part, clock, seed, largest / unit) for part in parts)
+        else:
+            learned, held = (self.samples[k].draw(seed, MAX_SAMPLE, largest) for k in (False, True))
+            if self._thinned:
+                which = self._members(learned)
+                learned, held = learned.some(~which), learned.some(which)
         return spread_drawn(clock, learned), spread_drawn(clock, held)
 
-    def _members(self, drawn: Drawn) -> Bools:
+    def _members(self, drawn: DrawnEvents) -> Bools:
         """Which events of a sample are among those that are held out of their cells."""
         (whole,) = self._merged(lambda k: True)
         lattice = CellLattice(whole.window)

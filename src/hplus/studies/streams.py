@@ -10,12 +10,12 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.estimators.base import Estimator
+from hplus.files.chunked_table import Table
 from hplus.files.conditions import Tally
 from hplus.files.feeds import Feed
 from hplus.files.lines import TOO_LONG, Lines, WholeLines
 from hplus.files.rows import Chunk, Layout
 from hplus.files.rows_alone import read_alone
-from hplus.files.table import Table
 from hplus.files.tables import TableLike, as_table, is_json, layout_of, start_table
 from hplus.files.times import Zone
 from hplus.streaming.budgets import AUTO, AUTO_REFIT
@@ -294,8 +294,6 @@ class StreamStudy(Estimator):
                 f"weight must be left out of a stream, got {self.frame.weight!r}: use EventStudy."
             )
         if self.by_trees and self.budget is not None:
-            raise ValueError(
-                f'budget must be left out for method="tree", without atoms, got {self.budget}.'
-            )
+            raise ValueError(f'budget must be left out for method="tree", got {self.budget}.')
         if self.exposure is not None and self.forget is not None:
             raise ValueError("give exposure= or forget=, not both.")

@@ -9,7 +9,7 @@ from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.cell_counts import copy_numbers, uniforms
 from hplus.rates.statistic import Statistic
 from hplus.rates.weight_units import WEIGHT_BITS
-from hplus.studies.event_samples import Drawn
+from hplus.studies.event_samples import DrawnEvents
 from hplus.studies.spans import GOLDEN, Clock
 
 SPREAD_AT_ONCE = 2**20
@@ -48,13 +48,13 @@ def spread_counts(clock: Clock, times: Statistic) -> Statistic:
     return Statistic(spread.window, spread.depth, spread.codes, spread.counts, weights, squares)
 
 
-def spread_drawn(clock: Clock | None, drawn: Drawn) -> Drawn:
+def spread_drawn(clock: Clock | None, drawn: DrawnEvents) -> DrawnEvents:
     """Single events, each moved by its own key."""
     if clock is None or not clock.spread or not len(drawn.X):
         return drawn
     X = np.array(drawn.X)
     X[:, -1] = clock.moved(X[:, -1], uniforms(drawn.keys))
-    return Drawn(X, drawn.seconds, drawn.keys)
+    return DrawnEvents(X, drawn.seconds, drawn.keys)
 
 
 def _inside(times: Statistic, at: Floats) -> Floats:

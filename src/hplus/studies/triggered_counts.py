@@ -12,7 +12,7 @@ from hplus._checks import Bools, Floats, Ints, Seed, check_fraction
 from hplus.estimators.event_rows import Labels
 from hplus.estimators.futures import Futures
 from hplus.estimators.self_exciting import SelfExciting
-from hplus.files.table import Table
+from hplus.files.chunked_table import Table
 from hplus.studies.draws import SimulatedEvents
 from hplus.studies.events import Reading
 from hplus.studies.expect import Region, whole

@@ -1,0 +1,197 @@
+"""Files of many events: how long reading, counting and fitting take, and what memory they need.
+
+    python benchmarks/scans.py --events 1e6 1e7            (made in a folder that is removed)
+    python benchmarks/scans.py --events 1e8 --folder F     (made in F, or found there)
+    python benchmarks/scans.py --only kills                (workers of a cluster killed, ten times)
+
+The events are those of a simulated country: 2,000 towns, whose sizes follow a power law, and a
+tenth of the events anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from _measure import MISSED, best, header, parser, row
+from pyarrow import parquet
+
+WIDTH, HEIGHT, TOWNS = 1000.0, 800.0, 2000
+ROWS_AT_ONCE = 2**20
+SCHEMA = pa.schema([("x", pa.float64()), ("y", pa.float64())])
+OPTIONS = ["--columns", "x,y", "--window", f"0,0,{WIDTH:.0f},{HEIGHT:.0f}"]
+
+
+def country(n: int, seed: int = 1):
+    """Events (m, 2) of a country in chunks, n in all."""
+    rng = np.random.default_rng(seed)
+    centres, sizes = rng.random((TOWNS, 2)) * [WIDTH, HEIGHT], np.exp(rng.normal(0.5, 1.0, TOWNS))
+    shares = rng.pareto(1.2, TOWNS) + 0.05
+    shares /= shares.sum()
+    for first in range(0, n, ROWS_AT_ONCE):
+        m = min(ROWS_AT_ONCE, n - first)
+        town = rng.choice(TOWNS, m, p=shares)
+        X = centres[town] + rng.normal(size=(m, 2)) * sizes[town, None]
+        anywhere = rng.random(m) < 0.1
+        X[anywhere] = rng.random((int(anywhere.sum()), 2)) * [WIDTH, HEIGHT]
+        yield np.clip(X, 0.0, [WIDTH, HEIGHT])
+
+
+def make(path: Path, n: int) -> Path:
+    if not path.exists():
+        with parquet.ParquetWriter(path, SCHEMA) as out:
+            for X in country(n):
+                out.write_table(pa.table([X[:, 0], X[:, 1]], schema=SCHEMA))
+    return path
+
+
+SCAN = """
+import resource, sys, time
+from hplus import Box
+from hplus.rates.statistic import Statistic
+window, jobs = Box((0, 0), ({w}, {h})), int(sys.argv[2])
+Statistic.of(window, [[1.0, 1.0]])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+cpu, wall = time.process_time(), time.time()
+found = Statistic.scan(sys.argv[1], window, ["x", "y"], n_jobs=jobs)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+own = found.codes.nbytes + found.counts.nbytes
+print(time.time() - wall, time.process_time() - cpu)
+print((after - before) / 1024, own / 2**20, found.depth)
+"""
+
+READ = """
+import sys, time
+from pyarrow import parquet
+cpu, wall = time.process_time(), time.time()
+for batch in parquet.ParquetFile(sys.argv[1]).iter_batches(2**17, columns=["x", "y"]):
+    pass
+print(time.time() - wall, time.process_time() - cpu)
+"""
+
+
+def measured(code: str, *words: str) -> list[float]:
+    """What a program prints, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr[-2000:])
+    return [float(word) for word in done.stdout.split()]
+
+
+def scan(path: Path, n: int) -> None:
+    wall, cpu = measured(READ, str(path))
+    row(f"{n:.0e} events: reading and decoding alone, s (CPU s {cpu:.1f})", wall)
+    code = SCAN.format(w=WIDTH, h=HEIGHT)
+    for jobs in (1, 2):
+        wall, cpu, megabytes, own, depth = measured(code, str(path), str(jobs))
+        row(f"{n:.0e} events: Statistic.scan, {jobs} threads, s (CPU s {cpu:.1f})", wall)
+        row(
+            f"{n:.0e} events: memory beside the statistic of {own:.0f} MB at depth {depth:.0f}, MB",
+            megabytes - own,
+            most=300.0,
+        )
+
+
+def fit(path: Path, n: int, model: str) -> None:
+    command = [sys.executable, "-m", "hplus", "fit", str(path), *OPTIONS, "--model", model]
+    began = time.time()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*command, "-o", f"{folder}/m.hplus", "--json"], check=True,
+                       stdout=subprocess.DEVNULL)  # fmt: skip
+    row(f"{n:.0e} events: hplus fit --model {model}, everything included, s", time.time() - began)
+
+
+def binning() -> None:
+    """Beside boost-histogram, which counts in a grid of cells of the same size."""
+    import boost_histogram as bh
+
+    from hplus import Box
+    from hplus.rates.accumulator import CellAccumulator
+
+    chunks = [np.ascontiguousarray(X) for X in country(2**23)]
+    window, n = Box((0, 0), (WIDTH, HEIGHT)), 2**23
+
+    def ours():
+        cells = CellAccumulator(window)
+        for X in chunks:
+            cells.add(X)
+        return cells.statistic()
+
+    ours()
+    seconds, found = best(ours)
+    row("binning: ours, ns an event", 1e9 * seconds / n)
+    for side in (1024, 4096):
+
+        def theirs(side=side):
+            axes = [bh.axis.Regular(side, 0.0, high) for high in (WIDTH, HEIGHT)]
+            grid = bh.Histogram(*axes, storage=bh.storage.Int64())
+            for X in chunks:
+                grid.fill(X[:, 0], X[:, 1])
+
+        other, _ = best(theirs)
+        row(f"binning: boost-histogram, {side} x {side}, ns an event", 1e9 * other / n)
+        row(f"binning: our speed as a share of that, {side} x {side}", other / seconds, least=0.5)
+    print(f"(ours tells {len(found.codes):,} cells of depth {found.depth} apart)")
+
+
+def kills(folder: Path, n: int = 2_000_000, times: int = 10) -> None:
+    """A worker killed while a cluster reads: the summary of the scan must be the same."""
+    from distributed import Client, LocalCluster
+
+    from hplus import EventStudy
+    from hplus.files.tables import as_table
+    from hplus.studies.clusters import fit_on_cluster
+    from hplus.studies.plans import plan
+
+    whole, files = np.concatenate(list(country(n))), []
+    for i, X in enumerate(np.array_split(whole, 40)):
+        files.append(str(folder / f"kill-{i}.parquet"))
+        parquet.write_table(pa.table([X[:, 0], X[:, 1]], schema=SCHEMA), files[-1])
+    frame = plan(files, ("x", "y"), window=(0, 0, WIDTH, HEIGHT))
+    study = EventStudy(frame, model="tree", updatable=True, holdout=0.0)
+    alone, same = study.fit(files).summary_, 0
+    for _ in range(times):
+        workers = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+        with workers as cluster, Client(cluster) as client:
+            victim = next(iter(client.run(os.getpid).values()))
+            delayed = subprocess.Popen(["sh", "-c", f"sleep 1; kill -9 {victim}"])
+            found = fit_on_cluster(study, as_table(files), cluster.scheduler_address)
+            delayed.wait()
+            same += found.summary_ == alone
+    row(f"workers killed (signal {signal.SIGKILL:d}), of {times} scans the same", same, least=times)
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--events", nargs="*", type=float, default=[1e6, 1e7])
+    options.add_argument("--folder", type=Path)
+    options.add_argument("--only", choices=("scan", "fit", "binning", "kills"))
+    options.add_argument("--model", default="auto")
+    given = options.parse_args()
+    header()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        if given.only in (None, "binning"):
+            binning()
+        for n in map(int, given.events if not given.quick else [1e6]):
+            if given.only in (None, "scan", "fit"):
+                path = make(folder / f"country-{n}.parquet", n)
+            if given.only in (None, "scan"):
+                scan(path, n)
+            if given.only in (None, "fit"):
+                fit(path, n, given.model)
+        if given.only in (None, "kills") and not given.quick:
+            kills(folder)
+    if MISSED:
+        print("Missed:", *MISSED, sep="\n  ")
+
+
+if __name__ == "__main__":
+    main()
