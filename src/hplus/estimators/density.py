@@ -99,11 +99,12 @@ class Density(Estimator):
             self._learn(self._mapped(X), sample_weight)
         return self
 
-    def _learn(self, X: Any, sample_weight: Any) -> None:
+    def _learn(self, X: object, sample_weight: object) -> None:
         """Learn the rate of values in the window, or on the unit cube."""
         window, model = self.window, self.model
         if window is None:
-            window = Box((0.0,) * X.shape[1], (1.0,) * X.shape[1])
+            d = self.n_features_in_
+            window = Box((0.0,) * d, (1.0,) * d)
             model = "exp" if model == "auto" else model
         rate = Intensity(window, self.kernel, self.penalty, model, random_state=self.random_state)
         self.intensity_ = rate.fit(X, sample_weight=sample_weight)
