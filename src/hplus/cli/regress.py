@@ -83,8 +83,8 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    where = Condition(options["where"]) if options["where"] else None
-    found = read_columns(table, names, where, optional=features)
+    where = options["where"]
+    found = read_columns(table, names, Condition(where) if where else None, optional=features)
     _check_dropped(file, found, options["most_dropped"])
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["random_state"])
