@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Found = TypeVar("Found")
 
 MAX_ONE_THREAD_SIDE = 1000
 """Matrices up to this size are handled by one thread."""
@@ -29,7 +31,7 @@ def one_thread_if_small(side: int) -> Iterator[None]:
         yield
 
 
-def at_once(tasks: list[Callable[[], Any]], n_jobs: int | None) -> list[Any]:
+def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:
     """What tasks return; the first runs in this thread, which may show its progress.
 
     Threads suffice: most of the time is spent in FFTs, which release the GIL.

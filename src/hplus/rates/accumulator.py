@@ -15,7 +15,7 @@ from hplus.windows import Window
 BUFFERED_EVENTS = 2**16
 """Events that came one by one, or in small chunks, and wait for their cells to be found."""
 
-LEAST_WAITING, MOST_WAITING = 2**19, 2**22
+LEAST_WAITING, MOST_WAITING = 2**19, 2**21
 """Cells of events that wait to be sorted: as many as were counted, within these bounds.
 
 So the time to merge them with those counted is a small multiple of that to sort them.
