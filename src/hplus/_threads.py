@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-Result = TypeVar("Result")
+Found = TypeVar("Found")
 
 MAX_ONE_THREAD_SIDE = 1000
 """Matrices up to this size are handled by one thread."""
@@ -31,7 +31,7 @@ def one_thread_if_small(side: int) -> Iterator[None]:
         yield
 
 
-def at_once(tasks: list[Callable[[], Result]], n_jobs: int | None) -> list[Result]:
+def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:
     """What tasks return; the first runs in this thread, which may show its progress.
 
     Threads suffice: most of the time is spent in FFTs, which release the GIL.

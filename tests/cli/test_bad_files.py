@@ -81,7 +81,7 @@ FILES = {
 # name: command, exit code, what the sentence says
 WORDS = {
     "a file that is not there": ("fit nowhere.csv --columns x,y", 3, "does not exist"),
-    "a folder": ("fit . --columns x,y", 3, "is a folder"),
+    "a folder of other tables": ("fit . --columns x,y", 3, "column 'y' is not in"),
     "no column at all": ("fit good.csv", 2, "--columns"),
     "no window": ("fit good.csv --columns x,y", 2, "--window 0,0,0.9,0.95"),
     "no observation period": (

@@ -105,3 +105,16 @@ def test_other_files_of_a_folder_are_noted(files, run):
     (files / "README.md").write_text("# About")
     found = run("fit", "in", *PLANE)
     assert "left alone: README.md" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--by x --checkpoint scan", "leave out --by"),
+        ("--dask local --checkpoint scan", "--dask reads everything anew"),
+        ("--update m.hplus --checkpoint scan", "--checkpoint or --update, not both"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(files, run, words, said):
+    assert said in run("fit", "in", *PLANE, *words.split(), code=2).stderr
+    assert not os.path.exists("scan")

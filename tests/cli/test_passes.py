@@ -84,6 +84,6 @@ def test_checks_and_reports_bin_no_events(weeks, run, coarsely, monkeypatch):
         def refuse(*_):
             raise AssertionError("events were binned")
 
-        monkeypatch.setattr("hplus.studies.split_events.binned", refuse)
+        monkeypatch.setattr("hplus.rates.accumulator.CellAccumulator.add", refuse)
         run("check", "week.hplus", "calls.csv")
         run("report", "week.hplus", "calls.csv")

@@ -146,10 +146,12 @@ def test_rows_of_parquet_that_are_left_out_are_not_even_decoded(dressed, monkeyp
 
 
 def test_the_rows_that_are_given_are_numbered_without_the_others(dressed, monkeypatch):
+    from hplus.files import parquet as parquet_files
     from hplus.files import tables, typed_tables
 
     monkeypatch.setattr(tables, "BLOCK_BYTES", 500)
     monkeypatch.setattr(typed_tables, "ROWS_AT_ONCE", 20)
+    monkeypatch.setattr(parquet_files, "ROWS_AT_ONCE", 20)
     for source in dressed.values():
         chunks = list(as_table(source).chunks(["row"], Condition("mag >= 5")))
         assert [c.first for c in chunks] == np.cumsum([0, *map(len, chunks)])[:-1].tolist()

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from hplus.files import tables, typed_tables
+from hplus.files import parquet as parquet_files
+from hplus.files import tables
 from hplus.files.cells import numbers
 from hplus.files.feeds import TableError
 from hplus.files.kinds import read_columns
@@ -63,7 +64,7 @@ def test_chunks_of_any_size_hold_the_same_rows(dress, tmp_path, monkeypatch):
     path = tmp_path / "table"
     DRESSES[dress](path)
     monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(typed_tables, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(parquet_files, "ROWS_AT_ONCE", 7)
     chunks = list(open_table(str(path)).chunks(["a"]))
     assert len(chunks) > 3
     assert [chunk.first for chunk in chunks] == np.cumsum([0, *map(len, chunks)])[:-1].tolist()

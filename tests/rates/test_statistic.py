@@ -12,8 +12,9 @@ from scipy.stats import chisquare
 
 from hplus import Box, Cycle, Gaussian, Intensity, Interval, Polygon, Statistic, load, save
 from hplus.rates import statistic as module
+from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.binned import BinnedStatistic, finest_grid
-from hplus.rates.statistic import merged, with_another
+from hplus.rates.statistic import merged
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
 WINDOWS = [
@@ -113,13 +114,36 @@ def test_sums_are_exact_up_to_the_largest_that_fits():
         largest + rest + Statistic.of(UNIT, [[0.5]], [2.0**-20])
 
 
-def test_many_small_statistics_are_kept_in_few_parts(rng):
-    window, X = Interval(0, 1), rng.random((512, 1))
-    parts = ()
-    for x in X:
-        parts = with_another(parts, Statistic.of(window, [x]))
-        assert len(parts) <= 10
-    assert merged(parts) == Statistic.of(window, X)
+def test_many_small_statistics_are_added_in_pairs(rng, monkeypatch):
+    window, X, cells = Interval(0, 1), rng.random((512, 1)), []
+    add = Statistic.__add__
+
+    def counted(self, other):
+        cells.append(len(self.codes) + len(other.codes))
+        return add(self, other)
+
+    monkeypatch.setattr(Statistic, "__add__", counted)
+    whole = merged(Statistic.of(window, [x]) for x in X)
+    assert whole == Statistic.of(window, X)
+    assert sum(cells) < 2 * 512 * 9  # n log n, not n²
+
+
+@pytest.mark.parametrize("most", [2**23, 300])
+def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeypatch, most):
+    monkeypatch.setattr(module, "MAX_CELLS", most)
+    monkeypatch.setattr("hplus.rates.accumulator.LEAST_WAITING", 500)
+    monkeypatch.setattr("hplus.rates.accumulator.BUFFERED_EVENTS", 64)
+    window, X = Box((0, 0), (8, 5)), rng.random((5000, 2)) * [8, 5]
+    ours, other = CellAccumulator(window), CellAccumulator(window)
+    for i, part in enumerate(np.array_split(X[rng.permutation(len(X))], 37)):
+        (ours if i % 3 else other).add(part)
+    ours.absorb(other)
+    assert ours.total == 5000.0
+    assert ours.statistic() == Statistic.of(window, X)
+    coarse = CellAccumulator(window, most_depth=4)
+    coarse.add(X)
+    whole = Statistic.of(window, X)
+    assert coarse.statistic() == whole.coarsened(min(whole.depth, 4))
 
 
 @every_window

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from hplus.rates.statistic import Statistic
 from hplus.studies import checkpoints
 from hplus.studies.checkpoints import scan_with_checkpoints
 from hplus.studies.event_summary import summary_of
+from hplus.studies.event_weights import weight_scale
 from hplus.studies.merging import merge_studies, update_study
 from hplus.studies.plans import plan
 from hplus.studies.scans import scan_events
@@ -90,6 +92,18 @@ def test_files_order_and_threads_change_nothing(study, tmp_path, small_parts, mo
         scan, found = summary(study, as_files(tmp_path / str(i), order, many, group), jobs)
         assert found == once
         assert drawn(scan) == drawn(whole)
+
+
+def test_sums_of_weights_do_not_depend_on_the_order(tmp_path, small_parts):
+    weighted = EVENTS | {"w": np.random.default_rng(3).gamma(0.3, 1.0, N) * 1e-3}
+    frame = plan(weighted, **FRAMES["places"], weight="w")
+    order = np.random.default_rng(4).permutation(N)
+    moved = {name: column[order] for name, column in weighted.items()}
+    scales = [weight_scale(as_table(table), frame) for table in (weighted, moved)]
+    assert scales[0] == scales[1]
+    w = weighted["w"]
+    assert scales[0] == pytest.approx((np.sum(w**2) / np.sum(w), w.max(), np.sum(w)), rel=1e-12)
+    assert scales[0].total == math.fsum(w)
 
 
 def test_what_is_held_out_is_not_learned_from(study):

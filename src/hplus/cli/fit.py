@@ -21,6 +21,7 @@ from hplus.cli.excited import check_self_exciting, fit_excitation
 from hplus.cli.grouped import fit_groups
 from hplus.cli.options import amount_option, names_option, numbers_option, where_option
 from hplus.cli.scanned import (
+    check_scan,
     finished,
     fit_study,
     opened,
@@ -168,6 +169,7 @@ def fit(files: tuple[str, ...], output: str | None, as_json: bool, **options: An
     began, file = perf_counter(), shlex.join(files)
     check_writable(output)
     check_self_exciting(options)
+    check_scan(options)
     if options["update"]:
         updated(options["update"], opened(files, options), file, options, output, as_json, began)
         return

@@ -63,6 +63,19 @@ def opened(files: tuple[str, ...], options: Json) -> Table:
     return open_table(files[0] if len(files) == 1 else list(files), skip_bad=options["skip_bad"])
 
 
+def check_scan(options: Json) -> None:
+    """Refuse options that do not go with one pass over all events."""
+    alone = next((name for name in ("by", "self_exciting") if options[name]), None)
+    given = next((name for name in ("checkpoint", "update", "dask") if options[name]), None)
+    if alone and given:
+        alone = alone.replace("_", "-")
+        raise click.UsageError(f"--{given} needs one pass over all events: leave out --{alone}.")
+    if options["dask"] and (options["checkpoint"] or options["update"]):
+        raise click.UsageError("--dask reads everything anew: leave out --checkpoint and --update.")
+    if options["checkpoint"] and options["update"]:
+        raise click.UsageError("Give --checkpoint or --update, not both.")
+
+
 def unfitted(frame: Frame, options: Json) -> EventStudy:
     """A study as the options say."""
     from hplus.studies.event_study import EventStudy
@@ -128,14 +141,16 @@ def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json
     for reason in study.reading_.skipped:
         note(f"Skipped: {reason}")
     note_dropped(study.reading_.dropped, study.reading_.rows)
-    print_pairs(f"The rate of {counted(study.reading_.kept)}", fit_table(found))
+    weight = f"{study.frame.weight} in " if study.frame.weight else ""
+    print_pairs(f"The rate of {weight}{counted(study.reading_.kept)}", fit_table(found))
     bursts = burst_words(study.bursts_)
     if bursts:
         note(as_options(bursts))
     if output is None:
         note("The model was not saved: give -o model.hplus to use it later.")
     else:
-        events = shlex.split(file) if file != "-" else []
+        one = file != "-" and len(shlex.split(file)) == 1
+        events = shlex.split(file) if one else []
         note(f"Saved {output}. Next: {shlex.join(['hplus', 'report', output, *events])}")
 
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import CellLattice, Codes
-from hplus.rates.statistic import Statistic, count_codes, count_events, merged, with_another
+from hplus.rates.statistic import Statistic, count_codes, count_events, unbounded_sum
 from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.windows import Window
 
 BUFFERED_EVENTS = 2**16
 """Events that came one by one, or in small chunks, and wait for their cells to be found."""
 
-LEAST_WAITING, MOST_WAITING = 2**19, 2**22
+LEAST_WAITING, MOST_WAITING = 2**19, 2**21
 """Cells of events that wait to be sorted: as many as were counted, within these bounds.
 
 So the time to merge them with those counted is a small multiple of that to sort them.
@@ -72,7 +72,7 @@ class CellAccumulator:
         other._empty_buffer()
         self._total += other._total
         for part in other._parts:
-            self._parts = with_another(self._parts, part)
+            self._merge(part, 2)
         for i, codes in enumerate(other._codes):
             self._wait(codes, other._units[i] if other._units else None)
 
@@ -81,7 +81,9 @@ class CellAccumulator:
         self._empty_buffer()
         self._count()
         none = np.zeros((0, self._lattice.dimension))
-        found = merged(self._parts) if self._parts else count_events(self._lattice, none)
+        while len(self._parts) > 1:
+            self._merge(self._pop(), np.inf)
+        found = self._pop() if self._parts else count_events(self._lattice, none)
         found = found.coarsened(min(found.depth, self._depth))
         self._parts = (found,)
         return found
@@ -111,7 +113,22 @@ class CellAccumulator:
         units = np.concatenate(self._units) if self._units else None
         self._codes, self._units, self._waiting = [], [], 0
         depth = min((part.depth for part in self._parts), default=self._depth)
-        self._parts = with_another(self._parts, count_codes(self._lattice, codes, units, depth))
+        self._merge(count_codes(self._lattice, codes, units, depth), 2)
+
+    def _merge(self, new: Statistic, factor: float) -> None:
+        """Add a statistic to those that have at most `factor` times as many cells.
+
+        Both are freed before the cells of their sum are made larger, if there are too many.
+        """
+        while self._parts and len(self._parts[-1].codes) <= factor * len(new.codes):
+            new = unbounded_sum(self._pop(), new)
+            new = new.bounded()
+        self._parts = (*self._parts, new)
+
+    def _pop(self) -> Statistic:
+        *others, last = self._parts
+        self._parts = tuple(others)
+        return last
 
 
 def _units(known: Statistic) -> int:

@@ -87,7 +87,9 @@ def merge_counts(codes: Codes, counts: Ints, others: Codes, more: Ints) -> tuple
     last = k + len(codes) - i + len(others) - j
     out[k:last] = codes[i:] if i < len(codes) else others[j:]
     sums[k:last] = counts[i:] if i < len(codes) else more[j:]
-    return out[:last].copy(), sums[:last].copy()
+    if 2 * last < most:
+        return out[:last].copy(), sums[:last].copy()
+    return out[:last], sums[:last]  # what is beyond was never written, and takes no memory
 
 
 @compiled

@@ -17,6 +17,11 @@ def row_keys(rows: Floats) -> Codes:
     return _mixed_rows(read_only(np.asarray(rows, dtype=np.float64) + 0.0).view(np.uint64))
 
 
+def both_keys(keys: Codes, others: Codes) -> Codes:
+    """A key of each pair of keys, (n,)."""
+    return (keys * FIRST_FACTOR) ^ others
+
+
 def key_sum(keys: Codes) -> int:
     """The sum of keys, modulo 2⁶⁴, which does not depend on their order."""
     return int(keys.sum(dtype=np.uint64))

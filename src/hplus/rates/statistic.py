@@ -124,10 +124,7 @@ class Statistic(Value):
     def scan(
         cls, source: object, window: Window, columns: Sequence[str], **how: object
     ) -> Statistic:
-        """The statistic of the rows of files or a table that lie in the window, in one pass.
-
-        See `hplus.rates.scan_files.scan_files` for the source and other arguments.
-        """
+        """The statistic of rows of files or a table in a window; see `rates.scan_files`."""
         from hplus.rates.scan_files import scan_files
 
         return scan_files(source, window, columns, **how)  # type: ignore[arg-type]  # checked there
@@ -194,20 +191,7 @@ class Statistic(Value):
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
             return NotImplemented
-        if other.window != self.window:
-            raise ValueError(
-                f"statistics must share one window to be added, got {shown(self.window)} and "
-                f"{shown(other.window)}."
-            )
-        check_units(self._units + other._units)
-        depth, squares = min(self.depth, other.depth), self.squares + other.squares
-        a, b = self.coarsened(depth), other.coarsened(depth)
-        if a.weights.size + b.weights.size:
-            codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
-        else:
-            codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
-            rows = counts[None]
-        return _of_rows(self.window, depth, codes, rows, squares)._bounded()
+        return unbounded_sum(self, other).bounded()
 
     def __repr__(self) -> str:
         return f"<Statistic of {self.events} events in {len(self.codes)} cells of {self.window}>"
@@ -227,7 +211,7 @@ class Statistic(Value):
         rows = np.stack([self.counts, self._weights]) if weighted else self.counts[None]
         return read_only(rows)
 
-    def _bounded(self) -> Statistic:
+    def bounded(self) -> Statistic:
         """The same events at the greatest depth with at most MAX_CELLS distinct cells."""
         if len(self.codes) <= MAX_CELLS:
             return self
@@ -235,22 +219,37 @@ class Statistic(Value):
         return self.coarsened(self.depth - int(np.argmax(cells <= MAX_CELLS)))
 
 
+def unbounded_sum(self: Statistic, other: Statistic) -> Statistic:
+    """The sum of two statistics, which may have more cells than one should."""
+    if other.window != self.window:
+        raise ValueError(
+            f"statistics must share one window to be added, got {shown(self.window)} and "
+            f"{shown(other.window)}."
+        )
+    check_units(self._units + other._units)
+    depth, squares = min(self.depth, other.depth), self.squares + other.squares
+    a, b = self.coarsened(depth), other.coarsened(depth)
+    if a.weights.size + b.weights.size:
+        codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
+    else:
+        codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
+        rows = counts[None]
+    return _of_rows(self.window, depth, codes, rows, squares)
+
+
 def merged(parts: Iterable[Statistic]) -> Statistic:
-    """The sum of at least one statistic, the smaller ones first."""
-    few: tuple[Statistic, ...] = ()
-    for part in parts:
-        few = with_another(few, part)
-    return reduce(lambda total, part: part + total, few[::-1])
+    """The sum of at least one statistic, the smaller ones first.
 
-
-def with_another(parts: tuple[Statistic, ...], new: Statistic) -> tuple[Statistic, ...]:
-    """Statistics and a new one, added up until each has twice as many cells as the next.
-
-    So many small ones are added in a time of n log n instead of n².
+    They are added up until each has twice as many cells as the next: many small ones take a time
+    of n log n instead of n².
     """
-    while parts and len(parts[-1].codes) <= 2 * len(new.codes):
-        parts, new = parts[:-1], parts[-1] + new
-    return (*parts, new)
+    few = list[Statistic]()
+    for part in parts:
+        new = part
+        while few and len(few[-1].codes) <= 2 * len(new.codes):
+            new = few.pop() + new
+        few.append(new)
+    return reduce(lambda total, part: part + total, few[::-1])
 
 
 def count_events(lattice: CellLattice, X: Floats, q: Ints | None = None) -> Statistic:
@@ -275,7 +274,7 @@ def count_codes(
         order, ones = np.argsort(codes), np.ones((1, len(codes)), dtype=np.int64)
         cells = read_only(codes[order]), read_only(np.vstack([ones, q[order]]))
         (found, rows), squares = group_cells(*cells, shift), sum_of_squares(q)
-    return _of_rows(lattice.window, depth, found, rows, squares)._bounded()
+    return _of_rows(lattice.window, depth, found, rows, squares).bounded()
 
 
 def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hplus.files.chunked_table import Table
 from hplus.files.extras import needed
@@ -15,6 +15,9 @@ from hplus.studies.event_study import EventStudy
 from hplus.studies.event_summary import EventSummary, include, summary_of
 from hplus.studies.event_weights import weight_scale
 from hplus.studies.scans import EventScan, zone_of
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 JOINED_AT_ONCE = 8
 """Scans of parts that one task joins."""
@@ -28,19 +31,26 @@ def fit_on_cluster(study: EventStudy, table: Table, address: str) -> EventStudy:
     if table.is_pipe:
         raise ValueError("dask= needs files that workers can open, got a pipe: save it first.")
     scan = study.new_scan(weight_scale(table, study.frame))
-    zone = zone_of(table, study.frame)
     with _client(address) as client:
-        tasks = [
-            client.submit(summarised, scan, part, table.kinds, zone, study.skip_bad, pure=False)
-            for part in table.parts
-        ]
-        while len(tasks) > 1:
-            some = (tasks[i : i + JOINED_AT_ONCE] for i in range(0, len(tasks), JOINED_AT_ONCE))
-            tasks = [client.submit(joined, scan, few, pure=False) for few in some]
-        found = tasks[0].result()
-    include(scan, found)
+        include(scan, summary_on_cluster(scan, table, client, study.skip_bad))
     scan.read.skipped += table.skipped
     return study.learn(scan, table.path)
+
+
+def summary_on_cluster(
+    scan: EventScan, table: Table, client: Client, skip_bad: bool = False
+) -> EventSummary:
+    """What scans of all parts of a table keep, each by a task, joined in a tree."""
+    zone = zone_of(table, scan.frame)
+    tasks = [
+        client.submit(summarised, scan, part, table.kinds, zone, skip_bad, pure=False)
+        for part in table.parts
+    ]
+    while len(tasks) > 1:
+        some = (tasks[i : i + JOINED_AT_ONCE] for i in range(0, len(tasks), JOINED_AT_ONCE))
+        tasks = [client.submit(joined, scan, few, pure=False) for few in some]
+    found: EventSummary = tasks[0].result()
+    return found
 
 
 def summarised(
@@ -67,7 +77,7 @@ def joined(scan: EventScan, summaries: Sequence[EventSummary]) -> EventSummary:
 
 
 @contextmanager
-def _client(address: str) -> Iterator[Any]:
+def _client(address: str) -> Iterator[Client]:
     """A client of a cluster, which is closed at the end if it was started here."""
     distributed = needed("distributed", "dask", "Reading on a cluster")
     if address != "local":

@@ -11,12 +11,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from hplus._checks import Floats
 from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
+from hplus.rates.weight_units import exact_sum
 from hplus.studies.frames import Frame
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
+
+
+MANTISSA_BITS, UNIT_BITS = 53, 1126
+"""Of a float; and minus the exponent of the last bit of the smallest one."""
 
 
 class WeightScale(NamedTuple):
@@ -35,22 +43,32 @@ def weight_scale(table: Table, frame: Frame) -> WeightScale | None:
         return None
     if table.is_pipe:
         raise ValueError("weight= reads a file twice, got a pipe: save it first.")
-    total = squares = largest = 0.0
-    kept = 0
+    total = squares = kept = 0
+    largest = 0.0
     for part in placed(table, frame):
         kept += len(part.X)
         if part.weights is not None and len(part.weights):
-            total += float(part.weights.sum())
-            squares += float(part.weights @ part.weights)
+            total += exact_units(part.weights)
+            squares += exact_units(part.weights**2)
             largest = max(largest, float(part.weights.max()))
     if kept == 0:
         return WeightScale(1.0, 1.0, 0.0)  # the next pass says why
-    if not total > 0.0:
+    if not total:
         raise TableError(
             f"column {frame.weight!r} of {table.path} must be above 0 in at least one row inside "
             "the window to be a weight, got none: name another column."
         )
-    return WeightScale(squares / total, largest, total)
+    return WeightScale(squares / total, largest, total / 2**UNIT_BITS)
+
+
+def exact_units(values: Floats) -> int:
+    """Σ values (n,) >= 0 in units of 2⁻¹¹²⁶, exact, so that the order of rows does not matter."""
+    mantissas, exponents = np.frexp(values)
+    whole = (mantissas * 2.0**MANTISSA_BITS).astype(np.int64)
+    return sum(
+        exact_sum(whole[exponents == e]) << (int(e) - MANTISSA_BITS + UNIT_BITS)
+        for e in np.unique(exponents)
+    )
 
 
 def weight_unit(study: EventStudy) -> float:

@@ -150,11 +150,12 @@ def sampled(source: TableLike, frame: Frame, seed: int = 0) -> Sampled:
 
     Events with weights are drawn in proportion to them.
     """
+    # here, since these modules import this one
     from hplus.studies.split_events import SplitEvents
     from hplus.studies.splits import Split
 
     table, tallied = as_table(source), Tallied(frame)
-    events = SplitEvents(frame, Split(0.0), seed, weight_scale(table, frame))
+    events = SplitEvents(frame, Split(0.0), seed, weight_scale(table, frame), counted=False)
     tallied.read(table, lambda part, keys: events.add(part.X, part.seconds, part.weights, keys))
     reading, drawn = tallied.reading(table.path), events.learned_sample
     return Sampled(drawn.X, reading, tallied.extent, drawn.seconds)

@@ -48,6 +48,11 @@ def update_study(study: EventStudy, source: TableLike) -> EventStudy:
 
 def summary_in(study: EventStudy) -> EventSummary:
     """What a study kept of its events, or why it cannot be added to."""
+    if study.frame.weight:
+        raise ValueError(
+            f"weight={study.frame.weight} cannot be merged or updated: the unit of sums depends "
+            "on all events, so fit all files at once."
+        )
     summary: EventSummary | None = getattr(study, "summary_", None)
     if summary is None:
         raise ValueError(

@@ -18,7 +18,7 @@ from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.cell_counts import drawn_counts, drawn_members, uniforms
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.map_learning import JOINT_DEPTH
-from hplus.rates.row_keys import row_keys
+from hplus.rates.row_keys import both_keys, row_keys
 from hplus.rates.statistic import Statistic, count_events, merged
 from hplus.rates.weight_units import in_units
 from hplus.studies.cell_draws import drawn_from_cells
@@ -45,16 +45,23 @@ class SplitEvents:
     Of each there are the statistics, and of the first two a sample of the events themselves, with
     their times. Places and times are learned separately; `joint` has both, if times are folded
     into a cycle. Weights are counted in the unit of their `scale`, and the samples are drawn in
-    proportion to them.
+    proportion to them. Events are not `counted` if only the samples are wanted, unless these are
+    drawn from counts.
     """
 
     def __init__(
-        self, frame: Frame, split: Split, seed: int, scale: WeightScale | None = None
+        self,
+        frame: Frame,
+        split: Split,
+        seed: int,
+        scale: WeightScale | None = None,
+        counted: bool = True,
     ) -> None:
         self.frame, self.split, self.seed, self.scale = frame, split, seed, scale
         self.windows: tuple[Window, ...] = (frame.window,)
         if frame.region is not None and frame.clock is not None:
             self.windows = (frame.region, frame.clock.window)
+        self._counted = counted or self._alone
         joint = frame.window if len(self.windows) == 2 and frame.cycle else None
         self._joint_window = joint if isinstance(joint, Product) else None
         self.cells: dict[tuple[int, int], CellAccumulator] = {}
@@ -84,7 +91,7 @@ class SplitEvents:
         if keys is None:
             keys = row_keys(np.column_stack([X, seconds]))
         if weights is not None:
-            keys = row_keys(np.column_stack([keys.view(np.float64), weights]))
+            keys = both_keys(keys, row_keys(weights[:, None]))
         part = np.zeros(len(X), dtype=np.int64)
         if not self._thinned:
             part = self.split.parts(seconds, uniforms(keys))
@@ -92,7 +99,7 @@ class SplitEvents:
         if weights is not None and self.scale is not None:
             units = in_units(weights / self.scale.unit, len(X))
         low, high = (int(part.min()), int(part.max())) if len(part) else (0, -1)
-        for k in range(low, high + 1):
+        for k in range(low, high + 1) if self._counted else ():
             some = part == k
             if low == high:
                 self._count(k, X, units, keys)
