@@ -66,6 +66,15 @@ def test_rounded_times_are_spread_over_their_hour_and_keep_their_count():
     np.testing.assert_allclose(np.histogram(moved, 10, (11.5, 12.5))[0], 100, atol=2)
 
 
+def test_spread_times_of_different_minutes_are_not_aligned():
+    """Equal gaps, over and over, would look like events in pairs."""
+    clock = Clock("t", 0.0, 1e9, "day", spread=1800.0)
+    minutes = np.random.RandomState(0).randint(1440, size=20_000)[:, None] / 60.0
+    spread = spread_counts(clock, Statistic.of(clock.window, minutes))
+    gaps = np.sort(np.diff(spread.lattice.centers(spread.codes, spread.depth)[:, 0]))
+    assert np.mean(np.diff(gaps[:2000]) < 1e-12) < 0.01
+
+
 def test_a_sample_is_bounded_and_fair():
     sample = EventSample(1, most=1000)
     for start in range(0, 10_000, 500):

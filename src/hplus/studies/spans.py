@@ -34,8 +34,6 @@ CYCLES = {"day": 86_400.0, "week": 604_800.0}
 MONDAY = 345_600.0
 """Seconds from 1970-01-01, a Thursday, to the first Monday."""
 
-GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
-
 CENTRED_STEP = 600.0
 """Seconds from which times are rounded by people, to the nearest step, and not by clocks."""
 

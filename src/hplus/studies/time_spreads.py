@@ -6,11 +6,11 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.rates.accumulator import CellAccumulator
-from hplus.rates.cell_counts import copy_numbers, uniforms
+from hplus.rates.cell_counts import copy_numbers, mixed_copies, uniforms
 from hplus.rates.statistic import Statistic
 from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.studies.event_samples import DrawnEvents
-from hplus.studies.spans import GOLDEN, Clock
+from hplus.studies.spans import Clock
 
 SPREAD_AT_ONCE = 2**20
 """Events that are spread out at a time."""
@@ -19,19 +19,19 @@ SPREAD_AT_ONCE = 2**20
 def spread_counts(clock: Clock, times: Statistic) -> Statistic:
     """Events by time, with those at each rounded time spread evenly over its step.
 
-    The first place of a cell is a hash of its code, and others follow by the golden ratio: so it
-    does not matter in which order the events came. The weight of a cell is shared equally.
+    Each of m events is anywhere in its m-th part of the step, by a hash of the cell's code and the
+    event's number: so it does not matter in which order the events came, and places of different
+    cells are not aligned. The weight of a cell is shared equally.
     """
     found, at = CellAccumulator(times.window), times.lattice.centers(times.codes, times.depth)
     ends = np.cumsum(times.counts)
-    firsts = uniforms(times.codes)
     start = 0
     while start < len(at):
         before = ends[start - 1] if start else 0
         stop = max(int(np.searchsorted(ends, before + SPREAD_AT_ONCE)), start + 1)
         some, counts = slice(start, stop), times.counts[start:stop]
         j = copy_numbers(counts)
-        u = (np.repeat(firsts[some], counts) + j * GOLDEN) % 1.0
+        u = (j + uniforms(mixed_copies(times.codes[some], counts))) / np.repeat(counts, counts)
         moved = clock.moved(np.repeat(at[some, 0], counts), u)[:, None]
         units = None
         if times.weights.size:
