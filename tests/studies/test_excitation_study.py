@@ -120,7 +120,7 @@ def test_a_large_event_since_raises_the_forecast(tmp_path, in_place):
     newer.write_text("when,x,y,mag\n2026-07-20T20:00:00,25,25,7.0\n2026-07-21T23:30:00,2,2,4\n")
     asked = period_asked(in_place, Amount.parse("1d"), "2026-07-21")
     known, reading = brought_up_to(in_place, str(newer), asked.start)
-    assert reading.dropped == {"outside the observation period": 1}
+    assert reading.left_out == {"outside the observation period": 1}
     everywhere = [whole(in_place.frame)]
     ((before,),) = triggered_counts(in_place, everywhere, [asked])
     ((after,),) = triggered_counts(in_place, everywhere, [asked], model=known)
