@@ -90,7 +90,11 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     assert told == table["held out"]
     assert f"Held out: {told}." in text
     assert all(f"{said[:1].upper()}{said[1:]}." in text for said in held["constant"])
-    assert ("Not in all respects: on" in text) == bool(held["faults"]) == ("does it fit?" in table)
+    judged = table.get("does it fit?", "")
+    assert bool(judged) == bool(held["faults"])
+    misfit = bool(held["misfits"])
+    assert ("Not in all respects: on" in text) == misfit == judged.startswith("not in all respects")
+    assert judged.startswith("the rate fits, but") == (bool(held["faults"]) and not misfit)
     verdict = next(x for x in checked.stderr.splitlines() if x.startswith("On held-out events"))
-    assert ("does not fit" in verdict) == bool(held["faults"])
+    assert ("does not fit" in verdict) == misfit
     assert f"{held['gain']:+.3f}" in info

@@ -23,7 +23,7 @@ from hplus.display.page_figures import (
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.display.spectrum_charts import page_spectrum
 from hplus.display.zoom_figures import zoom_map
-from hplus.evaluation.goodness import DEPENDENCE, Check, check
+from hplus.evaluation.goodness import Check, check
 from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy
@@ -206,11 +206,10 @@ def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None)
         dated = in_order(study, events, seconds)
     # in multiples of the average rate, so that the exposure does not matter
     relative = calibration_data(found).scaled(model.window.volume / found.expected)
-    shape = tuple(name for name in found.faults if name not in DEPENDENCE)
     return Fit(
         found.count,
         held is not None,
-        shape,
+        found.misfits,
         relative,
         residual_data(found),
         dated.patterns,

@@ -98,6 +98,11 @@ class Check(Value):
         return rejected(self.p_values, SIGNIFICANCE)
 
     @property
+    def misfits(self) -> tuple[str, ...]:
+        """Those of them that reject the rate itself, and not the independence of events."""
+        return tuple(name for name in self.faults if name not in DEPENDENCE)
+
+    @property
     def patterns(self) -> tuple[Dependence, ...]:
         """How events depend on each other, in words; empty if no check says that they do."""
         return patterns(self.order, self.repeats, self.faults)
@@ -122,9 +127,8 @@ class Check(Value):
 
     def _verdict(self) -> str:
         scaled = f"{counted(self.count)}; the rate is scaled to that number"
-        shape = [name for name in self.faults if name not in DEPENDENCE]
-        if shape:
-            return f"The rate does not fit, according to {listed(shape)} ({scaled})."
+        if self.misfits:
+            return f"The rate does not fit, according to {listed(self.misfits)} ({scaled})."
         if self.faults:
             return f"The rate fits, but events are not independent ({scaled})."
         return f"The rate fits: no check rejects its shape ({scaled})."

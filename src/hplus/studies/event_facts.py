@@ -50,6 +50,7 @@ def event_facts(study: EventStudy) -> Json:
     model, held, found = study.model_, study.holdout_, known_facts(study)
     if held is not None:
         found["holdout"]["faults"] = list(held.check.faults)
+        found["holdout"]["misfits"] = list(held.check.misfits)
     place, rate = model.peak()
     return found | {
         "expected": float(model.expected_count(model.window)),
