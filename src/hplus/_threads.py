@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -9,6 +10,8 @@ from functools import cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+from hplus._checks import check_count
 
 Found = TypeVar("Found")
 
@@ -29,6 +32,13 @@ def one_thread_if_small(side: int) -> Iterator[None]:
         return
     with _controller().limit(limits=1, user_api="blas"):
         yield
+
+
+def check_jobs(n_jobs: int | None) -> int:
+    """How many jobs may run at the same time: None is 1, and -1 as many as there are cores."""
+    if n_jobs in (None, -1):
+        return 1 if n_jobs is None else len(os.sched_getaffinity(0))
+    return check_count("n_jobs", n_jobs)
 
 
 def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:

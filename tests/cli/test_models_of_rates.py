@@ -83,7 +83,7 @@ def test_a_window_far_larger_than_the_data_keeps_their_shape(folder, run):
     X = np.random.default_rng(4).normal(0.0, 1.0, (300, 2))
     found, counts = fitted(run, written(folder / "far.csv", X), "-1e5,-1e5,1e5,1e5")
     assert sum(counts) == pytest.approx(300)
-    assert found["holdout"]["over_kde"] > -3.0 * found["holdout"]["over_kde_error"]
+    assert found["holdout"]["over_kde"] > -0.2  # of a gain of 21 nats an event
 
 
 def test_squares_with_places_and_times_are_refused_in_a_sentence(folder, run):

@@ -264,7 +264,7 @@ def test_a_state_of_another_method_goes_on_with_it(tmp_path):
     with Snapshots(state) as snapshots:
         kept = snapshots.newest()
     assert content(kept) == content(StreamStudy(PLANE, "spppot", 20).take(data))
-    assert 'left out for method="tree", got 20' in _flat(run(path, "--budget", "20", code=2))
+    assert "left out for --method tree, got 20" in _flat(run(path, "--budget", "20", code=2))
 
 
 def test_a_state_of_version_0_1_0_goes_on_and_can_be_looked_at(tmp_path):

@@ -12,6 +12,9 @@ from hplus.rates.selection import LearnPrior, Wanted
 STATISTIC_MODELS = ("auto", "exp", "tree")
 """Models that are learned from a statistic of the events."""
 
+SMOOTH_MODELS = ("auto", "exp")
+"""Models with a smooth field, whose priors are learned."""
+
 RATE_MODELS = (*STATISTIC_MODELS, "sos", "square")
 
 CONSTANT = "constant"

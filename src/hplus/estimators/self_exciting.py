@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Sequence
 from typing import Self
@@ -15,13 +14,13 @@ from hplus._checks import (
     Floats,
     Seed,
     check_choice,
-    check_count,
     check_memory,
     check_number,
     check_positive,
     shown,
 )
 from hplus._progress import whole_or_not
+from hplus._threads import check_jobs
 from hplus.estimators.base import check_fitted
 from hplus.estimators.column_names import check_names
 from hplus.estimators.excited_estimator import ExcitedEstimator
@@ -175,7 +174,9 @@ class SelfExciting(ExcitedEstimator):
                 )
             self.history_, self.observed_until_ = events, end
             kinds, region = len(self.types_), self._rows.region
-            self._learn(ObservedEvents(events, inside, start, end, region, kinds, self._jobs()))
+            self._learn(
+                ObservedEvents(events, inside, start, end, region, kinds, check_jobs(self.n_jobs))
+            )
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
         return self
@@ -254,11 +255,6 @@ class SelfExciting(ExcitedEstimator):
         seed = 0 if self.random_state is None else self.random_state
         return int(check_random_state(seed).randint(2**31 - 1))
 
-    def _jobs(self) -> int:
-        if self.n_jobs in (None, -1):
-            return 1 if self.n_jobs is None else os.cpu_count() or 1
-        return check_count("n_jobs", self.n_jobs)
-
     def _check_parameters(self) -> None:
         line = isinstance(self.window, Interval)
         both = (
@@ -283,4 +279,4 @@ class SelfExciting(ExcitedEstimator):
                 "longest_distance must be None for events without places, got "
                 f"{shown(self.longest_distance)}."
             )
-        self._jobs()
+        check_jobs(self.n_jobs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import islice
@@ -50,11 +49,6 @@ def scan_parts(
 def part_name(part: Table) -> str:
     """A part by name and size."""
     return f"{part.path} ({part.size} bytes)"
-
-
-def threads(jobs: int | None) -> int:
-    """How many threads a number of jobs means; -1 is all cores."""
-    return 1 if jobs is None else jobs if jobs > 0 else len(os.sched_getaffinity(0))
 
 
 def _tried(

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from hplus._checks import check_fraction
+from hplus._threads import check_jobs
 from hplus.files.cells import numbers
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.scanning import scan_parts, threads
+from hplus.files.scanning import scan_parts
 from hplus.files.tables import TableLike, as_table
 from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.statistic import Statistic
@@ -70,7 +71,7 @@ def scan_files(
     def work(part: Table) -> _Counted:
         return _counted(part, window, columns, weight, chosen)
 
-    for _, found in scan_parts(table, list(dict.fromkeys(wanted)), work, threads(n_jobs)):
+    for _, found in scan_parts(table, list(dict.fromkeys(wanted)), work, check_jobs(n_jobs)):
         if isinstance(found, TableError):
             if not skip_bad:
                 raise found

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Self, final
 
-from hplus._checks import Floats, check_choice, check_count, check_number
+from hplus._checks import Floats, check_choice
 from hplus._progress import whole_or_not
-from hplus._threads import at_once
-from hplus.estimators.base import Estimator
+from hplus._threads import at_once, check_jobs
+from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, STATISTIC_MODELS
+from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, SMOOTH_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
 from hplus.files.tables import TableLike, as_table
 from hplus.rates.exposure import OverWindow
@@ -31,19 +30,13 @@ from hplus.studies.outlooks import learn_outlook
 from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
 from hplus.studies.split_events import SplitEvents
-from hplus.studies.splits import StepExposure, split_of
+from hplus.studies.splits import StepExposure, check_split, split_of
 
 if TYPE_CHECKING:
-    pass
+    from hplus.studies.expect import Expected
 
 MIN_EVENTS = 30
 """With fewer events none are held out: they would tell nothing."""
-
-SMOOTH_MODELS = ("auto", "exp")
-"""Models with a smooth field, whose priors are learned."""
-
-MAX_HOLDOUT = 0.9
-"""The largest share of events that may be held out."""
 
 
 @final
@@ -199,9 +192,8 @@ class EventStudy(Estimator):
         self.holdout_: Holdout | None = done[1] if enough else None
         self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
         times = events.sampled[:, -1]
-        self.bursts_ = None
-        if not self.frame.weight:
-            self.bursts_ = burst_gain(self.frame, times, self.holdout_, self.reading_)
+        found = (self.frame, times, self.holdout_, self.reading_)
+        self.bursts_ = None if self.frame.weight else burst_gain(*found)
         self.made_with_: dict[str, Any] = {}
 
     def _keep(self, scan: EventScan, file: str) -> None:
@@ -218,12 +210,26 @@ class EventStudy(Estimator):
         self.summary_: EventSummary | None = summary_of(scan) if self.updatable else None
         self.outlook_ = learn_outlook(self.frame.clock, scan.times, self.random_state)
 
+    def expect(self, lasting: Amount | str | None = None, **asked: Any) -> list[Expected]:
+        """Expected counts with intervals, `study.expect("7d", regions="beats.geojson")`.
+
+        The arguments are those of `hplus.studies.asking.counts_asked`.
+        """
+        from hplus.studies.asking import counts_asked
+
+        check_fitted(self, "model_")
+        return counts_asked(self, lasting, **asked)
+
+    def predict(self, source: TableLike) -> Floats:
+        """The rate at each row of a table, (n,); NaN outside the window or where a cell is bad."""
+        from hplus.studies.asking import rates_asked
+
+        check_fitted(self, "model_")
+        return rates_asked(self, source)
+
     def fitted_to(self, reading: Reading) -> bool:
         """Was the study fitted to the same events? By their content; of old files, by the name."""
-        own = self.reading_
-        if not own.fingerprint:
-            return PurePath(reading.file).name == PurePath(own.file).name
-        return (reading.kept, reading.fingerprint) == (own.kept, own.fingerprint)
+        return self.reading_.same_events(reading)
 
     def facts(self) -> dict[str, Any]:
         """What the fit found, as numbers and text."""
@@ -233,14 +239,8 @@ class EventStudy(Estimator):
         check_frame(self.frame, self.exposure)
         both = self.frame.region is not None and self.frame.clock is not None
         check_choice("model", self.model, STATISTIC_MODELS if both else RATE_MODELS)
-        if not 0.0 <= check_number("holdout", self.holdout) <= MAX_HOLDOUT:
-            raise ValueError(
-                f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {self.holdout}: the fit "
-                "needs the rest."
-            )
-        check_count("blocks", self.blocks)
-        if self.n_jobs not in (None, -1):
-            check_count("n_jobs", self.n_jobs)
+        check_split(self.holdout, self.blocks)
+        check_jobs(self.n_jobs)
 
     def _priors(self, statistic: Statistic) -> Mixture | str:
         """The priors of the smooth field, learned once for all fits."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from pathlib import PurePath
 from typing import NamedTuple, final
 
 import numpy as np
@@ -42,6 +43,12 @@ class Reading(Value):
     fingerprint: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
+
+    def same_events(self, other: Reading) -> bool:
+        """Are the kept events the same? By their content; of old files, by the name."""
+        if not self.fingerprint:
+            return PurePath(other.file).name == PurePath(self.file).name
+        return (other.kept, other.fingerprint) == (self.kept, self.fingerprint)
 
     @property
     def share_dropped(self) -> float:

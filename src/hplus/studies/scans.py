@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hplus._threads import check_jobs
 from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
-from hplus.files.scanning import scan_parts, threads
+from hplus.files.scanning import scan_parts
 from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.weight_units import in_units
@@ -74,7 +75,7 @@ def scan_events(
     zone = zone_of(table, scan.frame)
     scan.read.skipped += table.skipped
     wanted = scan.frame.asked_for
-    parts = scan_parts(table, wanted, lambda p: scan.of_part(p, zone), threads(n_jobs), done)
+    parts = scan_parts(table, wanted, lambda p: scan.of_part(p, zone), check_jobs(n_jobs), done)
     for part, found in parts:
         if isinstance(found, EventScan):
             scan.absorb(found)

@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Floats, Ints, check_count, check_number
 from hplus._values import Value, value
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, SECONDS, Clock, phases
@@ -29,6 +29,9 @@ GAP_SHARE = 0.25
 
 ERROR_BLOCKS, MAX_ERROR_BLOCKS = 10, 40
 """Blocks of time behind a standard error: as many whole cycles, or at least these."""
+
+MAX_HOLDOUT = 0.9
+"""The largest share of events that may be held out."""
 
 HELD, UNUSED = -1, -2
 """Parts of events that are not learned from: those held out, and those in gaps."""
@@ -159,6 +162,16 @@ def time_blocks(seconds: Floats, spans: Sequence[Span], cycle: str) -> Ints:
     if cycles >= ERROR_BLOCKS:
         blocks = cycles // -(-cycles // MAX_ERROR_BLOCKS)
     return np.minimum((within / before[-1] * blocks).astype(np.int64), blocks - 1)
+
+
+def check_split(holdout: float, blocks: int) -> None:
+    """Raise unless a share can be held out, in a number of blocks."""
+    if not 0.0 <= check_number("holdout", holdout) <= MAX_HOLDOUT:
+        raise ValueError(
+            f"holdout must be a share from 0 to {MAX_HOLDOUT}, got {holdout}: the fit needs the "
+            "rest."
+        )
+    check_count("blocks", blocks)
 
 
 def split_of(frame: Frame, share: float, blocks: int = 1) -> Split:
