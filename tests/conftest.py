@@ -147,7 +147,7 @@ def coarsely():
 def hold_out_little(patch):
     """Rates are weighted by how well they predict few parts, and trees learned from few."""
     patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
-    patch.setattr(concentrations, "EVIDENCE_TREES", (4, 4))
+    patch.setattr(concentrations, "EVIDENCE_TREES", ((np.inf, 4),))
 
 
 @pytest.fixture(scope="module")

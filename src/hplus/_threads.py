@@ -18,6 +18,9 @@ Found = TypeVar("Found")
 MAX_ONE_THREAD_SIDE = 1000
 """Matrices up to this size are handled by one thread."""
 
+MANY_ELEMENTS = 1_000_000
+"""Elements of an array from which on a loop over it is worth a thread."""
+
 
 @cache
 def _controller() -> ThreadpoolController:
@@ -39,6 +42,17 @@ def check_jobs(n_jobs: int | None) -> int:
     if n_jobs in (None, -1):
         return 1 if n_jobs is None else len(os.sched_getaffinity(0))
     return check_count("n_jobs", n_jobs)
+
+
+def over_cores(work: Callable[[int], Found], count: int, size: int) -> list[Found]:
+    """What work(0), ..., work(count - 1) return, on all cores if they loop over many elements.
+
+    For compiled loops, which release the GIL; `size` is how many elements each one has.
+    """
+    if size < MANY_ELEMENTS:
+        return [work(i) for i in range(count)]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(work, range(count)))
 
 
 def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:

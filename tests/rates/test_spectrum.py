@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hplus import Box, Cycle, Intensity, Interval, Polygon, Statistic, load, save
-from hplus.rates.trees.concentrations import LIKELY_LOSS, evidence_of, learn_clustering
+from hplus.rates.trees.concentrations import evidence_of, learn_clustering
+from hplus.rates.trees.level_evidence import LIKELY_LOSS
 from hplus.rates.trees.planting import uniform_base
 from hplus.rates.trees.spectrum import learn_spectrum
 

@@ -12,9 +12,10 @@ from scipy.special import gammaln, pdtr
 from tree_windows import law
 
 from hplus import Box, Intensity, Interval, Statistic
-from hplus.rates.trees.concentrations import Clustering, LevelEvidence, learn_clustering
+from hplus.rates.trees.concentrations import Clustering, learn_clustering
 from hplus.rates.trees.evidence import Families, joined, left_out_gain, mean_gain
 from hplus.rates.trees.growing import learn_tree_rate, regrown
+from hplus.rates.trees.level_evidence import LevelEvidence
 from hplus.rates.trees.planting import uniform_base
 from hplus.rates.trees.tree_rate import TreeRate
 

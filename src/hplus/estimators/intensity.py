@@ -6,14 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from hplus._checks import (
-    Floats,
-    Seed,
-    as_floats,
-    check_positive,
-    check_random_state,
-    shown,
-)
+from hplus._checks import Floats, Seed, as_floats, check_positive, check_random_state, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.base import check_fitted, warn_if_loose, warn_if_unsettled
 from hplus.estimators.column_names import check_names
@@ -34,7 +27,7 @@ from hplus.rates.by_region import warn_of_degrees
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.lazy_parts import is_lazy
 from hplus.rates.prior import KernelPrior, Mixture
-from hplus.rates.rate_models import learn, learn_constant, learn_priors
+from hplus.rates.rate_models import Similar, learn, learn_constant, learn_like, learn_priors
 from hplus.rates.ratio import RateRatio
 from hplus.rates.sos_rate import learn_sos_rate
 from hplus.rates.square_rate import learn_square_rate
@@ -255,6 +248,8 @@ class Intensity(RateEstimator):
         wanted, seed = wanted_prior(self.kernel, self.penalty, priors), self._drawn_seed()
         if isinstance(statistic, Statistic) and isinstance(priors, str) and priors == CONSTANT:
             learned = learn_constant(statistic, exposure, seed)
+        elif isinstance(statistic, Statistic) and isinstance(priors, Similar):
+            learned = learn_like(statistic, exposure, priors, seed)
         else:
             learned = learn(statistic, self._model, exposure, self.covariates, wanted, seed)
         self.rate_: Any = learned.rate

@@ -7,6 +7,7 @@ from hplus.estimators.base import check_kernel
 from hplus.kernels import Kernel
 from hplus.rates.judging import CRITERIA, Criterion
 from hplus.rates.prior import KernelPrior, Mixture, SumOfFields, is_mixture
+from hplus.rates.rate_models import Similar
 from hplus.rates.selection import LearnPrior, Wanted
 
 STATISTIC_MODELS = ("auto", "exp", "tree")
@@ -20,8 +21,8 @@ RATE_MODELS = (*STATISTIC_MODELS, "sos", "square")
 CONSTANT = "constant"
 """The prior of a rate that does not vary."""
 
-Given = Kernel | Mixture | str
-"""A kernel, the `mixture_` of another fit, or "auto"."""
+Given = Kernel | Mixture | Similar | str
+"""A kernel, the `mixture_` of another fit, what was learned of similar events, or "auto"."""
 
 
 def model_meant(model: str, kernel: Given, penalty: float | str) -> str:
@@ -89,6 +90,8 @@ def check_known(priors: Given, dimension: int) -> None:
     """An error unless priors are "auto", "constant" or the mixture of a fit on so many axes."""
     if is_mixture(priors):
         _check_axes("priors", priors, dimension)
+    elif isinstance(priors, Similar):
+        return
     elif not _is_auto(priors) and not (isinstance(priors, str) and priors == CONSTANT):
         raise TypeError(
             'priors must be "auto", "constant" or what learn_mixture found, got '

@@ -41,6 +41,10 @@ MIN_GAIN_ERRORS_ON_LINE = 2.0
 """Standard errors that trees must gain on a line: smooth rates, for which the smooth field is
 better, are common there, and a gain of one error is often chance."""
 
+VERY_MANY_EVENTS = 1_000_000
+"""Events from which on priors, weights and concentrations are learned once, and not again from
+slightly more or fewer events: they are a few numbers, which would hardly change."""
+
 TREES_TAKE_OVER = 0.1
 """Nats per event by which trees must predict better for the smooth field not to be refined."""
 
@@ -58,6 +62,7 @@ class Observed:
     plain: GridFunction | None
     exposure: Floats
     seed: int
+    known_spectrum: ScaleSpectrum | None = None
 
     @cached_property
     def all_cells(self) -> Statistic:
@@ -68,7 +73,7 @@ class Observed:
     @property
     def spectrum(self) -> ScaleSpectrum:
         """At which sizes the events cluster, relative to what was observed."""
-        return self._clustering[1]
+        return self.known_spectrum or self._clustering[1]
 
     @cached_property
     def _clustering(self) -> tuple[Clustering, ScaleSpectrum]:
@@ -89,17 +94,29 @@ class Observed:
         """Some of the events in cells that are no smaller than the step."""
         return working_cells(statistic, self.positions, self.seed)
 
+    @property
+    def clustering(self) -> Clustering:
+        """The concentrations of trees relative to what was observed."""
+        return self._clustering[0]
+
     def plain_trees(self) -> TreeRate:
         """The rate of all events by trees, relative to what was observed."""
-        cells, (clustering, _) = self.all_cells, self._clustering
-        return tree_rate(cells, clustering, self.plain_base, self.exposure, self.seed)
+        return tree_rate(self.all_cells, self.clustering, self.plain_base, self.exposure, self.seed)
 
-    def trees(self, cells: Statistic, smooth: TreeBase | None) -> TreeRate:
-        """The rate by trees, relative to a smooth rate or to what was observed."""
+    def trees(
+        self, cells: Statistic, smooth: TreeBase | None, known: Clustering | None = None
+    ) -> TreeRate:
+        """The rate by trees, relative to a smooth rate or to what was observed.
+
+        Their concentrations are learned, unless they are known.
+        """
         base = smooth or self.plain_base
         if self.plain is not None and smooth is not None:
             base = smooth.on_grid(self.plain.grid)
-        return learn_tree_rate(cells, base, self.exposure, self.seed, self.distinct)
+        if known is None:
+            return learn_tree_rate(cells, base, self.exposure, self.seed, self.distinct)
+        cells = moved_onto(cells, density_of(cells, base, self.exposure))
+        return tree_rate(cells, known, base, self.exposure, self.seed)
 
     def times_plain(self, function: GridFunction) -> GridFunction:
         """A rate relative to the plain one, as a rate."""
@@ -107,6 +124,11 @@ class Observed:
             return function
         plain = on_grid(self.plain.grid, self.plain.values, function.grid)
         return function.replace(values=function.values * plain)
+
+
+def are_very_many(events: float) -> bool:
+    """Are there so many events that what they have in common is learned once?"""
+    return events >= VERY_MANY_EVENTS
 
 
 class TreeFold(NamedTuple):
@@ -128,7 +150,7 @@ def learn_every_scale(
 
     The fit is refined if need be. Without weight for trees the second rate is None.
     """
-    fit, weights = _weighed(observed, fit)
+    fit, weights, known = _weighed(observed, fit)
     relative = fit.rate()
     if not np.any(weights[1:] > 0.0):
         return relative, None, weights.tolist()
@@ -136,18 +158,43 @@ def learn_every_scale(
     learned: list[Callable[[], GridRate | TreeRate]] = [
         lambda: smooth,
         observed.plain_trees,
-        lambda: observed.trees(observed.all_cells, TreeBase(smooth.function, smooth)),
+        lambda: observed.trees(observed.all_cells, TreeBase(smooth.function, smooth), known),
     ]
     weighted = zip(weights.tolist(), learned, strict=True)
     parts = tuple((weight, rate()) for weight, rate in weighted if weight > 0.0)
     return relative, StackedRate(smooth, parts), weights.tolist()
 
 
-def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
-    """The smooth field, refined unless trees take over, and the weights of PARTS."""
+def relearned(
+    observed: Observed, fit: SmoothFit, like: GridRate | StackedRate
+) -> tuple[GridRate, StackedRate | None]:
+    """The smooth rate and the rate at every scale, with the weights and trees of a similar rate."""
+    smooth_like = like.smooth if isinstance(like, StackedRate) else like
+    while fit.level.grid.size < smooth_like.function.grid.size and fit.place > 0:
+        fit = fit.finer()
+    relative = fit.rate()
+    if isinstance(like, GridRate):
+        return relative, None
+    smooth = replace(relative, function=observed.times_plain(relative.function))
+    on_smooth = TreeBase(smooth.function, smooth)
+
+    def again(part: GridRate | TreeRate) -> GridRate | TreeRate:
+        if isinstance(part, GridRate):
+            return smooth
+        base = None if part.base is None or part.base.uncertain is None else on_smooth
+        return observed.trees(observed.all_cells, base, part.clustering)
+
+    return relative, StackedRate(smooth, tuple((w, again(part)) for w, part in like.parts))
+
+
+def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clustering | None]:
+    """The smooth field, refined unless trees take over, and the weights of PARTS.
+
+    Of very many events also the concentrations of trees on the smooth field.
+    """
     held_out = fit.held_out()
     if not held_out:
-        return fit.refined(), np.eye(len(PARTS))[0]
+        return fit.refined(), np.eye(len(PARTS))[0], None
     folds = [_fold(observed, held.fold) for held in each("growing trees", held_out)]
     smooth = _smooth_density(observed, held_out, folds)
     trees = np.concatenate([fold.tree for fold in folds])
@@ -157,11 +204,16 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats]:
         held_out = fit.held_out()
         smooth = _smooth_density(observed, held_out, folds)
     bases = [observed.times_plain(held.rate) for held in held_out]
-    on_smooth = [_tree_density(observed, *pair) for pair in zip(folds, bases, strict=True)]
-    both = np.concatenate(on_smooth)
+    on_smooth = [
+        observed.trees(fold.kept, TreeBase(base)) for fold, base in zip(folds, bases, strict=True)
+    ]
+    both = np.concatenate(
+        [_density(rate, fold) for rate, fold in zip(on_smooth, folds, strict=True)]
+    )
     on_line = observed.statistic.window.dimension == 1
     errors = MIN_GAIN_ERRORS_ON_LINE if on_line else MIN_GAIN_ERRORS
-    return fit, stacking_weights(np.stack([smooth, trees, both]), counts, errors)
+    known = on_smooth[0].clustering if are_very_many(observed.statistic.events) else None
+    return fit, stacking_weights(np.stack([smooth, trees, both]), counts, errors), known
 
 
 def _fold(observed: Observed, number: int) -> TreeFold:
@@ -171,7 +223,8 @@ def _fold(observed: Observed, number: int) -> TreeFold:
     places, counts = _scored(observed, statistic.part(out))
     kept = observed.cells(statistic.part(statistic.counts - out))
     fold = TreeFold(kept, places, counts, np.zeros(0))
-    return fold._replace(tree=_tree_density(observed, fold, None))
+    known = observed.clustering if are_very_many(observed.statistic.events) else None
+    return fold._replace(tree=_density(observed.trees(kept, None, known), fold))
 
 
 def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
@@ -198,10 +251,9 @@ def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
     return moved, np.repeat(counts / moves, moves)
 
 
-def _tree_density(observed: Observed, fold: TreeFold, smooth: GridFunction | None) -> Floats:
+def _density(rate: TreeRate, fold: TreeFold) -> Floats:
     """The density of a rate by trees at the places of a fold."""
-    base = None if smooth is None else TreeBase(smooth)
-    return observed.trees(fold.kept, base).function(fold.places) / fold.kept.total
+    return rate.function(fold.places) / fold.kept.total
 
 
 def _smooth_density(

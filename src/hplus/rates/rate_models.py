@@ -12,19 +12,24 @@ from scipy.special import ndtri
 from hplus._checks import Floats
 from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
-from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
+from hplus.rates.every_scale import PARTS, Observed, learn_every_scale, relearned
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import Criterion
 from hplus.rates.levels import descend, redrawn
 from hplus.rates.log_gaussian import begin
-from hplus.rates.positions import find_positions
+from hplus.rates.positions import Positions, find_positions
 from hplus.rates.prior import Mixture
-from hplus.rates.selection import Wanted, learn_mixture
+from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
+from hplus.rates.thinning import thinned_to
+from hplus.rates.trees.spectrum import ScaleSpectrum
 from hplus.rates.trees.tree_rate import TreeRate
 from hplus.solvers.result import SolverResult, Status
+
+MAX_PRIOR_EVENTS = 200_000
+"""About how many events priors are learned from, if there are more: fields are the same for all."""
 
 CONSTANT_DRAWS = 128
 """Equally likely values of a constant rate."""
@@ -59,6 +64,16 @@ class Learned(NamedTuple):
         return float(sides.max()) if len(set(window.axis_groups())) == 1 else sides
 
 
+class Similar(NamedTuple):
+    """What was learned of similar events: `mixture` are the priors of the smooth field, if any."""
+
+    rate: GridRate | TreeRate | StackedRate
+    weights: dict[str, float]
+    positions: Positions
+    spectrum: ScaleSpectrum
+    mixture: Mixture
+
+
 def learn(
     statistic: AnyStatistic,
     model: str,
@@ -74,6 +89,8 @@ def learn(
         observed = Observed(statistic, find_positions(statistic), *seen.plain(), seed)
     if model == "tree" and observed is not None:
         return Learned(observed.plain_trees(), None, {"tree": 1.0}, seen, observed, {})
+    if wanted == LearnPrior("auto") and statistic.events > 2 * MAX_PRIOR_EVENTS:
+        wanted = learn_priors(statistic, exposure, covariates, "auto", seed)
     fit = begin(seen.level, wanted, seed, partial(redrawn, statistic, seed))
     if model == "exp" or observed is None:
         smooth, rate, weights = fit.refined().rate(), None, [1.0]
@@ -87,6 +104,22 @@ def learn(
     return Learned(rate or smooth, smooth, named, seen, observed, errors)
 
 
+def learn_like(statistic: Statistic, exposure: OverWindow, like: Similar, seed: int) -> Learned:
+    """The rate of events, most of which a similar rate was learned from.
+
+    Only what depends on every event is learned again: the smooth field and the counts of trees.
+    """
+    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, None)
+    observed = Observed(statistic, like.positions, *seen.plain(), seed, like.spectrum)
+    if isinstance(like.rate, TreeRate):
+        rate = observed.trees(observed.all_cells, None, like.rate.clustering)
+        return Learned(rate, None, like.weights, seen, observed, {})
+    on_line = statistic.window.dimension == 1
+    fit = begin(seen.level, LearnPrior("auto") if on_line else like.mixture, seed)
+    smooth, stacked = relearned(observed, fit, like.rate)
+    return Learned(stacked or smooth, smooth, like.weights, seen, observed, {})
+
+
 def learn_priors(
     statistic: AnyStatistic,
     exposure: OverWindow,
@@ -95,6 +128,8 @@ def learn_priors(
     seed: int,
 ) -> Mixture:
     """The priors that a fit would learn, with their weights."""
+    if isinstance(statistic, Statistic):
+        statistic = thinned_to(statistic, MAX_PRIOR_EVENTS, seed)
     level = exposed(BinnedStatistic.of(statistic, seed), exposure, covariates).level
     return learn_mixture(level, criterion, partial(redrawn, statistic, seed))
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self, final
 
 from hplus._checks import Floats, check_choice
 from hplus._progress import whole_or_not
-from hplus._threads import at_once, check_jobs
+from hplus._threads import check_jobs
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.prior_parameters import CONSTANT, RATE_MODELS, SMOOTH_MODELS, STATISTIC_MODELS
+from hplus.estimators.prior_parameters import RATE_MODELS, STATISTIC_MODELS
 from hplus.estimators.separable import SeparableIntensity
 from hplus.files.tables import TableLike, as_table
 from hplus.rates.exposure import OverWindow
-from hplus.rates.prior import Mixture
-from hplus.rates.statistic import Statistic
 from hplus.studies.burst_gains import burst_gain
 from hplus.studies.checkpoints import scan_with_checkpoints
 from hplus.studies.event_facts import event_facts
@@ -25,18 +21,15 @@ from hplus.studies.event_summary import EventSummary, summary_of
 from hplus.studies.event_weights import WeightScale, weight_scale, weight_unit
 from hplus.studies.events import Reading
 from hplus.studies.frames import check_frame
-from hplus.studies.holdouts import Holdout, held_out
+from hplus.studies.holdouts import Holdout
 from hplus.studies.outlooks import learn_outlook
+from hplus.studies.rate_learning import RateLearning
 from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
-from hplus.studies.split_events import SplitEvents
-from hplus.studies.splits import StepExposure, check_split, split_of
+from hplus.studies.splits import check_split, split_of
 
 if TYPE_CHECKING:
     from hplus.studies.expect import Expected
-
-MIN_EVENTS = 30
-"""With fewer events none are held out: they would tell nothing."""
 
 
 @final
@@ -182,15 +175,10 @@ class EventStudy(Estimator):
         self._keep(scan, file)
         events, clock = scan.events, self.frame.clock
         self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
-        learned, (many, held) = events.learned(), events.sizes()
-        enough = many >= MIN_EVENTS and held >= 2
-        priors = tuple(map(self._priors, learned if enough else events.everything))
-        tasks: list[Callable[[], Any]] = [partial(self._parts, events, priors)]
-        if enough:
-            tasks.append(partial(self._held_out, events, priors))
-        done = at_once(tasks, self.n_jobs)
-        self.holdout_: Holdout | None = done[1] if enough else None
-        self.model_: Intensity | SeparableIntensity = self._joined(done[0], events)
+        given = (self.model, self._exposure_in_units, self.exposure_.amount, self.random_state)
+        learned = RateLearning(self.frame, events, *given).learned(self.n_jobs)
+        self.model_: Intensity | SeparableIntensity = learned.model
+        self.holdout_: Holdout | None = learned.holdout
         times = events.sampled[:, -1]
         found = (self.frame, times, self.holdout_, self.reading_)
         self.bursts_ = None if self.frame.weight else burst_gain(*found)
@@ -241,60 +229,3 @@ class EventStudy(Estimator):
         check_choice("model", self.model, STATISTIC_MODELS if both else RATE_MODELS)
         check_split(self.holdout, self.blocks)
         check_jobs(self.n_jobs)
-
-    def _priors(self, statistic: Statistic) -> Mixture | str:
-        """The priors of the smooth field, learned once for all fits."""
-        if self.model not in SMOOTH_MODELS:
-            return "auto"
-        return Intensity(statistic.window, random_state=self.random_state).learn_mixture(statistic)
-
-    def _learned(
-        self, statistic: Statistic, X: Floats, exposure: OverWindow, priors: Mixture | str
-    ) -> Intensity:
-        """A rate under known priors, from the statistic of events or the events X (n, d)."""
-        rate = Intensity(statistic.window, model=self.model, random_state=self.random_state)
-        if self.model in STATISTIC_MODELS:
-            return rate.fit(statistic, exposure=exposure, priors=priors)
-        return rate.fit(X, exposure=exposure)
-
-    def _parts(self, events: SplitEvents, priors: tuple[Mixture | str, ...]) -> list[Intensity]:
-        """The rates of all events: one, or one by place and one by time."""
-        everything, X = events.everything, events.sampled
-        exposures = [1.0, self._exposure_in_units][-len(everything) :]
-        return [
-            self._learned(part, X, exposure, prior)
-            for part, exposure, prior in zip(everything, exposures, priors, strict=True)
-        ]
-
-    def _held_out(self, events: SplitEvents, priors: tuple[Mixture | str, ...]) -> Holdout:
-        """How well the rate of the other events predicts the held-out ones."""
-
-        def learn(
-            i: int, statistic: Statistic, exposure: StepExposure | None, constant: bool
-        ) -> Intensity:
-            alone = 1.0 if len(priors) == 2 else self.exposure_.amount
-            over = alone if exposure is None else exposure.over_axis
-            prior = CONSTANT if constant else priors[i]
-            return self._learned(statistic, events.learned_sample.X, over, prior)
-
-        return held_out(self.frame, events, learn, self.random_state)
-
-    def _joined(
-        self, parts: list[Intensity], events: SplitEvents
-    ) -> Intensity | SeparableIntensity:
-        """The rates, constant where a pattern does not predict later events, as one."""
-        constant = () if self.holdout_ is None else self.holdout_.constant
-        names = ("places", "times") if len(parts) == 2 else ("times",)
-        for i, name in enumerate(names):
-            if name in constant:
-                over = 1.0 if name == "places" else self._exposure_in_units
-                parts[i] = self._learned(events.everything[i], events.sampled, over, CONSTANT)
-        if len(parts) == 1:
-            return parts[0]
-        options: dict[str, Any] = {"model": self.model, "random_state": self.random_state}
-        model, both = SeparableIntensity(self.frame.window, **options), None
-        judged = None if self.holdout_ is None else self.holdout_.map_by_time
-        if judged is not None and judged.kept:
-            both = events.joint(everything=True)
-        by_time = None if both is None else model.learn_map(both, *parts)
-        return model.join(parts[0], parts[1], by_time)

@@ -11,24 +11,17 @@ that all levels share, where that explains the events better.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from hplus._checks import Floats, Ints
+from hplus._threads import over_cores
 from hplus.rates.lattice import Codes
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.evidence import (
-    Crowded,
-    Families,
-    families_of,
-    joined,
-    left_out_gain,
-    mean_gain,
-)
+from hplus.rates.trees.evidence import Crowded, Families, families_of, joined
+from hplus.rates.trees.level_evidence import Best, LevelEvidence, least_loss
 from hplus.rates.trees.paths import Ground, cell_mass
 from hplus.rates.trees.planting import (
     AXES,
@@ -39,26 +32,21 @@ from hplus.rates.trees.planting import (
     prepare,
     sorted_codes,
 )
-from hplus.rates.trees.roughness import factors_of
 
 MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
 """Nats that a level must gain over a smooth base, and over a constant; nats per event."""
 
-LOG_CONCENTRATIONS = np.arange(-6.0, 25.0, 3.0)
-"""Log concentrations that are tried first."""
-
 MAX_FAMILIES = 2048
 """Cells with two or more events, in each tree and level, from which a concentration is learned."""
 
-LIKELY_LOSS = 1.92
-"""Nats that the ends of a 95 % likelihood interval lose to the best value: a half of χ²."""
+MAX_CROWDED = 2**16
+"""Cells with two or more events, in each tree and level, whose children are looked at."""
 
-EVIDENCE_TREES, MANY_EVENTS = (16, 4), 10_000
-"""Trees from which concentrations are learned, for fewer events than this and for more."""
+EVIDENCE_TREES = ((10_000, 16), (1_000_000, 4), (np.inf, 2))
+"""Up to how many events, concentrations are learned from how many trees."""
 
-MAX_LOG_CHANGE = 2.0
-"""How far the log concentration that predicts best may lie from that of the evidence: where no
-cell is empty, predictions alone would let it fall to 0."""
+MANY_EVENTS = 10_000
+"""Events from which on concentrations are those that predict best."""
 
 MAX_PERSISTENCE, CROWDING = 3.0, (-0.5, 0.5)
 """The largest power of the roughness, and the range of that of the count."""
@@ -90,93 +78,22 @@ class Clustering:
         """The persistence and the crowding, (2,)."""
         return np.array([self.persistence, self.crowding])
 
+    @property
+    def stops(self) -> Ints:
+        """The levels whose counts matter: all down to the last where events cluster, if roughness
+        does. Else those where they do, and those just above.
+        """
+        finite = self.concentrations < np.inf
+        matters = finite | np.append(finite[1:], False)
+        if self.powers.any():
+            matters = np.cumsum(finite[::-1])[::-1] > 0
+        levels = np.arange(len(finite))
+        return levels[matters & (levels > 0)]
+
     def up_to(self, depth: int) -> Clustering:
         """The levels of trees whose smallest cells have some depth."""
         levels = slice(depth + 2)
         return replace(self, concentrations=self.concentrations[levels], gains=self.gains[levels])
-
-
-@dataclass(frozen=True)
-class Best:
-    """The log of the concentration with the largest gain, that gain in nats, and the one to use."""
-
-    log_concentration: float
-    gain: float
-    concentration: float
-
-
-@dataclass(frozen=True)
-class LevelEvidence:
-    """What the children of cells say about the concentration of one level.
-
-    Families of `trees` trees come with one in how many was taken: those of each tree if there are
-    MANY_EVENTS, or else of all trees together. `powers` are those of the roughness and the count.
-    """
-
-    families: tuple[tuple[int, Families], ...]
-    trees: int
-    many: bool
-    powers: tuple[float, float] = (0.0, 0.0)
-
-    def loss(self, log_concentration: float) -> float:
-        """Nats that a concentration loses to the base, averaged over trees."""
-        return self._loss(mean_gain, log_concentration)
-
-    def predicted_loss(self, log_concentration: float) -> float:
-        """The same, if there are many events of each of them predicted from the others."""
-        return self._loss(left_out_gain if self.many else mean_gain, log_concentration)
-
-    def _loss(self, gain: Callable[..., float], log_concentration: float) -> float:
-        A, found = float(np.exp(log_concentration)), zip(self.families, self.factors, strict=True)
-        gains = (every * gain(A, factors, families) for (every, families), factors in found)
-        return -sum(gains) / self.trees
-
-    @cached_property
-    def factors(self) -> list[Floats]:
-        """What multiplies the concentration for each family of each tree."""
-        powers = np.array(self.powers)
-        return [
-            factors_of(powers, found.roughness, np.maximum(found.parents - 1.0, 0.0))
-            for _, found in self.families
-        ]
-
-    @cached_property
-    def mean_log_factor(self) -> float:
-        """The mean of the logs of the factors over events."""
-        found = list(zip(self.families, self.factors, strict=True))
-        logs = sum(every * float(f.parents @ np.log(factors)) for (every, f), factors in found)
-        return logs / sum(every * float(f.parents.sum()) for every, f in self.families)
-
-    @cached_property
-    def tried(self) -> Floats:
-        """The losses of LOG_CONCENTRATIONS."""
-        return np.array([self.loss(x) for x in LOG_CONCENTRATIONS])
-
-    def best(self) -> Best:
-        """The concentration with the largest gain."""
-        center = LOG_CONCENTRATIONS[int(np.argmin(self.tried))]
-        step = LOG_CONCENTRATIONS[1] - LOG_CONCENTRATIONS[0]
-        x, loss = _least(self.loss, center - step, center + step)
-        return Best(x, -loss, float(np.exp(self.predicting(x) if self.many else x)))
-
-    def predicting(self, near: float) -> float:
-        """The log concentration, near another, under which events predict each other best."""
-        return _least(self.predicted_loss, near - MAX_LOG_CHANGE, near + MAX_LOG_CHANGE)[0]
-
-    def bounds(self, best: Best) -> tuple[float, float]:
-        """The least and the greatest concentration that gain nearly as much; 0 or inf if all do.
-
-        They contain the one to use.
-        """
-
-        def above(x: float) -> float:
-            return self.loss(x) + best.gain - LIKELY_LOSS
-
-        x, far = best.log_concentration, LOG_CONCENTRATIONS[self.tried + best.gain > LIKELY_LOSS]
-        low, high = far[far < x], far[far > x]
-        least = float(np.exp(brentq(above, low[-1], x, xtol=0.05))) if len(low) else 0.0
-        most = float(np.exp(brentq(above, x, high[0], xtol=0.05))) if len(high) else np.inf
-        return min(least, best.concentration), max(most, best.concentration)
 
 
 def learn_clustering(
@@ -233,21 +150,15 @@ def _powers(
         return sum(found.predicted_loss(x - found.mean_log_factor) for x, found in levels)
 
     first = loss((0.0, 0.0))
-    persistence, then = _least(lambda x: loss((x, 0.0)), 0.0, MAX_PERSISTENCE)
+    persistence, then = least_loss(lambda x: loss((x, 0.0)), 0.0, MAX_PERSISTENCE)
     if first - then < least:
         persistence, then = 0.0, first
-    crowding, last = _least(lambda x: loss((persistence, x)), *CROWDING)
+    crowding, last = least_loss(lambda x: loss((persistence, x)), *CROWDING)
     if then - last < least:
         return persistence, 0.0
     if persistence > 0.0:
-        persistence, _ = _least(lambda x: loss((x, crowding)), 0.0, MAX_PERSISTENCE)
+        persistence, _ = least_loss(lambda x: loss((x, crowding)), 0.0, MAX_PERSISTENCE)
     return persistence, crowding
-
-
-def _least(loss: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
-    """Where a loss is least between two numbers, and that loss."""
-    best = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 0.05})
-    return float(best.x), float(best.fun)
 
 
 def evidence_of(
@@ -257,17 +168,21 @@ def evidence_of(
     counts = effective_counts(statistic) / np.where(distinct, statistic.counts, 1)
     events = np.where(distinct, 1, statistic.counts)
     many = statistic.events >= MANY_EVENTS
-    trees = EVIDENCE_TREES[many]
+    trees = next(trees for most, trees in EVIDENCE_TREES if statistic.events < most)
     offsets = draw_offsets(statistic.lattice, statistic.depth, trees, seed)
     ground = prepare(statistic.lattice, statistic.depth, base, offsets)
     cells = statistic.lattice.indices(statistic.codes)
     kept = have_mass(ground, cells)
     cells, counts, events = cells[kept], counts[kept], events[kept]
     levels: dict[int, list[tuple[int, Families]]] = {}
-    for k in range(trees if len(cells) else 0):
+
+    def families(k: int) -> list[tuple[int, tuple[int, Families]]]:
         codes, order = sorted_codes(ground, k, cells)
         sums = (np.append(0, np.cumsum(x[order])) for x in (counts, events))
-        for level, found in _tree_families(ground, k, codes, *sums):
+        return list(_tree_families(ground, k, codes, *sums))
+
+    for of_tree in over_cores(families, trees if len(cells) else 0, len(cells)):
+        for level, found in of_tree:
             levels.setdefault(level, []).append(found)
     return {level: _level_evidence(found, many) for level, found in levels.items()}
 
@@ -285,10 +200,13 @@ def _tree_families(
     """Levels of one tree that have families, with one in how many was taken."""
     mass = cell_mass(ground, k, 0, np.zeros(AXES, np.int64), np.zeros(AXES), np.ones(AXES))
     crowded = Crowded(np.array([[0, len(codes)]]), np.array([mass]), np.zeros(1))
+    passed = 1
     for level in range(1, ground.roots.bits + 1):
+        jump = max(1, len(crowded.runs) // MAX_CROWDED)
+        crowded, passed = crowded.every(jump), passed * jump
         every = max(1, len(crowded.runs) // MAX_FAMILIES)
         found, crowded = families_of(ground, k, level, codes, counts, events, crowded, every)
         if len(found.parents):
-            yield level, (every, found)
+            yield level, (passed * every, found)
         if not len(crowded.runs):
             return

@@ -53,6 +53,11 @@ class Crowded(NamedTuple):
     masses: Floats
     roughness: Floats
 
+    def every(self, jump: int) -> Crowded:
+        """One in `jump` of the cells."""
+        runs, masses, roughness = self.runs[::jump], self.masses[::jump], self.roughness[::jump]
+        return Crowded(runs.copy(), masses.copy(), roughness.copy())
+
 
 @compiled
 def times_rising(log, product, A, share, n):

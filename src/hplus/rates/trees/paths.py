@@ -91,9 +91,12 @@ def tree_index(roots, offset, cell, out):
 @compiled
 def tree_codes(roots, offset, cells, out):
     """The Morton codes of cells (m, d) of the window's lattice in a tree."""
-    index = np.empty(3, np.int64)
-    for i in range(len(cells)):
-        out[i] = tree_index(roots, offset, cells[i], index)
+    d, last = roots.dimension, (1 << (roots.bits - 1)) - 1
+    out[:] = 0
+    for j in range(d):  # axis by axis, without branches inside
+        start, mask = offset[j], last if roots.cyclic[j] else -1
+        for i in range(len(cells)):
+            out[i] |= spread_bits((cells[i, j] + start) & mask, d) << np.uint64(j)
 
 
 @uncounted

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hplus._checks import Bools, Floats, Ints
+from hplus._threads import over_cores
 from hplus.grids import TensorGrid
 from hplus.grids.hats import read_only
 from hplus.rates.binned import finest_grid
@@ -169,9 +170,12 @@ def plant(statistic: Statistic, ground: Ground, concentrations: Floats, powers: 
     cells, counts = cells[kept], counts[kept]
     trees = len(ground.offsets)
     codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
-    for k in range(trees):
+
+    def grow(k: int) -> None:
         codes[k], order = sorted_codes(ground, k, cells)
         np.cumsum(counts[order], out=sums[k, 1:])
+
+    over_cores(grow, trees, len(cells))
     return Forest(ground, codes, sums, concentrations, powers)
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Floats
-from hplus.rates.trees.concentrations import Best, LevelEvidence
 from hplus.rates.trees.evidence import Families, joined
+from hplus.rates.trees.level_evidence import Best, LevelEvidence
 
 EVIDENCE_SHIFTS = 4
 """Trees from which the concentrations are learned."""

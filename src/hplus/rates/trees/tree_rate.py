@@ -8,7 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Floats
+from hplus._threads import over_cores
 from hplus.rates.bands import LogBand
 from hplus.rates.climbing import climbed
 from hplus.rates.drawing import POINTS_AT_ONCE, RATE_DRAWS, interval_of_draws, log_band_of_draws
@@ -271,29 +272,19 @@ class TreeRate:
         depth = self.statistic.depth
         codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
         cells = lattice.indices(codes)
-        stops = _stops(self.clustering)
+        stops = self.clustering.stops
         mean, second = np.empty((2, self.trees, len(X)))
-        for k in range(self.trees):
+
+        def follow(k: int) -> None:
             asked, order = sorted_codes(forest.ground, k, cells)
             m1, m2 = np.empty((2, len(X)))
             path_moments(forest, k, asked, stops, m1, m2)
             mean[k, order], second[k, order] = m1, m2
+
+        over_cores(follow, self.trees, len(X) * len(stops))
         return mean, second
 
 
 def _over_trees(values: Floats) -> Floats:
     """The mean of each column of (trees, n), with the same bits whatever the other columns are."""
     return np.ascontiguousarray(values.T).mean(axis=1)
-
-
-def _stops(clustering: Clustering) -> Ints:
-    """The levels whose counts matter: all down to the last where events cluster, if roughness does.
-
-    Else those where they do, and those just above.
-    """
-    finite = clustering.concentrations < np.inf
-    matters = finite | np.append(finite[1:], False)
-    if clustering.powers.any():
-        matters = np.cumsum(finite[::-1])[::-1] > 0
-    levels = np.arange(len(finite))
-    return levels[matters & (levels > 0)]

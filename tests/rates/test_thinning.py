@@ -1,0 +1,61 @@
+"""A random part of very many events, and rates that take over what most of them have told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus import Box, EventStudy, Statistic, plan
+from hplus.rates import every_scale, rate_models
+from hplus.rates.thinning import thinned_to
+from hplus.rates.trees import concentrations
+
+WINDOW = Box((0, 0), (1, 1))
+
+
+def events(n, seed=0):
+    """Half of the events on a spot, the others anywhere."""
+    rng = np.random.default_rng(seed)
+    spot = 0.3 + 0.02 * rng.normal(size=(n // 2, 2))
+    return np.clip(np.concatenate([spot, rng.random((n - n // 2, 2))]), 0.0, 1.0)
+
+
+@pytest.mark.parametrize("most", [50, 700, 3000])
+def test_about_as_many_events_as_asked_for_are_drawn_from_every_cell(most):
+    statistic = Statistic.of(WINDOW, np.repeat(events(40), 500, axis=0))
+    part = thinned_to(statistic, most, seed=3)
+    assert most - 5 * np.sqrt(most) < part.events < 2 * most + 5 * np.sqrt(2 * most)
+    whole = dict(zip(statistic.codes.tolist(), statistic.counts.tolist(), strict=True))
+    assert all(n <= whole[code] for code, n in zip(part.codes.tolist(), part.counts, strict=True))
+    expected = part.events / 40  # the same number of events is in each cell
+    assert np.all(np.abs(part.counts - expected) < 6 * np.sqrt(expected))
+
+
+def test_few_events_are_all_taken_and_the_draw_follows_from_the_seed():
+    statistic = Statistic.of(WINDOW, events(500))
+    assert thinned_to(statistic, 400, seed=0) is statistic
+    draws = [thinned_to(statistic, 100, seed).codes.tolist() for seed in (1, 1, 2)]
+    assert draws[0] == draws[1] != draws[2]
+
+
+def study(X, model):
+    table = {"x": X[:, 0], "y": X[:, 1]}
+    return EventStudy(plan(table, ["x", "y"], window=(0, 0, 1, 1)), model=model).fit(table)
+
+
+@pytest.mark.parametrize("model", ["auto", "exp", "tree"])
+def test_a_rate_of_very_many_events_is_nearly_that_of_one_that_learns_everything_again(
+    model, coarse_grids, monkeypatch
+):
+    X = events(1200)
+    usual = study(X, model)
+    monkeypatch.setattr(rate_models, "MAX_PRIOR_EVENTS", 500)
+    monkeypatch.setattr(concentrations, "MAX_CROWDED", 64)
+    monkeypatch.setattr(every_scale, "VERY_MANY_EVENTS", 1000)
+    many = study(X, model)
+    assert many.model_.total_ == 1200
+    assert float(many.model_.expected_count(WINDOW)) == pytest.approx(1200, rel=1e-3)
+    places = np.random.default_rng(5).random((200, 2))
+    logs = np.log(many.model_.predict(places) / usual.model_.predict(places))
+    assert np.sqrt(np.mean(logs**2)) < 0.25
+    assert many.holdout_.gain == pytest.approx(usual.holdout_.gain, abs=0.07)
