@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hplus import Box, EventStudy, Statistic, plan
+from hplus import Box, EventStudy, Intensity, Statistic, plan
 from hplus.rates import every_scale, rate_models
+from hplus.rates import statistic as statistics
 from hplus.rates.thinning import thinned_to
 from hplus.rates.trees import concentrations
 
@@ -59,3 +60,14 @@ def test_a_rate_of_very_many_events_is_nearly_that_of_one_that_learns_everything
     logs = np.log(many.model_.predict(places) / usual.model_.predict(places))
     assert np.sqrt(np.mean(logs**2)) < 0.25
     assert many.holdout_.gain == pytest.approx(usual.holdout_.gain, abs=0.07)
+
+
+def test_events_count_in_cells_that_were_made_larger_to_hold_very_many(coarse_grids, monkeypatch):
+    X = events(3000)
+    fine = Intensity(WINDOW, model="tree").fit(X)
+    monkeypatch.setattr(statistics, "MAX_CELLS", 1500)
+    coarse = Intensity(WINDOW, model="tree").fit(X)
+    assert coarse.rate_.statistic.depth < Statistic.of(WINDOW, X[:10]).depth
+    peak = np.log(coarse.predict([[0.3, 0.3]]) / fine.predict([[0.3, 0.3]]))
+    assert abs(float(peak[0])) < 0.3
+    assert coarse.score(events(3000, seed=1)) > fine.score(events(3000, seed=1)) - 0.05

@@ -87,8 +87,12 @@ class Observed:
 
     @property
     def distinct(self) -> bool:
-        """Is too little known of the positions to tell repeats from structure?"""
-        return not self.positions.step.any()
+        """Is too little known of the positions to tell repeats from structure?
+
+        In cells that were made larger to hold very many events, several events are no repeat.
+        """
+        exact = self.statistic.depth == self.statistic.lattice.bits
+        return exact and not self.positions.step.any()
 
     def cells(self, statistic: Statistic) -> Statistic:
         """Some of the events in cells that are no smaller than the step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,8 +14,11 @@ from hplus.estimators.prior_parameters import CONSTANT, SMOOTH_MODELS, STATISTIC
 from hplus.estimators.separable import SeparableIntensity
 from hplus.rates.every_scale import are_very_many
 from hplus.rates.exposure import OverWindow
+from hplus.rates.grid_rate import GridRate
 from hplus.rates.rate_models import Similar
+from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
+from hplus.rates.trees.tree_rate import TreeRate
 from hplus.studies.frames import Frame
 from hplus.studies.holdouts import Holdout, held_out
 from hplus.studies.split_events import SplitEvents
@@ -142,4 +145,11 @@ class HoldoutTrial:
 def similar_to(rate: Intensity) -> Similar:
     """What a fit learned, for a fit of more events of the same kind."""
     mixture = getattr(rate, "mixture_", ())
-    return Similar(rate.rate_, rate.weights_, rate.positions_, rate.spectrum_, mixture)
+    return Similar(_ungrown(rate.rate_), rate.weights_, rate.positions_, rate.spectrum_, mixture)
+
+
+def _ungrown(rate: GridRate | TreeRate | StackedRate) -> GridRate | TreeRate | StackedRate:
+    """The same rate without what was computed from it: trees of millions of cells are large."""
+    if isinstance(rate, StackedRate):
+        return replace(rate, parts=tuple((w, replace(part)) for w, part in rate.parts))
+    return replace(rate)

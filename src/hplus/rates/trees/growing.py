@@ -22,6 +22,10 @@ MAX_TREES, USUAL_TREES, MIN_TREES = 64, 32, 16
 FEW_TREE_EVENTS, MAX_TREE_EVENTS = 500_000, 16_000_000
 """Events times trees up to which more trees than usual are averaged, and at most the usual."""
 
+MAX_TREE_CELLS, FEWEST_TREES = 2**25, 4
+"""Occupied cells of all trees, which are kept with 16 bytes each, as long as there are so many
+trees: where cells are so many, each holds so many events that a few trees agree."""
+
 
 def learn_tree_rate(
     cells: Statistic, base: TreeBase | None, exposure: Floats, seed: int, distinct: bool
@@ -43,8 +47,10 @@ def tree_rate(
     # in the smallest cells the base is taken as if it were linear
     grid = density_of(cells, base, exposure).grid
     depth = min(max(clustering.depth, grid_depth(cells.lattice, grid)), cells.depth)
+    cells = cells.coarsened(depth)
     trees = trees_for(cells.effective_events, base is not None)
-    return TreeRate(cells.coarsened(depth), clustering.up_to(depth), base, exposure, trees, seed)
+    trees = max(min(trees, MAX_TREE_CELLS // max(len(cells.codes), 1)), FEWEST_TREES)
+    return TreeRate(cells, clustering.up_to(depth), base, exposure, trees, seed)
 
 
 def regrown(rate: TreeRate, events: Statistic) -> TreeRate:
