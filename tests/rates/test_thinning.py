@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from hplus import Box, EventStudy, Intensity, Statistic, plan
+from hplus.cli.summary import holdout_rows
+from hplus.display.findings import against_kde
 from hplus.rates import every_scale, rate_models
 from hplus.rates import statistic as statistics
 from hplus.rates.thinning import thinned_to
 from hplus.rates.trees import concentrations
+from hplus.studies import split_events
 
 WINDOW = Box((0, 0), (1, 1))
 
@@ -71,3 +74,14 @@ def test_events_count_in_cells_that_were_made_larger_to_hold_very_many(coarse_gr
     peak = np.log(coarse.predict([[0.3, 0.3]]) / fine.predict([[0.3, 0.3]]))
     assert abs(float(peak[0])) < 0.3
     assert coarse.score(events(3000, seed=1)) > fine.score(events(3000, seed=1)) - 0.05
+
+
+def test_a_kernel_density_estimate_of_some_of_the_events_is_said_to_be_one(monkeypatch):
+    X = events(600)
+    assert study(X, "tree").holdout_.kde_events == 0
+    monkeypatch.setattr(split_events, "MAX_SAMPLE", 100)
+    held = study(X, "tree").holdout_
+    assert 0 < held.kde_events <= 200
+    found = study(X, "tree").facts()["holdout"]
+    assert f"(a KDE of {held.kde_events} of the other events)" in holdout_rows(found)["vs KDE"]
+    assert f"of {held.kde_events} of the other events" in against_kde(held)

@@ -76,6 +76,8 @@ def holdout_rows(held: Json) -> dict[str, str]:
         "vs constant": gain_words(held["gain"], held["gain_error"]),
         "vs KDE": gain_words(held["over_kde"], held["over_kde_error"]),
     }
+    if some := held.get("kde_events"):
+        table["vs KDE"] += f" (a KDE of {count(some)} of the other events)"
     if faults := held.get("faults"):
         # files of earlier versions do not tell misfits of the rate from dependence
         misfit = f"not in all respects: {listed(faults)} found a misfit on held-out events"

@@ -76,7 +76,9 @@ def prediction(holdout: Holdout) -> Finding:
 
 def against_kde(holdout: Holdout) -> str:
     """A comparison with a kernel density estimate that is only as bold as its error allows."""
-    which = f" ({holdout.kde})" if holdout.kde else ""
+    some = f"of {count(holdout.kde_events)} of the other events" if holdout.kde_events else ""
+    which = ", ".join(filter(None, (holdout.kde, some)))
+    which = f" ({which})" if which else ""
     if abs(holdout.over_kde) < SIGNIFICANT_ERRORS * holdout.over_kde_error:
         return f"A kernel density estimate{which} does about as well."
     ratio = math.exp(min(holdout.over_kde, MOST_LOG_RATIO))

@@ -41,7 +41,7 @@ MIN_GAIN_ERRORS_ON_LINE = 2.0
 """Standard errors that trees must gain on a line: smooth rates, for which the smooth field is
 better, are common there, and a gain of one error is often chance."""
 
-VERY_MANY_EVENTS = 1_000_000
+VERY_MANY_EVENTS = 500_000
 """Events from which on priors, weights and concentrations are learned once, and not again from
 slightly more or fewer events: they are a few numbers, which would hardly change."""
 

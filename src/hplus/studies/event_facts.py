@@ -135,6 +135,7 @@ def holdout_facts(held: Holdout | Unbuilt, frame: Frame) -> Json:
     patterns = getattr(held, "patterns", ())
     return {name: getattr(held, name) for name in HOLDOUT_SCORES} | {
         "kde": getattr(held, "kde", ""),
+        "kde_events": getattr(held, "kde_events", 0),
         "kind": getattr(held, "kind", "random"),
         "words": holdout_words(held, frame),
         "constant": [constant_words(p.of, frame) for p in patterns if not p.kept],

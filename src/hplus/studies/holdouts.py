@@ -35,8 +35,9 @@ class Holdout(Value):
 
     `kind` is "later", "blocks" or "random", and `words` say what was held out. `scored` is
     "places" if the rate of times could not be scored: without a cycle it says nothing about a
-    later time. `map_by_time` says whether the map changes with the time of the cycle; None if that
-    was not judged.
+    later time. `kde_events` is how many events the kernel density estimate learned from if these
+    were fewer than the rate's, drawn at random, and 0 otherwise. `map_by_time` says whether the map
+    changes with the time of the cycle; None if that was not judged.
     """
 
     events: int
@@ -53,6 +54,7 @@ class Holdout(Value):
     scored: str = ""
     patterns: tuple[JudgedPattern, ...] = ()
     map_by_time: JudgedMap | None = None
+    kde_events: int = 0
 
     @property
     def constant(self) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     if changes is not None:
         ours = ours + changes.gains
     by_time = None if changes is None else changes.by_time
-    count = events.sizes()[1]
+    (many, count), sampled = events.sizes(), len(events.learned_sample.X)
     return Holdout(
         count,
         split.share,
@@ -89,6 +91,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
         "places" if len(scored) < len(trials) else "",
         tuple(f.pattern for f in found if f.pattern is not None),
         None if changes is None else changes.judged,
+        sampled if sampled < many else 0,
     )
 
 

@@ -208,7 +208,9 @@ class SplitEvents:
         if self._alone and any(sample.halvings for sample in self.samples.values()):
             unit = 1.0 if self.scale is None else self.scale.unit
             parts = (self._learned()[0], self._held()[0])
-            learned, held = (drawn_from_cells(part, clock, seed, largest / unit) for part in parts)
+            learned, held = (
+                drawn_from_cells(part, clock, seed, largest / unit, MAX_SAMPLE) for part in parts
+            )
         else:
             learned, held = (self.samples[k].draw(seed, MAX_SAMPLE, largest) for k in (False, True))
             if self._thinned:
