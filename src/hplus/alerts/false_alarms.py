@@ -14,7 +14,7 @@ TYPICAL_CORRECTION = 0.45
 SIMULATED_ALARMS = 150
 """Alarms that the simulation is long enough for."""
 
-MOST_EVENTS_AN_ALARM = 1500.0
+MOST_EVENTS_AN_ALARM = 4000.0
 """Rarer alarms than one in so many events are simulated at this rate: the ratio is the same."""
 
 EVENTS_A_TICK, LEAST_TICK, LONGEST_TICK = 10.0, 1.0, 600.0

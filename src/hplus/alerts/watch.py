@@ -93,14 +93,16 @@ class Watch:
         self.alarms_per_week = check_positive("alarms_per_week", alarms_per_week)
         self.rates = blocks.sums(weekly)
         places, factors = len(self.rates), len(FACTORS)
+        self._correction = correction
         self.thresholds = correction / alarms_per_week / shares_of_alarms(blocks, self.rates)
         weeks = min(learned, memory / math.log(2.0)) / WEEK
-        self.known = np.repeat(OWN_FACTOR_SHAPE + np.minimum(self.rates * weeks, 1e9), 2)
-        self.known = self.known.reshape(places, 2)
+        own = OWN_FACTOR_SHAPE + np.minimum(self.rates * weeks, 1e9)
+        self.known = np.stack([own, own], axis=1)
         self.evidence = np.zeros((places, factors))
         self.scores = np.zeros((places, factors))
         self.since = np.zeros((places, factors, 3))
-        self.now, self.found, self._open = math.nan, 0, []
+        self.now, self.found = math.nan, 0
+        self._open: list[_Open] = []
 
     def advance(self, until: float, counts: Floats, means: Floats) -> list[Episode]:
         """Add a tick with counts and expected counts (cells, ...), and return what has changed."""
@@ -120,6 +122,18 @@ class Watch:
             self.since,
         )
         return self._episodes()
+
+    def expect(self, weekly: Floats) -> None:
+        """Expect other numbers of events in a week; the level of each place stays what it is."""
+        rates = self.blocks.sums(weekly)
+        ratio = np.where(
+            (rates > 0.0) & (self.rates > 0.0), rates / np.maximum(self.rates, 1e-300), 1.0
+        )
+        self.known[:, 1] = OWN_FACTOR_SHAPE + (self.known[:, 1] - OWN_FACTOR_SHAPE) * ratio
+        self.rates = rates
+        self.thresholds = (
+            self._correction / self.alarms_per_week / shares_of_alarms(self.blocks, rates)
+        )
 
     def _episodes(self) -> list[Episode]:
         total = self.evidence @ np.array(PRIOR_CHANCES) / self.thresholds
@@ -163,9 +177,7 @@ class Watch:
         start, observed, expected = held.seen
         weeks = held.peak / self.alarms_per_week
         place = tuple(low.tolist()), tuple(high.tolist())
-        return Episode(
-            held.number, start, held.found, end, *place, observed, expected, weeks
-        )
+        return Episode(held.number, start, held.found, end, *place, observed, expected, weeks)
 
 
 def shares_of_alarms(blocks: OverlappingBlocks, rates: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from threading import Condition, Event, Thread
 from typing import NamedTuple, final
@@ -53,11 +54,15 @@ class Model(NamedTuple):
 
 
 class RecentEvents(NamedTuple):
-    """Events (n, d) of a post, the offset after it, and when it came in seconds since 1970."""
+    """Events (n, d) of a post, the offset after it, and when it came in seconds since 1970.
+
+    `seconds` (n,) are the times of the events themselves, if they have any.
+    """
 
     offset: int
     at: float
     X: Floats
+    seconds: Floats
 
 
 class _Waiting(NamedTuple):
@@ -87,6 +92,7 @@ class Service:
         self.why_not = "the first model is being learned"
         self.trouble = ""
         self.recent: deque[RecentEvents] = deque(maxlen=MOST_RECENT_POSTS)
+        self.heard: Callable[[RecentEvents], None] | None = None
         self.posts, self.duplicates, self.refused, self.groups = 0, 0, 0, 0
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes, self._stopping = 0, Event()
@@ -193,13 +199,20 @@ class Service:
                 self.duplicates += 1
             else:
                 fresh += answer.accepted
-                self.recent.append(RecentEvents(answer.offset, at, waiting.post.X))
+                self.recent.append(self._told_of(waiting.post, answer.offset, at))
             waiting.answer.set_result(answer)
         self.posts += len(group)
         self.groups += 1
         if fresh:
             told = {"accepted": fresh, "events": self.events, "offset": self.store.offset}
             self.subscribers.publish("events", told)
+
+    def _told_of(self, post: Post, offset: int, at: float) -> RecentEvents:
+        """The events of a post, for who shows or watches them."""
+        recent = RecentEvents(offset, at, post.X, post.seconds)
+        if self.heard is not None:
+            self.heard(recent)
+        return recent
 
     def _learn_all(self) -> None:
         """Save snapshots and learn models when they are due, until the service stops."""
