@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hplus.serve.disk import FolderDisk
-from hplus.serve.machine import StudyMachine
+from hplus.serve.posted_study import StudyMachine
 from hplus.serve.store import Store
 from hplus.storage import load
 from hplus.storage.files import sync_folder

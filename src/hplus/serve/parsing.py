@@ -55,8 +55,8 @@ LINE = "\0line"
 """The column of line numbers, which no file can have."""
 
 
-class Rows(NamedTuple):
-    """Rows with their line numbers (n,), lines in all, and why others hold no row."""
+class BodyRows(NamedTuple):
+    """BodyRows with their line numbers (n,), lines in all, and why others hold no row."""
 
     chunk: Chunk
     numbers: Ints
@@ -114,8 +114,8 @@ def read_post(body: bytes, kind: str, frame: Frame, zone: str) -> Post:
     )
 
 
-def _bad_rows(rows: Rows, chunk: Chunk, found: Placed, frame: Frame) -> list[Rejected]:
-    """Rows that are no events, each with its reason, as many as are reported."""
+def _bad_rows(rows: BodyRows, chunk: Chunk, found: Placed, frame: Frame) -> list[Rejected]:
+    """BodyRows that are no events, each with its reason, as many as are reported."""
     if len(found.X) == len(rows.numbers):
         return []
     at = np.arange(len(rows.numbers))
@@ -137,7 +137,7 @@ def _reason(chunk: Chunk, i: int, frame: Frame, found: Placed) -> str:
     return next(iter(reasons), "left out")
 
 
-def _rows(body: bytes, kind: str, wanted: Sequence[str]) -> Rows:
+def _rows(body: bytes, kind: str, wanted: Sequence[str]) -> BodyRows:
     if kind == "csv":
         return _of_csv(body.removeprefix(BOM), wanted)
     if kind == "json":
@@ -172,8 +172,8 @@ def _object(line: bytes) -> object:
     return found if isinstance(found, dict) else BROKEN
 
 
-def _of_objects(found: Sequence[object], wanted: Sequence[str]) -> Rows:
-    """Rows of objects; text in their place says why there is none."""
+def _of_objects(found: Sequence[object], wanted: Sequence[str]) -> BodyRows:
+    """BodyRows of objects; text in their place says why there is none."""
     objects = [row for row in found if isinstance(row, dict)]
     chunk = Chunk({name: _column([row.get(name) for row in objects]) for name in wanted})
     if len(objects) == len(found):
@@ -195,7 +195,7 @@ def _column(cells: list[object]) -> pa.Array:
     return arrow().array(whole, arrow().string())
 
 
-def _of_csv(body: bytes, wanted: Sequence[str]) -> Rows:
+def _of_csv(body: bytes, wanted: Sequence[str]) -> BodyRows:
     header, _, data = body.partition(b"\n")
     if len(header) > MOST_LINE_BYTES:
         raise BadBodyError(422, f"the header is a {LONG_LINE}.")
@@ -232,8 +232,8 @@ def _of_csv(body: bytes, wanted: Sequence[str]) -> Rows:
 
 def _settled(
     chunk: Chunk, numbers: Ints, lines: int, lost: tuple[Rejected, ...], delimiter: str
-) -> Rows:
-    """Rows with points for decimal commas, without those that can be read in two ways."""
+) -> BodyRows:
+    """BodyRows with points for decimal commas, without those that can be read in two ways."""
     if delimiter != "," and len(chunk):
         doubt = np.any([in_doubt(column) for column in chunk.columns.values()], axis=0)
         columns = {n: with_points(c).filter(~doubt) for n, c in chunk.columns.items()}
@@ -242,7 +242,7 @@ def _settled(
     return _numbered(chunk, numbers, lines, lost)
 
 
-def _numbered(chunk: Chunk, numbers: Ints, lines: int, lost: tuple[Rejected, ...]) -> Rows:
-    """Rows that know which they are, whatever a condition leaves out."""
+def _numbered(chunk: Chunk, numbers: Ints, lines: int, lost: tuple[Rejected, ...]) -> BodyRows:
+    """BodyRows that know which they are, whatever a condition leaves out."""
     own = {LINE: arrow().array(np.arange(len(numbers)))}
-    return Rows(Chunk({**chunk.columns, **own}), numbers, lines, lost)
+    return BodyRows(Chunk({**chunk.columns, **own}), numbers, lines, lost)

@@ -206,7 +206,9 @@ def router_of(service: Service) -> APIRouter:
     )
     router.add_api_route("/v1/peaks", routes.peaks, **examples.PEAKS)
     router.add_api_route("/v1/status", routes.status, **examples.STATUS)
-    router.add_api_route("/v1/stream", routes.stream, **examples.STREAM)
+    router.add_api_route(
+        "/v1/stream", routes.stream, response_class=NewsResponse, **examples.STREAM
+    )
     router.add_api_route("/healthz", routes.healthz)
     router.add_api_route("/readyz", routes.readyz)
     return router

@@ -1,4 +1,4 @@
-"""Log: frames that are appended and synced, in files that follow one another.
+"""PostLog: frames that are appended and synced, in files that follow one another.
 
 A frame is a group of posts with its length, its offset and a checksum. One frame is synced before
 the next is written, so that a crash can only tear the last one, and a frame that is damaged before
@@ -43,7 +43,7 @@ class LogError(ValueError):
 
 
 @final
-class Log:
+class PostLog:
     """Frames in the files of a disk; `end` is the offset after the last one."""
 
     def __init__(self, disk: Disk) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple, final
 
 from hplus._checks import Floats
 from hplus.serve.ledger import Answer, Refused
-from hplus.serve.machine import FrozenStudy, StudyMachine
+from hplus.serve.posted_study import FrozenStudy, StudyMachine
 from hplus.serve.posts import Post
 from hplus.serve.store import Frozen, Store
 from hplus.serve.subscribers import Subscribers

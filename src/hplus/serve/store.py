@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Protocol, final
 
 from hplus.serve.disk import Disk, replace_whole
 from hplus.serve.ledger import Answer, Ledger, Refused
 from hplus.serve.posts import Post, PostGroup, decode, encode
-from hplus.serve.segments import Log, SyncError
+from hplus.serve.segments import PostLog, SyncError
 from hplus.storage.slots import SLOTS, DamagedError
 
 NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -57,26 +58,28 @@ class Machine(Protocol):
 class Store:
     """A machine with a log and two snapshots on a disk.
 
-    `commit` is for one thread, `snapshot` for one other. `broken` says why nothing is written any
+    `commit` is for one thread, `snapshot` for any. `broken` says why nothing is written any
     more, until the store is opened again.
     """
 
     def __init__(
         self, disk: Disk, new: Callable[[], Machine], read: Callable[[str], Machine]
     ) -> None:
-        self._disk, self._lock, self.broken = disk, Lock(), ""
+        self._disk, self._lock, self._saving, self.broken = disk, Lock(), Lock(), ""
+        disk.sync_names()  # a snapshot that can be seen may have a name that is not safe yet
         found = _snapshots(disk, read)
         best = max(found, key=lambda slot: found[slot].order, default=SLOTS[1])
         self.machine = found[best] if found else new()
         self._next = SLOTS[1 - SLOTS.index(best)]
         self._saved = {slot: machine.position for slot, machine in found.items()}
-        self.log, self.replayed = Log(disk), 0
+        self.log, self.replayed = PostLog(disk), 0
         known = self.machine.position
         for end, payload in self.log.replay(known):
             self.machine.apply(decode(payload), end)
             self.replayed += 1
-        if self.log.end > known:
-            self.snapshot()  # what could be read may not be safe, after an error of the disk
+        self._safe = self.log.end == known
+        with suppress(OSError):
+            self._settle()
 
     @property
     def offset(self) -> int:
@@ -90,6 +93,10 @@ class Store:
 
     def commit(self, posts: Sequence[Post], clock: float, at: float) -> list[Answer | Refused]:
         """Write posts that are new, together, and answer all; without posts, the clock alone."""
+        try:
+            self._settle()
+        except OSError as error:
+            return [_not_written(error)] * len(posts)
         answers: dict[int, Answer | Refused] = {}
         fresh, later = list[int](), list[int]()
         taken, zone = set[tuple[str, str | int]](), self.machine.zone
@@ -121,18 +128,28 @@ class Store:
 
     def snapshot(self) -> Frozen:
         """Save what is known now, and remove the part of the log that no snapshot needs."""
-        frozen = self.frozen()
-        if frozen.position > max(self._saved.values(), default=0):
-            replace_whole(self._disk, self._next, frozen.pieces())
-            self._saved[self._next] = frozen.position
-            self._next = SLOTS[1 - SLOTS.index(self._next)]
-            if len(self._saved) == len(SLOTS):
-                self.log.drop_before(min(self._saved.values()))
+        with self._saving:
+            frozen = self.frozen()
+            if frozen.position > max(self._saved.values(), default=0):
+                replace_whole(self._disk, self._next, frozen.pieces())
+                self._saved[self._next] = frozen.position
+                self._next = SLOTS[1 - SLOTS.index(self._next)]
+                if len(self._saved) == len(SLOTS):
+                    self.log.drop_before(min(self._saved.values()))
         return frozen
 
     def close(self) -> None:
         """Give up the log."""
         self.log.close()
+
+    def _settle(self) -> None:
+        """Save what was read from the log when the store was opened.
+
+        It may be there to be read and yet not be safe, if an error of the disk came before.
+        """
+        if not self._safe:
+            self.snapshot()
+            self._safe = True
 
     def _write(self, group: PostGroup) -> Refused | None:
         """Write a group and learn from it, or say why not."""
@@ -147,12 +164,16 @@ class Store:
             )
             return Refused(503, self.broken)
         except OSError as error:
-            full = error.errno in NO_SPACE
-            said = "the disk is full" if full else f"the log cannot be written ({error})"
-            return Refused(507 if full else 503, f"{said}: nothing was taken.", RETRY_SECONDS)
+            return _not_written(error)
         with self._lock:
             self.machine.apply(group, end)
         return None
+
+
+def _not_written(error: OSError) -> Refused:
+    full = error.errno in NO_SPACE
+    said = "the disk is full" if full else f"the disk cannot be written ({error})"
+    return Refused(507 if full else 503, f"{said}: nothing was taken.", RETRY_SECONDS)
 
 
 def _snapshots(disk: Disk, read: Callable[[str], Machine]) -> dict[str, Machine]:

@@ -21,8 +21,12 @@ SEND_SECONDS = 10.0
 class NewsResponse(Response):
     """The news of a service, as long as the client reads them."""
 
-    def __init__(self, subscribers: Subscribers, first: Json, after: int | None) -> None:
-        super().__init__()
+    media_type = "text/event-stream"
+
+    def __init__(
+        self, subscribers: Subscribers, first: Json, after: int | None, status_code: int = 200
+    ) -> None:
+        super().__init__(status_code=status_code)
         self.subscribers, self.first, self.after = subscribers, first, after
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
