@@ -59,7 +59,7 @@ def test_the_evidence_grows_on_average_by_the_events_expected():
         watch.advance(HOUR, np.array([float(n)]), np.array([m]))
         total += nbinom.pmf(n, a, a / (a + m)) * watch.evidence[0]
     assert total == pytest.approx(np.full(len(FACTORS), 2.0 + m))
-    assert sum(PRIOR_CHANCES) == pytest.approx(1.0)
+    assert PRIOR_CHANCES.sum() == pytest.approx(1.0)
 
 
 def test_a_burst_is_found_where_and_when_it_is_and_ends():

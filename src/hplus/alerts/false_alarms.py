@@ -11,13 +11,13 @@ from hplus.alerts.watch import WEEK, Watch
 TYPICAL_CORRECTION = 0.45
 """Where the simulation begins: evidence overshoots its threshold, and blocks overlap."""
 
-SIMULATED_ALARMS = 150
+SIMULATED_ALARMS = 120
 """Alarms that the simulation is long enough for."""
 
-MOST_EVENTS_AN_ALARM = 4000.0
+MOST_EVENTS_AN_ALARM = 3000.0
 """Rarer alarms than one in so many events are simulated at this rate: the ratio is the same."""
 
-EVENTS_A_TICK, LEAST_TICK, LONGEST_TICK = 10.0, 1.0, 600.0
+EVENTS_A_TICK, LEAST_TICK, LONGEST_TICK = 3.0, 1.0, 600.0
 """About how many events of the whole window a tick has, and how many seconds at least and most."""
 
 

@@ -15,10 +15,10 @@ from hplus.alerts.overlapping_blocks import OverlappingBlocks
 WEEK = 604_800.0
 """Seconds of a week."""
 
-FACTORS = (1.4, 2.0, 3.5, 8.0, 0.5, 0.2)
+FACTORS = np.array([1.4, 2.0, 3.5, 8.0, 0.5, 0.2])
 """What a rate may be multiplied by when it changes."""
 
-PRIOR_CHANCES = (0.2, 0.3, 0.2, 0.1, 0.1, 0.1)
+PRIOR_CHANCES = np.array([0.2, 0.3, 0.2, 0.1, 0.1, 0.1])
 """How likely each of these is beforehand."""
 
 CLOSING_DROP = math.log(100.0)
@@ -104,6 +104,12 @@ class Watch:
         self.now, self.found = math.nan, 0
         self._open: list[_Open] = []
 
+    @property
+    def whole(self) -> tuple[float, float]:
+        """Of the whole window: the shape of its factor, and its mean."""
+        a, b = self.known[-1].tolist()
+        return a, a / b
+
     def advance(self, until: float, counts: Floats, means: Floats) -> list[Episode]:
         """Add a tick with counts and expected counts (cells, ...), and return what has changed."""
         if math.isnan(self.now):
@@ -113,7 +119,7 @@ class Watch:
         gather(
             self.blocks.sums(counts),
             self.blocks.sums(means),
-            np.array(FACTORS),
+            FACTORS,
             2.0 ** (-step / self.memory),
             until,
             self.known,
@@ -136,7 +142,7 @@ class Watch:
         )
 
     def _episodes(self) -> list[Episode]:
-        total = self.evidence @ np.array(PRIOR_CHANCES) / self.thresholds
+        total = self.evidence @ PRIOR_CHANCES / self.thresholds
         crossed = np.flatnonzero(total >= 1.0)
         changed = []
         for place in crossed[np.argsort(-total[crossed])].tolist():

@@ -53,6 +53,14 @@ hplus stream: it answers hplus expect, predict, info, check, report and sample.
               help="Seconds between models, at least.")  # fmt: skip
 @click.option("--snapshot", type=click.FloatRange(0.05), default=30.0, show_default=True,
               help="Seconds between snapshots, at least.")  # fmt: skip
+@click.option("--title", metavar="TEXT", default="", help="Title of the live page.")
+@click.option("--alarms-per-week", type=click.FloatRange(0.0, 1000.0, min_open=True), default=1.0,
+              show_default=True, metavar="N", help=(
+    "False alarms a week that are accepted; fewer means that changes are found later."
+))  # fmt: skip
+@click.option("--webhook", metavar="URL", help=(
+    "Address to which alerts are posted, signed with the variable HPLUS_WEBHOOK_SECRET."
+))  # fmt: skip
 def serve(**options: Any) -> None:
     """Take events by HTTP, keep them safe, and answer how many to expect, where and when."""
     from hplus.cli.serve_run import run_service

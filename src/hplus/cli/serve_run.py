@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -52,17 +53,23 @@ def run_service(options: Json) -> None:
 
 
 def _serve(store: Store, tokens: Tokens, options: Json) -> None:
-    from hplus.serve.app import create_app, server_of
+    from hplus.serve.app import server_of
+    from hplus.serve.live_app import live_app, watch_of
     from hplus.serve.service import Service
 
     service = Service(store, options["refresh"], options["snapshot"])
-    server = server_of(create_app(service, tokens), options["host"], options["port"])
+    secret = os.environ.get("HPLUS_WEBHOOK_SECRET", "")
+    webhook = options["webhook"] or ""
+    watch = watch_of(service, options["state"], options["alarms_per_week"], webhook, secret)
+    server = server_of(live_app(watch, tokens, options["title"]), options["host"], options["port"])
     note(f"{options['state']} holds {count(service.events)} events.")
     service.start()
+    watch.start()
     with stop_signals():  # which the server raises again when it has ended
         try:
             server.run()
         finally:
+            watch.stop()
             service.stop()
     note(f"Stopped. {options['state']} holds {count(service.events)} events.")
 

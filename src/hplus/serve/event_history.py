@@ -34,7 +34,7 @@ class EventHistory:
         self._lock = Lock()
         self._X = np.zeros((MOST_SHOWN_EVENTS, dimension))
         self._seconds = np.zeros(MOST_SHOWN_EVENTS)
-        self.seen, self.latest = 0, -np.inf
+        self.seen, self.latest, self.first = 0, -np.inf, np.inf
         self._minutes: Counter[int] = Counter()
 
     def add(self, X: Floats, seconds: Floats) -> None:
@@ -45,6 +45,7 @@ class EventHistory:
             at = (self.seen + skipped + np.arange(len(X) - skipped)) % MOST_SHOWN_EVENTS
             self._X[at], self._seconds[at] = X[keep], seconds[keep]
             self.seen += len(X)
+            self.first = min(self.first, float(seconds.min(initial=np.inf)))
             self.latest = max(self.latest, float(seconds.max(initial=-np.inf)))
             minutes, counts = np.unique(np.floor(seconds / MINUTE).astype(int), return_counts=True)
             self._minutes.update(dict(zip(minutes.tolist(), counts.tolist(), strict=True)))

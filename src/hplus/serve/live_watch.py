@@ -86,8 +86,8 @@ class LiveWatch:
     def hear(self, recent: RecentEvents) -> None:
         """Events of a post that is on disk."""
         times = recent.seconds if self.service.frame.clock else np.full(len(recent.X), recent.at)
-        self.history.add(recent.X, times)
         self._waiting.append(recent._replace(seconds=times))
+        self.history.add(recent.X, times)
 
     def now(self, wall: float) -> float:
         """The time that has come: that of the newest event, or of the clock if events are live."""
@@ -99,17 +99,24 @@ class LiveWatch:
     def step(self, wall: float) -> None:
         """Look at what has come until a time in seconds since 1970."""
         with self._one_step:
-            self._take()
             self._learn_rates(wall)
             now = self.now(wall)
+            self._take()
             if self.watch is None or self.rates is None or not math.isfinite(now):
                 return
             if math.isnan(self.watch.now):
-                self.watch.advance(now, self.rates.weekly * 0.0, self.rates.weekly * 0.0)
+                self._begin(self.watch, now)
             ticks = int((now - self.watch.now) / self._tick)
             tick = self._tick * max(1.0, ticks / MOST_TICKS)
             while now - self.watch.now >= tick:
                 self._advance(self.watch, self.rates, self.watch.now + tick)
+
+    def _begin(self, watch: Watch, now: float) -> None:
+        """Watch from now on: what came before was learned from."""
+        nothing = np.zeros((self.blocks.cells,) * self.blocks.dimension)
+        watch.advance(now, nothing, nothing)
+        later = self._pending[0] > now
+        self._pending = (self._pending[0][later], self._pending[1][later])
 
     def _take(self) -> None:
         """Put events that wait into cells."""
@@ -196,7 +203,7 @@ class LiveWatch:
             return {"low": [], "high": [], "place": {}}
         least, most = region.bounds()
         ends = np.array([episode.low, episode.high]) * (most - least) + least
-        frame = self.service.frame.at_any_time()
+        frame = self.service.frame
         own = zip(frame.columns, *frame.own(ends).tolist(), strict=False)
         place = {column: [six_digits(a), six_digits(b)] for column, a, b in own}
         low, high = (list(map(six_digits, corner)) for corner in ends.tolist())

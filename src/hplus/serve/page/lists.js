@@ -1,0 +1,74 @@
+// the lists of alerts and of hot spots; all that comes from the data is set as text
+
+import { count, moment, number, plural, rarely } from "./words.js";
+
+function element(name, className, text) {
+  const found = document.createElement(name);
+  if (className) found.className = className;
+  if (text !== undefined) found.textContent = text;
+  return found;
+}
+
+function link(text, act) {
+  const found = element("button", "link", text);
+  found.type = "button";
+  found.addEventListener("click", act);
+  return found;
+}
+
+export function placeWords(place) {
+  return Object.entries(place)
+    .map(([name, [low, high]]) => `${name} ${number(low, 6)} to ${number(high, 6)}`)
+    .join(", ");
+}
+
+function alertRow(alert, show, acknowledge) {
+  const row = element("li", [alert.kind, alert.end ? "ended" : "", alert.acknowledged ? "seen" : ""].join(" "));
+  row.dataset.id = alert.id;
+  const sign = element("span", "sign", alert.kind === "more" ? "▲" : "▼");
+  sign.setAttribute("aria-hidden", "true");
+  const said = `${plural(alert.observed, "event")} where ${number(alert.expected, 2)} ${alert.expected === 1 ? "was" : "were"} expected`;
+  const head = element("strong", "", said);
+  const where = element("p", "note");
+  if (alert.low.length) where.append(link(placeWords(alert.place), () => show(alert)));
+  else where.textContent = "in the whole window";
+  const until = alert.end ? ` to ${moment(alert.end)}` : ", still going on";
+  const since = element("p", "note", `${moment(alert.start)}${until}. By chance about ${rarely(alert.weeks)}.`);
+  row.append(sign, head, where, since);
+  if (alert.acknowledged) {
+    row.append(element("p", "note", `Acknowledged ${moment(alert.acknowledged)}`));
+  } else {
+    const box = element("div", "act"), button = element("button", "", "Acknowledge");
+    button.type = "button";
+    button.setAttribute("aria-label", `Acknowledge: ${said}`);
+    button.addEventListener("click", () => {
+      button.disabled = true;
+      acknowledge(alert.id);
+    });
+    box.append(button);
+    row.append(box);
+  }
+  return row;
+}
+
+export function drawAlerts(list, alerts, show, acknowledge) {
+  const focused = document.activeElement?.closest?.("#alerts li")?.dataset.id;
+  const waiting = alerts.filter((a) => !a.acknowledged), seen = alerts.filter((a) => a.acknowledged);
+  list.replaceChildren(...[...waiting, ...seen].slice(0, 60).map((a) => alertRow(a, show, acknowledge)));
+  if (focused) list.querySelector(`li[data-id="${CSS.escape(focused)}"] button`)?.focus();
+  document.getElementById("no-alerts").hidden = alerts.length > 0;
+  return waiting.length;
+}
+
+export function drawSpots(list, answer, show) {
+  const rows = answer.spots.map((spot, i) => {
+    const row = element("li");
+    const mark = element("span", "number", `${number(spot.expected)} `);
+    mark.append(element("small", "", `${count(spot.below)}–${count(spot.above)}`));
+    row.append(element("span", "rank", String(i + 1)), link(spot.name, () => show(spot)), mark);
+    return row;
+  });
+  list.replaceChildren(...rows);
+  document.getElementById("no-spots").hidden = rows.length > 0;
+  document.getElementById("spots-note").textContent = answer.per ? `events per ${answer.per}, 90 % interval` : "events, 90 % interval";
+}

@@ -1,0 +1,66 @@
+// numbers and times in words
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const digits = [2, 3, 4, 6].map((n) => new Intl.NumberFormat("en", { maximumSignificantDigits: n }));
+let zone = undefined;
+
+// times of events are those of their file; without any, they are those of this clock
+export function useFileTimes(timed) {
+  zone = timed ? "UTC" : undefined;
+  formats.clear();
+}
+
+const formats = new Map();
+function dated(seconds, name, options) {
+  if (!formats.has(name)) {
+    formats.set(name, new Intl.DateTimeFormat("en-GB", { ...options, timeZone: zone }));
+  }
+  return formats.get(name).format(new Date(1000 * seconds));
+}
+
+export const count = (x) => whole.format(x).replace("-", "−");
+export function number(x, n = 3) {
+  if (x === 0) return "0";
+  const size = Math.abs(x);
+  if (size >= 1000 && size < 1e9) return count(x);
+  if (size < 1e-4 || size >= 1e9) {
+    const power = Math.floor(Math.log10(size));
+    const raised = String(power).replace(/[-\d]/g, (c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c]));
+    return `${digits[0].format(x / 10 ** power)} × 10${raised}`.replace("-", "−");
+  }
+  return (digits[[2, 3, 4, 6].indexOf(n)] || digits[1]).format(x).replace("-", "−");
+}
+export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
+export const hourOf = (t) => dated(t, "hour", { hour: "2-digit", minute: "2-digit" });
+export const dayOf = (t) => dated(t, "day", { weekday: "short", day: "numeric", month: "short" });
+export const when = (t) =>
+  dated(t, "when", { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+export const dateOf = (t) => dated(t, "date", { day: "numeric", month: "short", year: "numeric" });
+
+// "2026-01-31 14:05" as it was written, in fewer letters
+export function moment(text) {
+  const found = /^(\d+)-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d))?/.exec(text || "");
+  if (!found) return text || "";
+  const at = Date.UTC(Number(found[1]), Number(found[2]) - 1, Number(found[3]));
+  const day = new Intl.DateTimeFormat("en-GB", {
+    timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric",
+  }).format(at);
+  return found[4] ? `${day}, ${found[4]}` : day;
+}
+
+// how often something happens by chance, from weeks between
+export function rarely(weeks) {
+  if (weeks < 8) return `once in ${number(Math.max(weeks, 0.1), 2)} weeks`;
+  if (weeks < 104) return `once in ${count(weeks / 4.345)} months`;
+  if (weeks < 52 * 1000) return `once in ${count(weeks / 52.18)} years`;
+  return "less than once in 1,000 years";
+}
+
+export function niceStep(rough) {
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((m) => m * power).find((step) => step >= rough * 0.999);
+}
+
+const SMALLER = { km: "m", m: "mm" };
+export const lengthWords = (x, unit) =>
+  x < 1 && SMALLER[unit] ? `${number(1000 * x, 2)} ${SMALLER[unit]}` : `${number(x, 2)} ${unit}`.trim();
