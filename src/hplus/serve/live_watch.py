@@ -193,6 +193,7 @@ class LiveWatch:
             "observed": round(episode.observed),
             "expected": six_digits(episode.expected),
             "weeks": six_digits(min(episode.weeks, 1e9)),
+            "whole": min(episode.high) - max(episode.low) >= 1.0,
             **self._place(episode),
         }
 

@@ -29,8 +29,14 @@ CURVE_PARTS = 400
 LEVEL = 0.9
 """Probability of bands."""
 
-SPANS = {"day": (86_400.0, 900.0), "week": (WEEK, 7200.0)}
-"""How long back, and how long each count is, in seconds."""
+SPANS = {
+    "day": (86_400.0, (900.0, 1800.0, 3600.0, 7200.0, 10_800.0)),
+    "week": (WEEK, (7200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0)),
+}
+"""How long back, and how long each count may be, in seconds."""
+
+TYPICAL_COUNT = 4.0
+"""Counts are of so many events on average, if one of these lengths is long enough."""
 
 
 def shown_window(frame: Frame) -> Window:
@@ -132,7 +138,8 @@ def recent_answer(watch: LiveWatch, after: int, most: int) -> Json:
 
 def history_answer(watch: LiveWatch, span: str, wall: float) -> Json:
     """Counts of equal times until now, and what was expected, with bands."""
-    length, step = SPANS[span]
+    length, steps = SPANS[span]
+    step = _step(watch, steps)
     now = watch.now(wall)
     if not np.isfinite(now):
         now = wall
@@ -150,6 +157,12 @@ def history_answer(watch: LiveWatch, span: str, wall: float) -> Json:
         "day": _last(watch, now, 86_400.0),
     }
     return found | _expected(watch, edges, now)
+
+
+def _step(watch: LiveWatch, steps: tuple[float, ...]) -> float:
+    """The shortest length of a count of some events."""
+    a_second = 0.0 if watch.rates is None else watch.rates.total / WEEK
+    return next((step for step in steps if a_second * step >= TYPICAL_COUNT), steps[-1])
 
 
 def _last(watch: LiveWatch, now: float, length: float) -> Json:

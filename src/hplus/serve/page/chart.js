@@ -3,6 +3,8 @@
 import { inkOf } from "./colours.js";
 import { count, dayOf, hourOf, number, when } from "./words.js";
 
+const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k));
+
 export class Chart {
   constructor(box, readout) {
     this.box = box;
@@ -19,14 +21,20 @@ export class Chart {
     const none = answer.seconds.map(() => null);
     const began = answer.began === null ? Infinity : answer.began - answer.step;
     const seen = answer.observed.map((n, i) => (answer.seconds[i] < began ? null : n));
-    this.data = [answer.seconds, answer.above || none, answer.below || none, answer.expected || none, seen];
+    const last = answer.seconds.length - 1, expected = answer.expected || none;
+    // the last step ends where it would be followed by another
+    const ended = (values) => [...values, values[last]];
+    this.data = [
+      [...answer.seconds, answer.seconds[last] + answer.step],
+      ended(answer.above || none), ended(answer.below || none), ended(expected), [...seen, null],
+    ];
     if (this.plot) this.plot.setData(this.data);
     else this.draw();
     this.describe();
   }
 
   describe() {
-    const [t, , , expected, seen] = this.data, last = t.length - 1;
+    const [t, , , expected, seen] = this.data, last = t.length - 2;
     const usual = expected[last] === null ? "" : `, ${number(expected[last])} expected`;
     this.box.setAttribute("aria-label",
       `Counts over time. Since ${when(t[last])}: ${count(seen[last] || 0)}${usual}.`);
@@ -43,17 +51,18 @@ export class Chart {
       ...this.size(),
       cursor: { y: false, points: { show: false }, drag: { x: false, y: false } },
       legend: { show: false },
-      scales: { x: { time: false }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
+      scales: { x: { time: false, range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, incrs: [3600, 10800, 21600, 43200, 86400], values: (_, at) => at.map((t) => (this.step > 1000 ? dayOf(t) : hourOf(t))) },
-        { ...axis, size: 44, values: (_, at) => at.map((v) => (Number.isInteger(v) ? count(v) : "")) },
+        { ...axis, grid: { show: false }, space: 70, incrs: [3600, 10800, 21600, 43200, 86400], values: (_, at) => at.map((t) => this.tick(t)) },
+        { ...axis, size: 44, space: 34, incrs: WHOLE, values: (_, at) => at.map((v) => count(v)) },
       ],
+      drawOrder: ["axes", "series"],
       series: [
         {},
         { stroke: "transparent", paths: steps, points: { show: false } },
         { stroke: "transparent", paths: steps, points: { show: false } },
         { stroke: accent, width: 1.6, paths: steps, points: { show: false } },
-        { stroke: ink, width: 2, paths: steps, points: { show: false }, spanGaps: false },
+        { stroke: ink, width: 0, fill: ink, paths: uPlot.paths.bars({ size: [0.6, 40], align: 1, radius: 0.12 }), points: { show: false } },
       ],
       bands: [{ series: [1, 2], fill: band }],
       hooks: {
@@ -63,8 +72,15 @@ export class Chart {
     }, this.data, this.box);
   }
 
+  // hours of a day, days of a week
+  tick(t) {
+    const [seconds] = this.data, hour = hourOf(t);
+    const isDay = seconds[seconds.length - 1] - seconds[0] < 2 * 86400;
+    return isDay && hour !== "00:00" ? hour : dayOf(t);
+  }
+
   tell(i) {
-    if (i === null || i === undefined || !this.data) {
+    if (i === null || i === undefined || !this.data || i > this.data[0].length - 2) {
       this.readout("");
       return;
     }

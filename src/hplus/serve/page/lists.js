@@ -18,7 +18,11 @@ function link(text, act) {
 
 export function placeWords(place) {
   return Object.entries(place)
-    .map(([name, [low, high]]) => `${name} ${number(low, 6)} to ${number(high, 6)}`)
+    .map(([name, [low, high]]) => {
+      // as many decimals as tell a twentieth of the side
+      const decimals = Math.min(9, Math.max(0, Math.ceil(-Math.log10((high - low) / 20))));
+      return `${name} ${low.toFixed(decimals)} to ${high.toFixed(decimals)}`.replace(/-(?=\d)/g, "−");
+    })
     .join(", ");
 }
 
@@ -30,8 +34,8 @@ function alertRow(alert, show, acknowledge) {
   const said = `${plural(alert.observed, "event")} where ${number(alert.expected, 2)} ${alert.expected === 1 ? "was" : "were"} expected`;
   const head = element("strong", "", said);
   const where = element("p", "note");
-  if (alert.low.length) where.append(link(placeWords(alert.place), () => show(alert)));
-  else where.textContent = "in the whole window";
+  if (alert.whole) where.textContent = "In the whole window";
+  else where.append(link(placeWords(alert.place), () => show(alert)));
   const until = alert.end ? ` to ${moment(alert.end)}` : ", still going on";
   const since = element("p", "note", `${moment(alert.start)}${until}. By chance about ${rarely(alert.weeks)}.`);
   row.append(sign, head, where, since);
@@ -65,7 +69,7 @@ export function drawSpots(list, answer, show) {
     const row = element("li");
     const mark = element("span", "number", `${number(spot.expected)} `);
     mark.append(element("small", "", `${count(spot.below)}–${count(spot.above)}`));
-    row.append(element("span", "rank", String(i + 1)), link(spot.name, () => show(spot)), mark);
+    row.append(element("span", "rank", String(i + 1)), link(spot.name.replace(/-(?=\d)/g, "−"), () => show(spot)), mark);
     return row;
   });
   list.replaceChildren(...rows);

@@ -101,7 +101,7 @@ async function acknowledge(id) {
 }
 
 function drawBoxes() {
-  const going = alerts.filter((a) => !a.end && a.low.length);
+  const going = alerts.filter((a) => !a.end && !a.whole);
   picture.boxes = [
     ...spots.slice(0, 3).map((s, i) => ({ low: s.low, high: s.high, colour: picture.flat ? inkOf("--soft") : "#ffffff", label: String(i + 1) })),
     ...going.map((a) => ({ low: a.low, high: a.high, colour: a.kind === "more" ? "#63e6ff" : "#b9f0c0", label: a.kind === "more" ? "▲" : "▼" })),

@@ -6,6 +6,7 @@ import { lengthWords, niceStep, number } from "./words.js";
 
 const FRESH = 2500; // milliseconds in which a new event is marked
 const CLOSEST = 1e-5; // of the window
+const FEW = 1500; // events that are drawn as discs
 
 export class Picture {
   constructor(canvas, events) {
@@ -305,6 +306,26 @@ export class Picture {
     }
     this.shown = shown;
     c.putImageData(this.image, 0, 0);
+    if (!this.flat && shown < FEW) this.drawDiscs(c, from, recent);
+  }
+
+  // few events: discs with an outline, the older the fainter
+  drawDiscs(c, from, recent) {
+    const s = this.scale;
+    c.lineWidth = 1.2 * s;
+    c.strokeStyle = "rgba(16, 15, 55, .9)";
+    this.events.forEach((x, y, t) => {
+      if (t > this.until || t < from) return;
+      c.globalAlpha = t >= recent ? 1 : 0.5;
+      c.fillStyle = t >= recent ? "#ffffff" : "#d9e4ff";
+      c.beginPath();
+      const across = this.across(this.low[0] + x * (this.high[0] - this.low[0]));
+      const down = this.down(this.low[1] + y * (this.high[1] - this.low[1]));
+      c.arc(across, down, (t >= recent ? 3.6 : 2.7) * s, 0, 2 * Math.PI);
+      c.fill();
+      c.stroke();
+    });
+    c.globalAlpha = 1;
   }
 
   // rings around events that have just come

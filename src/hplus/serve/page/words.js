@@ -44,7 +44,7 @@ export function moment(text) {
   const at = Date.UTC(Number(found[1]), Number(found[2]) - 1, Number(found[3]));
   const day = new Intl.DateTimeFormat("en-GB", {
     timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric",
-  }).format(at);
+  }).format(at).replace(",", "");
   return found[4] ? `${day}, ${found[4]}` : day;
 }
 
