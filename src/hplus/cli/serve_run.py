@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ from hplus.wording import count
 if TYPE_CHECKING:
     from hplus.serve.store import Store
     from hplus.serve.tokens import Tokens
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread that learns may keep those waiting that answer."""
 
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -58,6 +62,7 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     service = Service(store, options["refresh"], options["snapshot"])
     server = server_of(create_app(service, tokens), options["host"], options["port"])
     note(f"{options['state']} holds {count(service.events)} events.")
+    sys.setswitchinterval(SWITCH_SECONDS)
     service.start()
     with stop_signals():  # which the server raises again when it has ended
         try:
