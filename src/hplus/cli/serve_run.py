@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ from hplus.wording import count
 if TYPE_CHECKING:
     from hplus.serve.store import Store
     from hplus.serve.tokens import Tokens
+
+SWITCH_SECONDS = 0.0005
+"""How long a thread that learns may keep those waiting that answer."""
 
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -63,6 +67,7 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     watch = watch_of(service, options["state"], options["alarms_per_week"], webhook, secret)
     server = server_of(live_app(watch, tokens, options["title"]), options["host"], options["port"])
     note(f"{options['state']} holds {count(service.events)} events.")
+    sys.setswitchinterval(SWITCH_SECONDS)
     service.start()
     watch.start()
     with stop_signals():  # which the server raises again when it has ended

@@ -55,6 +55,9 @@ LINE = "\0line"
 """The column of line numbers, which no file can have."""
 
 
+_read_json = json.JSONDecoder().decode
+
+
 class BodyRows(NamedTuple):
     """BodyRows with their line numbers (n,), lines in all, and why others hold no row."""
 
@@ -142,8 +145,8 @@ def _rows(body: bytes, kind: str, wanted: Sequence[str]) -> BodyRows:
         return _of_csv(body.removeprefix(BOM), wanted)
     if kind == "json":
         return _of_objects(_array(body), wanted)
-    lines = body.removeprefix(BOM).split(b"\n")
-    if lines and not lines[-1].strip():
+    lines = body.removeprefix(BOM).decode("utf-8", "replace").split("\n")
+    if not lines[-1].strip():
         lines.pop()
     return _of_objects([_object(line) for line in lines], wanted)
 
@@ -161,12 +164,12 @@ def _array(body: bytes) -> list[object]:
     return [item if isinstance(item, dict) else BROKEN for item in found]
 
 
-def _object(line: bytes) -> object:
+def _object(line: str) -> object:
     """A line as an object, or why it is none."""
     if len(line) > MOST_LINE_BYTES:
         return LONG_LINE
     try:
-        found = json.loads(line)
+        found = _read_json(line)
     except (ValueError, RecursionError):
         return BROKEN if line.strip() else EMPTY
     return found if isinstance(found, dict) else BROKEN

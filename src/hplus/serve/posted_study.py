@@ -11,6 +11,7 @@ import numpy as np
 from hplus.serve.ledger import Ledger
 from hplus.serve.posts import Post, PostGroup
 from hplus.storage.models import contents
+from hplus.streaming.copies import copied
 from hplus.studies.spans import SECONDS, Amount
 from hplus.studies.streams import StreamStudy
 
@@ -67,7 +68,7 @@ class StudyMachine:
     def frozen(self) -> FrozenStudy:
         """The study as it is now, in a copy that learns no more."""
         study = copy.copy(self.study)
-        study.model_ = copy.copy(study.model_)  # without the cells that go on counting
+        study.model_ = copied(study.model_)
         study.dropped_, study.left_out_ = dict(study.dropped_), dict(study.left_out_)
         if study.frame.clock is None and study.forget is None:
             seconds = max(self.clock, LEAST_SECONDS)

@@ -60,6 +60,13 @@ class TreeStream:
             self._latest = max(self._latest, 0.0) + gap
         self._exposure += exact_sum(np.array([gap]))
 
+    def copy(self) -> TreeStream:
+        """Another stream with the same events, made at once."""
+        other = TreeStream(self.window, self.method, self.half_life)
+        other._cells = {epoch: cells.copy() for epoch, cells in self._cells.items()}
+        other._events, other._exposure, other._latest = self._events, self._exposure, self._latest
+        return other
+
     def statistic(self) -> Statistic:
         """All events, with weights relative to the beginning of the newest epoch."""
         if self.half_life == math.inf:
