@@ -121,7 +121,8 @@ class Browser:
         options: dict[str, Any] = {"captureBeyondViewport": whole}
         if whole:
             size = self.tell("Page.getLayoutMetrics")["cssContentSize"]
-            options["clip"] = {"x": 0, "y": 0, "scale": 1, **{k: size[k] for k in ("width", "height")}}
+            sides = {name: size[name] for name in ("width", "height")}
+            options["clip"] = {"x": 0, "y": 0, "scale": 1, **sides}
         data = self.tell("Page.captureScreenshot", format="png", **options)["data"]
         Path(path).write_bytes(base64.b64decode(data))
 

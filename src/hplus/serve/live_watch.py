@@ -64,7 +64,7 @@ class LiveWatch:
         self._tick, self._rates_at, self._calibrated_for = 0.0, -math.inf, 0.0
         self._came, self._version, self._told = 0.0, 0, dict[str, float]()
         self._first = 1 + max((int(name.rpartition("-")[2]) for name in log.alerts), default=0)
-        self._stopping, self._one_step = Event(), Lock()
+        self._stopping, self._one_step, self._started = Event(), Lock(), time.time()
         self._threads = [Thread(target=self._run, daemon=True)]
         if webhook is not None:
             self._threads.append(Thread(target=self._send, args=(webhook,), daemon=True))
@@ -88,6 +88,11 @@ class LiveWatch:
         times = recent.seconds if self.service.frame.clock else np.full(len(recent.X), recent.at)
         self._waiting.append(recent._replace(seconds=times))
         self.history.add(recent.X, times)
+
+    @property
+    def began(self) -> float:
+        """When counts begin: with this process or, if events have times, with the first."""
+        return self.history.first if self.service.frame.clock else self._started
 
     def now(self, wall: float) -> float:
         """The time that has come: that of the newest event, or of the clock if events are live."""

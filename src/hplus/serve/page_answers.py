@@ -150,7 +150,7 @@ def history_answer(watch: LiveWatch, span: str, wall: float) -> Json:
         "step": step,
         "seconds": edges[:-1].tolist(),
         "observed": watch.history.counts(edges).tolist(),
-        "began": watch.history.first if np.isfinite(watch.history.first) else None,
+        "began": watch.began if np.isfinite(watch.began) else None,
         "latest": watch.history.latest if np.isfinite(watch.history.latest) else None,
         "state": watch.state,
         "hour": _last(watch, now, 3600.0),
@@ -170,18 +170,20 @@ def _last(watch: LiveWatch, now: float, length: float) -> Json:
     end = np.ceil(now / 60.0) * 60.0
     edges = np.array([end - length, end])
     expected = {k: v and v[0] for k, v in _expected(watch, edges, end).items()}
-    return {"observed": int(watch.history.counts(edges)[0]), **expected}
+    since = watch.began if watch.began > edges[0] else None
+    return {"observed": int(watch.history.counts(edges)[0]), "since": since, **expected}
 
 
 def _expected(watch: LiveWatch, edges: Floats, now: float) -> Json:
-    """Expected counts between edges: means, and quantiles of negative binomials."""
+    """Expected counts between edges, as far as there was a service: means and quantiles."""
     rates = watch.rates
-    if rates is None:
+    if rates is None or not np.isfinite(watch.began):
         return {"expected": None, "below": None, "above": None}
     hours = edges[0] + (np.arange(0.0, edges[-1] - edges[0], 900.0)) + 450.0
     quarters = rates.factor(hours).reshape(len(edges) - 1, -1) * (900.0 * rates.total / WEEK)
     shape, level = (1e6, 1.0) if watch.watch is None else watch.watch.whole
-    shares = np.clip((now - edges[:-1]) / np.diff(edges), 0.0, 1.0)
+    watched = np.minimum(edges[1:], now) - np.maximum(edges[:-1], watch.began)
+    shares = np.clip(watched / np.diff(edges), 0.0, 1.0)
     means = np.maximum(level * shares * quarters.sum(axis=1), 1e-12)
     tails = (0.5 - 0.5 * LEVEL, 0.5 + 0.5 * LEVEL)
     low, high = (nbinom.ppf(p, shape, shape / (shape + means)) for p in tails)

@@ -1,7 +1,7 @@
 // counts over time against what was expected, with uPlot
 
 import { inkOf } from "./colours.js";
-import { count, dayOf, hourOf, number, when } from "./words.js";
+import { count, dayOf, hourOf, number, shortCount, when } from "./words.js";
 
 const WHOLE = [0, 1, 2, 3, 4, 5, 6, 7, 8].flatMap((k) => [1, 2, 5].map((m) => m * 10 ** k));
 
@@ -54,7 +54,7 @@ export class Chart {
       scales: { x: { time: false, range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
       axes: [
         { ...axis, grid: { show: false }, space: 70, incrs: [3600, 10800, 21600, 43200, 86400], values: (_, at) => at.map((t) => this.tick(t)) },
-        { ...axis, size: 44, space: 34, incrs: WHOLE, values: (_, at) => at.map((v) => count(v)) },
+        { ...axis, size: 44, space: 34, incrs: WHOLE, values: (_, at) => at.map(shortCount) },
       ],
       drawOrder: ["axes", "series"],
       series: [

@@ -6,13 +6,13 @@ import { Events } from "./events.js";
 import { drawAlerts, drawSpots } from "./lists.js";
 import { ask, listen, send } from "./net.js";
 import { Picture } from "./picture.js";
-import { count, hourOf, number, plural, useFileTimes, when } from "./words.js";
+import { count, hourOf, number, plural, shortCount, useFileTimes, when } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const events = new Events();
 const picture = new Picture(by("picture"), events);
 const chart = new Chart(by("chart"), (text) => (by("readout").textContent = text));
-let view = null, history = null, span = "day", unit = "", spots = [], alerts = [], total = 0;
+let view = null, history = null, span = "day", unit = "", spots = [], alerts = null, total = 0;
 
 // each question is asked once at a time, and once more if it was wanted meanwhile
 function paced(work, least) {
@@ -80,7 +80,7 @@ const loadSpots = paced(async () => {
 
 const loadAlerts = paced(async () => {
   const answer = await ask("v1/alerts");
-  const known = new Set(alerts.map((a) => a.id)), first = alerts === null;
+  const known = new Set((alerts || []).map((a) => a.id)), first = alerts === null;
   const fresh = answer.alerts.filter((a) => !known.has(a.id) && !a.acknowledged);
   alerts = answer.alerts;
   const waiting = drawAlerts(by("alerts"), alerts, show, acknowledge);
@@ -101,7 +101,7 @@ async function acknowledge(id) {
 }
 
 function drawBoxes() {
-  const going = alerts.filter((a) => !a.end && !a.whole);
+  const going = (alerts || []).filter((a) => !a.end && !a.whole);
   picture.boxes = [
     ...spots.slice(0, 3).map((s, i) => ({ low: s.low, high: s.high, colour: picture.flat ? inkOf("--soft") : "#ffffff", label: String(i + 1) })),
     ...going.map((a) => ({ low: a.low, high: a.high, colour: a.kind === "more" ? "#63e6ff" : "#b9f0c0", label: a.kind === "more" ? "▲" : "▼" })),
@@ -145,7 +145,8 @@ function figure(id, now) {
   const kind = observed > above ? "more" : observed < below ? "fewer" : "";
   if (kind) box.classList.add(kind);
   const verdict = { more: "more than ", fewer: "fewer than ", "": "" }[kind];
-  note.textContent = `${verdict}${count(below)} to ${count(above)} expected`;
+  const since = now.since === null ? "" : ` since ${hourOf(now.since)}`;
+  note.textContent = `${verdict}${shortCount(below)} to ${shortCount(above)} expected${since}`;
   const most = Math.max(above * 1.5, observed * 1.1, 1), share = (x) => `${Math.min(100, (100 * x) / most)}%`;
   const [band, mark] = gauge.children;
   band.style.left = share(below);
@@ -291,4 +292,9 @@ begin();
 listen(hear, showState);
 setInterval(loadHistory, 15000);
 setInterval(loadAlerts, 20000);
+// for who measures the page
 window.hplusFrames = () => picture.frames;
+window.hplusSeen = () => events.next;
+window.hplusShown = () => picture.shown;
+window.hplusPicture = picture;
+window.hplusView = () => JSON.stringify(picture.view);

@@ -6,7 +6,7 @@ import { lengthWords, niceStep, number } from "./words.js";
 
 const FRESH = 2500; // milliseconds in which a new event is marked
 const CLOSEST = 1e-5; // of the window
-const FEW = 1500; // events that are drawn as discs
+const FEW = 1500, MANY = 20000; // events that are drawn as discs, and fainter
 
 export class Picture {
   constructor(canvas, events) {
@@ -274,39 +274,27 @@ export class Picture {
     this.drawTicks(c, inkOf("--soft"));
   }
 
-  // events as squares of two pixels, written straight into an image: quick for any number
+  // events as squares of a few pixels, written straight into an image: quick for any number
   drawDots() {
-    const { width, height } = this.dots, c = this.dots.getContext("2d");
-    this.image ??= c.createImageData(width, height);
-    if (this.image.width !== width || this.image.height !== height) this.image = c.createImageData(width, height);
-    const pixels = new Uint32Array(this.image.data.buffer);
-    pixels.fill(0);
+    const { width, height } = this.dots, c = this.dots.getContext("2d"), s = this.scale;
+    if (this.image?.width !== width || this.image?.height !== height) this.image = c.createImageData(width, height);
     const [x0, y0] = this.view[0], [x1, y1] = [this.view[1][0], this.flat ? 1 : this.view[1][1]];
-    const fx = ((this.high[0] - this.low[0]) / (x1 - x0)) * width, ox = ((this.low[0] - x0) / (x1 - x0)) * width;
-    const fy = this.flat ? 0 : ((this.high[1] - this.low[1]) / (y1 - y0)) * height;
-    const oy = this.flat ? 0 : ((this.low[1] - y0) / (y1 - y0)) * height;
-    const side = Math.max(2, Math.round((this.events.kept > 20000 ? 1 : 1.6) * this.scale * Math.min(2, this.size ** -0.25)));
-    const from = this.until - this.span, recent = this.until - this.span / 24;
-    const [old, now] = this.flat ? [0x66777777, 0xff888888] : [0x70ffffff, 0xf0ffffff];
-    const e = this.events, MOST = e.x.length;
-    let shown = 0;
-    for (let n = e.next - e.kept; n < e.next; n++) {
-      const i = n % MOST, t = e.seconds[i];
-      if (t > this.until || t < from) continue;
-      const px = Math.round(ox + fx * e.x[i] - 0.5 * side);
-      const py = this.flat ? height - 22 * this.scale : Math.round(height - oy - fy * e.y[i] - 0.5 * side);
-      if (px < 0 || py < 0 || px >= width - side || py >= height - side) continue;
-      shown++;
-      const colour = t >= recent ? now : old, tall = this.flat ? 9 * this.scale : side;
-      const wide = this.flat ? Math.max(1, this.scale) : side;
-      for (let v = 0; v < tall; v++) {
-        const row = (py + v) * width + px;
-        for (let u = 0; u < wide; u++) if (pixels[row + u] < colour) pixels[row + u] = colour;
-      }
-    }
-    this.shown = shown;
+    const many = this.events.kept > MANY;
+    const side = Math.max(2, Math.round((many ? 1 : 1.6) * s * Math.min(2, this.size ** -0.25)));
+    const recent = this.until - this.span / 24, from = this.until - this.span;
+    const place = {
+      fx: ((this.high[0] - this.low[0]) / (x1 - x0)) * width,
+      ox: ((this.low[0] - x0) / (x1 - x0)) * width,
+      fy: this.flat ? 0 : (-(this.high[1] - this.low[1]) / (y1 - y0)) * height,
+      oy: this.flat ? height - 17 * s : height - ((this.low[1] - y0) / (y1 - y0)) * height,
+      wide: this.flat ? Math.round(s) : side,
+      tall: this.flat ? Math.round(9 * s) : side,
+    };
+    const white = (alpha) => (Math.round(255 * alpha) << 24) | (this.flat ? 0x808080 : 0xffffff);
+    const colours = many ? [white(0.3), white(0.5)] : [white(0.45), white(0.95)];
+    this.shown = stamped(this.image, this.events, place, [from, recent, this.until], colours);
     c.putImageData(this.image, 0, 0);
-    if (!this.flat && shown < FEW) this.drawDiscs(c, from, recent);
+    if (!this.flat && this.shown < FEW) this.drawDiscs(c, from, recent);
   }
 
   // few events: discs with an outline, the older the fainter
@@ -404,12 +392,33 @@ export class Picture {
       for (let v = Math.ceil(a / step) * step; v < b; v += step) {
         const text = number(Math.abs(v) < step * 1e-6 ? 0 : v, 4);
         const at = k ? this.down(v) : this.across(v);
-        if (at < 24 * s || at > pixels - 24 * s) continue;
+        if (at < 24 * s || at > pixels - 24 * s || v < this.low[k] || v > this.high[k]) continue;
         c.textAlign = k ? "left" : "center";
         c.fillText(text, k ? 8 * s : at, k ? at + 4 * s : this.canvas.height - 8 * s);
       }
     }
   }
+}
+
+// writes events of a time into an image, the recent ones in another colour; how many are inside
+function stamped(image, events, { fx, ox, fy, oy, wide, tall }, [from, recent, until], [old, now]) {
+  const pixels = new Int32Array(image.data.buffer), width = image.width | 0, height = image.height | 0;
+  const { x, y, seconds, kept, next } = events, most = x.length | 0;
+  const [right, bottom] = [width - wide, height - tall], [left, up] = [0.5 * wide, 0.5 * tall];
+  pixels.fill(0);
+  let shown = 0, i = (next - kept) % most | 0;
+  for (let n = 0; n < kept; n++, i = i + 1 === most ? 0 : i + 1) {
+    const t = seconds[i];
+    if (t > until || t < from) continue;
+    const px = (ox + fx * x[i] - left) | 0, py = (oy + fy * y[i] - up) | 0;
+    if (px < 0 || py < 0 || px >= right || py >= bottom) continue;
+    shown++;
+    const colour = t >= recent ? now : old;
+    for (let v = 0, row = py * width + px; v < tall; v++, row += width) {
+      for (let u = 0; u < wide; u++) pixels[row + u] = colour;
+    }
+  }
+  return shown;
 }
 
 const ratio = (a, b) => {

@@ -30,6 +30,8 @@ export function number(x, n = 3) {
   }
   return (digits[[2, 3, 4, 6].indexOf(n)] || digits[1]).format(x).replace("-", "−");
 }
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+export const shortCount = (x) => (x < 10000 ? count(x) : compact.format(x));
 export const plural = (n, noun) => `${count(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const hourOf = (t) => dated(t, "hour", { hour: "2-digit", minute: "2-digit" });
 export const dayOf = (t) => dated(t, "day", { weekday: "short", day: "numeric", month: "short" });
