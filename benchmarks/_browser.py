@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,17 @@ from typing import Any
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 KEYS = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
         "Home": 36, "End": 35, " ": 32}  # fmt: skip
+
+
+AS_THREE_AND_FOUR = """
+import os, sys
+from fcntl import F_DUPFD, fcntl
+pair = [fcntl(int(number), F_DUPFD, 10) for number in sys.argv[1:3]]
+os.dup2(pair[0], 3)
+os.dup2(pair[1], 4)
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+"""Runs a command whose file descriptors 3 and 4 are those given: Chromium reads and writes these."""
 
 
 def chromium() -> str | None:
@@ -37,7 +49,7 @@ class Browser:
             "--disable-component-update", f"--user-data-dir={self._folder}", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$@" 3<&{inner} 4>&{outer}', "sh", *words],
+            [sys.executable, "-S", "-c", AS_THREE_AND_FOUR, str(inner), str(outer), *words],
             pass_fds=(inner, outer), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(inner)
@@ -46,7 +58,8 @@ class Browser:
         self.problems: list[str] = []
         self.requests: list[str] = []
         self._session = ""
-        Thread(target=self._read, daemon=True).start()
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
         target = self.tell("Target.createTarget", url="about:blank")["targetId"]
         found = self.tell("Target.attachToTarget", targetId=target, flatten=True)
         self._session = found["sessionId"]
@@ -133,6 +146,9 @@ class Browser:
             self.tell("Browser.close")
         self._process.kill()
         self._process.wait()
+        self._reader.join()
+        os.close(self._to)
+        os.close(self._from)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _read(self) -> None:
