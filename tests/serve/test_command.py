@@ -40,6 +40,8 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path, monkeypatch):
     other = ("serve", "--columns", "x,y", "--window", "0,0,2,2", *state)
     with running(tmp_path / "t") as client:
         client.post('{"x": 0.1, "y": 0.2}\n')
+        taken = (*WORDS[:-1], str(client.port), *state)
+        assert f"cannot listen on 127.0.0.1 port {client.port}" in run(*taken, code=5)
         assert "another one is using it" in run(*WORDS, "--state", str(tmp_path / "t"), code=2)
     said = run(*other[:-1], str(tmp_path / "t"), code=2)
     assert "holds a stream with window" in said

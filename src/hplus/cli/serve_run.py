@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -60,16 +61,32 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     from hplus.serve.service import Service
 
     service = Service(store, options["refresh"], options["snapshot"])
-    server = server_of(create_app(service, tokens), options["host"], options["port"])
-    note(f"{options['state']} holds {count(service.events)} events.")
+    listening = listener(options["host"], options["port"])
+    server = server_of(create_app(service, tokens))
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    note(f"{options['state']} holds {count(service.events)} events. Listening on {address}.")
     sys.setswitchinterval(SWITCH_SECONDS)
     service.start()
     with stop_signals():  # which the server raises again when it has ended
         try:
-            server.run()
+            server.run([listening])
         finally:
             service.stop()
     note(f"Stopped. {options['state']} holds {count(service.events)} events.")
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise CommandError(
+            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}. Give "
+            "another --port or --host.",
+            5,
+        ) from error
 
 
 def asked_study(options: Json) -> StreamStudy:
