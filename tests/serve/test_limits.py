@@ -54,6 +54,8 @@ def test_a_token_for_reading_cannot_write_and_the_other_way_round(guarded):
     assert guarded.post(LINE, Authorization=f"Bearer {WRITE}")[0] == 200
     assert guarded.ask("GET", "/v1/status", Authorization=f"Bearer {WRITE}")[0] == 403
     assert guarded.ask("GET", "/v1/status", Authorization=f"bearer {READ}")[0] == 200
+    assert guarded.ask("POST", "/v1/expect", "{}", Authorization=f"Bearer {READ}")[0] == 503
+    assert guarded.ask("POST", "/v1/anything", "{}", Authorization=f"Bearer {READ}")[0] == 403
     assert guarded.ask("GET", "/v1/status", Cookie=f"hplus-token={READ}")[0] == 200
 
 
