@@ -29,7 +29,7 @@ os.dup2(pair[0], 3)
 os.dup2(pair[1], 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
-"""Runs a command whose file descriptors 3 and 4 are those given: Chromium reads and writes these."""
+"""Runs a command whose file descriptors 3 and 4 are those given, which Chromium talks through."""
 
 
 def chromium() -> str | None:

@@ -33,30 +33,36 @@ def malformed(rng: random.Random) -> bytes:
     if rng.random() < 0.1:
         body = gzip.compress(body)[: rng.randint(0, 40)]
     data = head + body
-    if rng.random() < 0.3:
+    if rng.random() < 0.15:
         data = _mutated(rng, data)
     return data[: rng.randint(0, len(data))] if rng.random() < 0.1 else data
 
 
 def _head(rng: random.Random, body: bytes) -> bytes:
-    path = rng.choice(PATHS)
-    if rng.random() < 0.4:
+    """A first line and headers, most of them as they should be."""
+
+    def odd(share: float) -> bool:
+        return rng.random() < share
+
+    path = rng.choice(PATHS if odd(0.1) else PATHS[:5])
+    if odd(0.5):
         words = [f"{rng.choice(QUERIES)}={rng.choice(VALUES)}" for _ in range(rng.randint(1, 4))]
         path += ("&" if "?" in path else "?") + "&".join(words)
-    length = len(body) if rng.random() < 0.9 else rng.choice([0, -1, 5, 10**20])
-    version = rng.choice(["1.1"] * 9 + ["1.0", "9"])
+    posted = path.startswith(PATHS[0]) or (path.startswith(PATHS[2]) and odd(0.7))
+    method = rng.choice(METHODS) if odd(0.05) else "POST" if posted else "GET"
+    length = rng.choice([0, -1, 5, 10**20]) if odd(0.05) else len(body)
     lines = [
-        f"{rng.choice(METHODS[:2] * 4 + METHODS)} {path} HTTP/{version}",
-        f"Host: {rng.choice(['localhost'] * 20 + ['', 'x'])}",
-        f"Content-Type: {rng.choice(KINDS)}",
-        f"Content-Length: {length}" if rng.random() < 0.9 else "Transfer-Encoding: chunked",
+        f"{method} {path} HTTP/{'9' if odd(0.02) else '1.1'}",
+        f"Host: {rng.choice(['', 'x']) if odd(0.03) else 'localhost'}",
+        f"Content-Type: {rng.choice(KINDS if odd(0.2) else KINDS[:3])}",
+        "Transfer-Encoding: chunked" if odd(0.05) else f"Content-Length: {length}",
         "Connection: close",
     ]
-    if rng.random() < 0.2:
+    if odd(0.1):
         lines.append(f"Content-Encoding: {rng.choice(['gzip', 'br', 'identity', ''])}")
-    if rng.random() < 0.2:
+    if odd(0.2):
         lines.append(f"{rng.choice(NAMES)}: {rng.choice(ODD)}")
-    if rng.random() < 0.1:
+    if odd(0.05):
         rng.shuffle(lines)
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import tempfile
 import urllib.request
@@ -84,17 +85,17 @@ def serving(
             service = Service(store, 0.5, 30.0)
             watch = watch_of(service, Path(folder) / "state")
             app = live_app(watch, tokens, title)
-            server = server_of(app, "127.0.0.1", 0)
+            server, listening = server_of(app), socket.create_server(("127.0.0.1", 0))
             if prefix:
                 server.config.app = Prefixed(app, prefix)
             service.start()
             watch.start()
-            thread = Thread(target=server.run)
+            thread = Thread(target=server.run, args=([listening],))
             thread.start()
             try:
                 while not server.started:
                     sleep(0.01)
-                port = server.servers[0].sockets[0].getsockname()[1]
+                port = listening.getsockname()[1]
                 yield Page(watch, f"http://127.0.0.1:{port}{prefix}/", token)
             finally:
                 server.should_exit = True

@@ -49,7 +49,7 @@ def serve(folder: str, listening: socket.socket) -> None:
     """Serve until the process is killed."""
     with opened_store(folder, StreamStudy(FRAME).begin()) as store:
         service = Service(store, SECONDS, SECONDS)
-        server = server_of(create_app(service), "127.0.0.1", 0)
+        server = server_of(create_app(service))
         service.start()
         server.run([listening])
 

@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import resource
+import socket
 import sys
 import tempfile
 import threading
@@ -53,16 +54,10 @@ def serve(folder: str, port: Any, learns: bool, syncs: bool) -> None:
         if not syncs:
             store._disk.sync = lambda _: None  # type: ignore[method-assign]
         service = Service(store, 2.0, 30.0, learns)
-        server = server_of(create_app(service), "127.0.0.1", 0)
+        listening = socket.create_server(("127.0.0.1", 0))
         service.start()
-        threading.Thread(target=_tell_port, args=(server, port), daemon=True).start()
-        server.run()
-
-
-def _tell_port(server: Any, port: Any) -> None:
-    while not server.started:
-        time.sleep(0.01)
-    port.value = server.servers[0].sockets[0].getsockname()[1]
+        port.value = listening.getsockname()[1]
+        server_of(create_app(service)).run([listening])
 
 
 class Running:

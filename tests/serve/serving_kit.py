@@ -92,13 +92,14 @@ def running(folder, tokens=NO_TOKENS, learns=False):
     """A client of a service that runs on a folder."""
     with opened_store(folder, study()) as store:
         service = Service(store, 0.05, 0.3, learns)
-        server = server_of(create_app(service, tokens), "127.0.0.1", 0)
+        server = server_of(create_app(service, tokens))
+        listening = socket.create_server(("127.0.0.1", 0))
         service.start()
-        thread = Thread(target=server.run)
+        thread = Thread(target=server.run, args=([listening],))
         thread.start()
         try:
             until(lambda: server.started)
-            yield Client(service, server.servers[0].sockets[0].getsockname()[1])
+            yield Client(service, listening.getsockname()[1])
         finally:
             server.should_exit = True
             thread.join()

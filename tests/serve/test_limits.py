@@ -1,5 +1,6 @@
 """What a stranger, a slow client or a malformed request can do to the service: nothing."""
 
+import asyncio
 import gzip
 import random
 import re
@@ -10,6 +11,8 @@ from serving_kit import JSON_LINES, read_all, running, until, until_text
 
 from hplus.serve import protocol
 from hplus.serve.parsing import MOST_BODY_BYTES
+from hplus.serve.streaming_news import NewsResponse
+from hplus.serve.subscribers import Subscribers
 from hplus.serve.tokens import Tokens, read_tokens, tokens_of
 
 READ, WRITE = "r" * 32, "w" * 32
@@ -51,6 +54,8 @@ def test_a_token_for_reading_cannot_write_and_the_other_way_round(guarded):
     assert guarded.post(LINE, Authorization=f"Bearer {WRITE}")[0] == 200
     assert guarded.ask("GET", "/v1/status", Authorization=f"Bearer {WRITE}")[0] == 403
     assert guarded.ask("GET", "/v1/status", Authorization=f"bearer {READ}")[0] == 200
+    assert guarded.ask("POST", "/v1/expect", "{}", Authorization=f"Bearer {READ}")[0] == 503
+    assert guarded.ask("POST", "/v1/anything", "{}", Authorization=f"Bearer {READ}")[0] == 403
     assert guarded.ask("GET", "/v1/status", Cookie=f"hplus-token={READ}")[0] == 200
 
 
@@ -224,6 +229,22 @@ def test_too_many_streams_are_refused_and_slow_ones_dropped(serving, monkeypatch
         assert b"event: events" not in read_all(connection)
     assert serving.service.subscribers.dropped == before + 1
     until(lambda: len(serving.service.subscribers) == 0)
+
+
+def test_a_stream_whose_client_does_not_read_is_cut_off(monkeypatch):
+    monkeypatch.setattr("hplus.serve.streaming_news.SEND_SECONDS", 0.02)
+    cut = []
+
+    async def send(message):
+        if message["type"] == "http.response.body":
+            await asyncio.sleep(60)
+
+    async def receive():
+        await asyncio.sleep(60)
+
+    answer = NewsResponse(Subscribers(), {}, None)
+    asyncio.run(answer({"hplus.abort": lambda: cut.append(1)}, receive, send))
+    assert cut == [1]
 
 
 SMUGGLED = "GET /v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -227,6 +227,7 @@ def test_alerts_are_acknowledged_for_good_and_with_a_token(tmp_path):
     tokens.write_text("read the-read-token-0123456789\nwrite the-write-token-0123456789\n")
     tokens.chmod(0o600)
     read = {"Authorization": "Bearer the-read-token-0123456789", "Host": "localhost"}
+    write = {"Authorization": "Bearer the-write-token-0123456789", "Host": "localhost"}
     study = StreamStudy(FRAMES["plane"]).begin()
     with opened_store(tmp_path / "state", study) as store:
         service = Service(store, learns=False)
@@ -243,9 +244,10 @@ def test_alerts_are_acknowledged_for_good_and_with_a_token(tmp_path):
         assert app.get("/v1/page/view", headers=read).json()["title"] == evil
         path, kind = "/v1/alerts/alert-1/acknowledge", {"Content-Type": "application/json"}
         assert app.post(path, headers=kind).status_code == 401
-        assert app.post(path, headers=read).status_code == 415
-        assert app.post(path, headers=read | kind).json()["acknowledged"]
-        assert app.post("/v1/alerts/x/acknowledge", headers=read | kind).status_code == 404
+        assert app.post(path, headers=read | kind).status_code == 403
+        assert app.post(path, headers=write).status_code == 415
+        assert app.post(path, headers=write | kind).json()["acknowledged"]
+        assert app.post("/v1/alerts/x/acknowledge", headers=write | kind).status_code == 404
         watch.log.close()
         again = watch_of(service, tmp_path / "state")
         again.start()

@@ -131,6 +131,27 @@ def test_the_log_before_the_older_snapshot_is_removed(monkeypatch):
     assert opened(disk).machine.counts == dict.fromkeys(range(7), 1)
 
 
+def test_a_copy_of_the_log_and_then_of_the_snapshots_can_be_opened(monkeypatch):
+    monkeypatch.setattr("hplus.serve.segments.MOST_SEGMENT_BYTES", 1)
+    disk, backup = calm(), calm()
+    store = filled(disk, 4)
+    store.snapshot()
+    for i, name in enumerate(name for name in list(disk.files) if name.startswith("log")):
+        copy_file(disk, backup, name)
+        committed(store, post(4 + i))
+        store.snapshot()
+    for name in ("stream-a.hplus", "stream-b.hplus"):
+        copy_file(disk, backup, name)
+    assert opened(backup).machine.counts == store.machine.counts
+    assert opened(backup).machine.counts == dict.fromkeys(range(8), 1)
+
+
+def copy_file(disk, backup, name):
+    if name in disk.files:
+        backup.close(backup.open(name))
+        backup.files[name].cached += disk.read(name)
+
+
 def test_a_full_disk_refuses_posts_and_takes_them_when_there_is_space():
     disk = calm()
     store = filled(disk, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from scipy.sparse import csr_array, kron, vstack
@@ -66,10 +66,10 @@ class OverlappingBlocks(Value):
         return np.stack(grid, axis=-1).reshape(-1, self.dimension)
 
     @cached_property
-    def _matrix(self) -> Any:
+    def _matrix(self) -> csr_array:
         """Which cells (columns) are in which block (rows): products over the axes."""
         cell = np.arange(self.cells)
-        rows: list[Any] = []
+        rows: list[csr_array] = []
         for low, high in self._edges:
             along = csr_array(((cell >= low[:, None]) & (cell < high[:, None])).astype(float))
             level = along

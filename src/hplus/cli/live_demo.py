@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hplus import datasets
 from hplus.cli.base import note
-from hplus.cli.serve_run import PACKAGES
+from hplus.cli.serve_run import PACKAGES, listener
 from hplus.cli.stream_run import NO_END, stop_signals
 from hplus.files.chunked_table import Table
 from hplus.files.extras import needed
@@ -68,15 +68,16 @@ def live_demo(speed: Amount, port: int, opened: bool) -> None:
             service = Service(store)
             watch = watch_of(service, folder)
             app = live_app(watch, title="Vehicle thefts in New York")
-            server = server_of(app, "127.0.0.1", port)
+            server, listening = server_of(app), listener("127.0.0.1", port)
+            found = int(listening.getsockname()[1])
             service.start()
             watch.start()
             stopping = Event()
-            feeder = Thread(target=_feed, args=(server, pace, opened, stopping), daemon=True)
+            feeder = Thread(target=_feed, args=(server, found, pace, opened, stopping), daemon=True)
             feeder.start()
             with stop_signals():
                 try:
-                    server.run()
+                    server.run([listening])
                 finally:
                     stopping.set()
                     feeder.join()
@@ -84,12 +85,11 @@ def live_demo(speed: Amount, port: int, opened: bool) -> None:
                     service.stop()
 
 
-def _feed(server: HplusServer, pace: float, opened: bool, stopping: Event) -> None:
+def _feed(server: HplusServer, port: int, pace: float, opened: bool, stopping: Event) -> None:
     """Post the thefts: those before the replay in large posts, then as time passes."""
     while not server.started:
         if stopping.wait(0.05):
             return
-    port = int(server.servers[0].sockets[0].getsockname()[1])
     note(f"The live page is at http://127.0.0.1:{port}/ (stop with Ctrl-C).")
     header, lines = _thefts()
     began = seconds_of("start", LIVE_FROM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import socket
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -65,18 +66,34 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     secret = os.environ.get("HPLUS_WEBHOOK_SECRET", "")
     webhook = options["webhook"] or ""
     watch = watch_of(service, options["state"], options["alarms_per_week"], webhook, secret)
-    server = server_of(live_app(watch, tokens, options["title"]), options["host"], options["port"])
-    note(f"{options['state']} holds {count(service.events)} events.")
+    listening = listener(options["host"], options["port"])
+    server = server_of(live_app(watch, tokens, options["title"]))
+    host, port = listening.getsockname()[:2]
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    note(f"{options['state']} holds {count(service.events)} events. Listening on {address}.")
     sys.setswitchinterval(SWITCH_SECONDS)
     service.start()
     watch.start()
     with stop_signals():  # which the server raises again when it has ended
         try:
-            server.run()
+            server.run([listening])
         finally:
             watch.stop()
             service.stop()
     note(f"Stopped. {options['state']} holds {count(service.events)} events.")
+
+
+def listener(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise CommandError(
+            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}. Give "
+            "another --port or --host.",
+            5,
+        ) from error
 
 
 def asked_study(options: Json) -> StreamStudy:

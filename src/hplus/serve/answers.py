@@ -104,7 +104,8 @@ def _regions(study: EventStudy, grid: str, regions: object) -> list[Region]:
     outlines = list(outlines_in("the body", regions))
     if not 1 <= len(outlines) <= MOST_REGIONS:
         raise ValueError(f"the body must have 1 to {MOST_REGIONS} regions, got {len(outlines)}.")
-    return outlined_regions(study.frame, outlines)
+    with np.errstate(over="ignore", invalid="ignore"):  # of places that are nowhere
+        return outlined_regions(study.frame, outlines)
 
 
 def _row(part: Expected, text: str, period: Period) -> Json:

@@ -113,13 +113,11 @@ class HplusServer(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server_of(app: FastAPI, host: str, port: int) -> HplusServer:
-    """A server for an application, with limits."""
+def server_of(app: FastAPI) -> HplusServer:
+    """A server for an application, with limits; run it with a socket that listens."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http=GuardedProtocol,
         ws="none",
         access_log=False,

@@ -14,6 +14,9 @@ from hplus.serve.tokens import READ, WRITE, Tokens
 PUBLIC = ("/healthz", "/readyz")
 """Paths that need no token."""
 
+QUESTIONS = ("/v1/expect",)
+"""Paths that may be posted to by who can read."""
+
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """What a browser may call this machine; others could be names that point to it by deceit."""
 
@@ -68,7 +71,8 @@ class Guard:
                 return 421, "without tokens, the service answers only to localhost."
         if scope["path"] in self.public:
             return None
-        use = WRITE if scope["method"] != "GET" and scope["path"] == "/v1/events" else READ
+        reads = scope["method"] in ("GET", "HEAD") or scope["path"] in QUESTIONS
+        use = READ if reads else WRITE
         status = self.tokens.refusal(presented(headers), use)
         if status == 401:
             return 401, "a token is needed: send Authorization: Bearer TOKEN."

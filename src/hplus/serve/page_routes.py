@@ -63,7 +63,8 @@ class PageRoutes:
 
     def __init__(self, watch: LiveWatch, title: str) -> None:
         self.watch, self.service, self.title = watch, watch.service, title
-        self._one_picture = asyncio.Lock()
+        self._locks = {"picture": asyncio.Lock(), "spots": asyncio.Lock()}
+        self._known: dict[str, tuple[int, Json, str]] = {}
 
     async def view(self) -> Response:
         """Names, units and bounds of the axes."""
@@ -75,7 +76,10 @@ class PageRoutes:
         bounds = self._bounds(low, high)
         if bounds is None:
             return document({"error": "low and high must be numbers such as 0,0, low below."}, 422)
-        return await self._ask(lambda model: picture_answer(model, *bounds, width, height))
+        key = f"{bounds[0].tolist()} {bounds[1].tolist()} {width} {height}"
+        return await self._ask(
+            "picture", key, lambda model: picture_answer(model, *bounds, width, height)
+        )
 
     async def recent(
         self, after: Annotated[int, Query(ge=0)] = 0,
@@ -92,7 +96,7 @@ class PageRoutes:
 
     async def spots(self) -> Response:
         """The busiest places."""
-        return await self._ask(spots_answer)
+        return await self._ask("spots", "", spots_answer)
 
     async def alerts(
         self, most: Annotated[int, Query(ge=1, le=MOST_ALERTS)] = MOST_ALERTS
@@ -117,12 +121,17 @@ class PageRoutes:
         self.service.subscribers.publish("alert", alert)
         return document(alert)
 
-    async def _ask(self, ask: Callable[[Model], Json]) -> Response:
+    async def _ask(self, what: str, key: str, ask: Callable[[Model], Json]) -> Response:
+        """Ask the newest model, once for all who ask the same of it one after another."""
         model = self.service.model
         if model is None:
             return document({"empty": self.service.why_not})
-        async with self._one_picture:
-            return document(await asyncio.to_thread(ask, model))
+        async with self._locks[what]:
+            version, found, asked = self._known.get(what, (0, {}, ""))
+            if (version, asked) != (model.version, key):
+                found = await asyncio.to_thread(ask, model)
+                self._known[what] = (model.version, found, key)
+            return document(found)
 
     def _bounds(self, low: str, high: str) -> tuple[Floats, Floats] | None:
         """The corners asked for, inside the window; None if they make no sense."""

@@ -216,7 +216,7 @@ def _of_csv(body: bytes, wanted: Sequence[str]) -> BodyRows:
     if data and not data.endswith(b"\n"):
         data += b"\n"
     lines = data.count(b"\n")
-    read = read_at_once(data, layout, wanted) if data else None
+    read = read_at_once(data, layout, wanted) if data and _is_utf8(data) else None
     if read is not None and not read[1]:
         return _settled(read[0], np.arange(2, lines + 2), lines, (), layout.delimiter)
     rows, numbers, lost = list["Row"](), list[int](), list[Rejected]()
@@ -231,6 +231,13 @@ def _of_csv(body: bytes, wanted: Sequence[str]) -> BodyRows:
             numbers.append(number)
     found = chunk_of(rows, wanted), np.array(numbers, dtype=np.int64)
     return _settled(*found, lines, tuple(lost), layout.delimiter)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _settled(

@@ -26,8 +26,11 @@ MOST_QUEUED_POSTS, MOST_QUEUED_BYTES = 1024, 2**26
 MOST_GROUP_BYTES = 2**24
 """Bytes of posts after which no more are written and synced with them."""
 
-MOST_RECENT_POSTS = 512
-"""Posts whose events are kept for who shows them."""
+MOST_RECENT_POSTS, MOST_RECENT_EVENTS = 512, 200
+"""Posts of which the last events are kept for who shows them, and how many of each."""
+
+NEWS_SECONDS = 0.2
+"""How often subscribers are told of events, at most."""
 
 MOST_SHARE = 0.2
 """The share of the time that learning models may take, at most."""
@@ -99,6 +102,7 @@ class Service:
         self._ready = Condition()
         self._began, self._clock = time.monotonic(), self.machine.clock
         self._saved_at, self._learned_to = self._began, -1
+        self._untold, self._told_at = 0, 0.0
         self._threads = [
             Thread(target=run, daemon=True) for run in (self._write_all, self._learn_all)
         ]
@@ -180,8 +184,10 @@ class Service:
             while not self._queue:
                 if self._stopping.is_set():
                     return None
-                if not self._ready.wait(TICK_SECONDS):
-                    return []
+                if not self._ready.wait(NEWS_SECONDS if self._untold else TICK_SECONDS):
+                    if not self._untold:
+                        return []
+                    self._publish()
             group, size = list[_Waiting](), 0
             while self._queue and (not group or size < MOST_GROUP_BYTES):
                 group.append(self._queue.popleft())
@@ -190,29 +196,33 @@ class Service:
             return group
 
     def _tell(self, group: list[_Waiting], answers: list[Answer | Refused], at: float) -> None:
-        """Answer all posts of a group, and tell subscribers how many events came."""
-        fresh = 0
+        """Answer all posts of a group, and tell subscribers of events, unless they just were."""
         for waiting, answer in zip(group, answers, strict=True):
             if isinstance(answer, Refused):
                 self.refused += 1
             elif answer.duplicate:
                 self.duplicates += 1
             else:
-                fresh += answer.accepted
+                self._untold += answer.accepted
                 self.recent.append(self._told_of(waiting.post, answer.offset, at))
             waiting.answer.set_result(answer)
         self.posts += len(group)
         self.groups += 1
-        if fresh:
-            told = {"accepted": fresh, "events": self.events, "offset": self.store.offset}
-            self.subscribers.publish("events", told)
+        if self._untold and time.monotonic() - self._told_at >= NEWS_SECONDS:
+            self._publish()
+
+    def _publish(self) -> None:
+        """Tell subscribers how many events came since they were told."""
+        told = {"accepted": self._untold, "events": self.events, "offset": self.store.offset}
+        self._untold, self._told_at = 0, time.monotonic()
+        self.subscribers.publish("events", told)
 
     def _told_of(self, post: Post, offset: int, at: float) -> RecentEvents:
-        """The events of a post, for who shows or watches them."""
-        recent = RecentEvents(offset, at, post.X, post.seconds)
+        """The last events of a post, for who shows them; who watches hears all of them."""
         if self.heard is not None:
-            self.heard(recent)
-        return recent
+            self.heard(RecentEvents(offset, at, post.X, post.seconds))
+        X, seconds = (part[-MOST_RECENT_EVENTS:].copy() for part in (post.X, post.seconds))
+        return RecentEvents(offset, at, X, seconds)
 
     def _learn_all(self) -> None:
         """Save snapshots and learn models when they are due, until the service stops."""

@@ -53,7 +53,7 @@ export class Chart {
       legend: { show: false },
       scales: { x: { time: false, range: (_, low, high) => [low, high] }, y: { range: (_, low, high) => [0, Math.max(high * 1.08, 1)] } },
       axes: [
-        { ...axis, grid: { show: false }, space: 70, incrs: [3600, 10800, 21600, 43200, 86400], values: (_, at) => at.map((t) => this.tick(t)) },
+        { ...axis, grid: { show: false }, space: 70, incrs: [3600, 10800, 21600, 43200, 86400, 172800, 604800], values: (_, at) => at.map((t) => this.tick(t)) },
         { ...axis, size: 44, space: 34, incrs: WHOLE, values: (_, at) => at.map(shortCount) },
       ],
       drawOrder: ["axes", "series"],

@@ -56,7 +56,7 @@ const loadPicture = paced(async () => {
   unit = answer.rates;
   picture.take(answer, true);
   loadPart();
-}, 2000);
+}, 4000);
 
 const loadPart = paced(async () => {
   if (!picture.whole || !picture.view) return;
@@ -76,7 +76,7 @@ const loadSpots = paced(async () => {
   spots = answer.spots;
   drawSpots(by("spots"), answer, show);
   drawBoxes();
-}, 4000);
+}, 15000);
 
 const loadAlerts = paced(async () => {
   const answer = await ask("v1/alerts");
@@ -95,8 +95,14 @@ const loadAlerts = paced(async () => {
 }, 500);
 
 async function acknowledge(id) {
-  await send(`v1/alerts/${encodeURIComponent(id)}/acknowledge`);
-  tell("Alert acknowledged.");
+  try {
+    await send(`v1/alerts/${encodeURIComponent(id)}/acknowledge`);
+    tell("Alert acknowledged.");
+  } catch (error) {
+    by("alarm-rate").textContent = `Not acknowledged: ${error.message}`;
+    tell(by("alarm-rate").textContent);
+    return;
+  }
   await loadAlerts();
 }
 
@@ -144,7 +150,7 @@ function figure(id, now) {
   const { observed, below, above } = now;
   const kind = observed > above ? "more" : observed < below ? "fewer" : "";
   if (kind) box.classList.add(kind);
-  const verdict = { more: "more than ", fewer: "fewer than ", "": "" }[kind];
+  const verdict = { more: "more than the ", fewer: "fewer than the ", "": "" }[kind];
   const since = now.since === null ? "" : ` since ${hourOf(now.since)}`;
   note.textContent = `${verdict}${shortCount(below)} to ${shortCount(above)} expected${since}`;
   const most = Math.max(above * 1.5, observed * 1.1, 1), share = (x) => `${Math.min(100, (100 * x) / most)}%`;

@@ -34,7 +34,8 @@ async function request(path, options = {}) {
   for (;;) {
     const sent = sessionStorage.getItem(KEY);
     const answer = await fetch(address(path), { ...options, headers: headers(options.headers) });
-    if (answer.status !== 401 && answer.status !== 403) return answer;
+    // a token that may only read still shows the page
+    if (answer.status !== 401 && (answer.status !== 403 || options.method)) return answer;
     // another question may have been given a token meanwhile
     if (sent === sessionStorage.getItem(KEY)) {
       sessionStorage.removeItem(KEY);
