@@ -63,7 +63,7 @@ class PageRoutes:
 
     def __init__(self, watch: LiveWatch, title: str) -> None:
         self.watch, self.service, self.title = watch, watch.service, title
-        self._locks = {"picture": asyncio.Lock(), "spots": asyncio.Lock()}
+        self._locks = {name: asyncio.Lock() for name in ("whole", "part", "spots")}
         self._known: dict[str, tuple[int, Json, str]] = {}
 
     async def view(self) -> Response:
@@ -78,7 +78,9 @@ class PageRoutes:
             return document({"error": "low and high must be numbers such as 0,0, low below."}, 422)
         key = f"{bounds[0].tolist()} {bounds[1].tolist()} {width} {height}"
         return await self._ask(
-            "picture", key, lambda model: picture_answer(model, *bounds, width, height)
+            "part" if low or high else "whole",
+            key,
+            lambda model: picture_answer(model, *bounds, width, height),
         )
 
     async def recent(

@@ -229,7 +229,11 @@ function wire() {
       loadHistory();
     });
   }
-  picture.onmove = loadPart;
+  let settling = 0;
+  picture.onmove = () => {
+    clearTimeout(settling);
+    settling = setTimeout(loadPart, 180);
+  };
   picture.onread = (point) => {
     const rate = point && picture.rate(point);
     const named = point && picture.axes.map((axis, i) => `${axis.name} ${number(point[i], 4)}${axis.unit ? ` ${axis.unit}` : ""}`).join(", ");

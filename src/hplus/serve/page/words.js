@@ -52,7 +52,8 @@ export function moment(text) {
 
 // how often something happens by chance, from weeks between
 export function rarely(weeks) {
-  if (weeks < 8) return `once in ${number(Math.max(weeks, 0.1), 2)} weeks`;
+  if (weeks < 1.5) return "once a week";
+  if (weeks < 8) return `once in ${count(weeks)} weeks`;
   if (weeks < 104) return `once in ${count(weeks / 4.345)} months`;
   if (weeks < 52 * 1000) return `once in ${count(weeks / 52.18)} years`;
   return "less than once in 1,000 years";
