@@ -135,3 +135,22 @@ def test_ticks_are_shorter_for_more_events():
     assert tick_of(1e3) == 600.0
     assert tick_of(1e9) == 1.0
     assert 1.0 < tick_of(1e5) < 600.0
+
+
+def test_many_ticks_at_once_are_the_same_as_one_by_one():
+    blocks, rng = OverlappingBlocks(5, 2), np.random.default_rng(3)
+    known = flat(blocks, 2000.0)
+    per_tick = rng.poisson(12.0, 400)
+    cells = rng.integers(0, 25, per_tick.sum())
+    cells[np.cumsum(per_tick)[200] :][:60] = 7  # a burst
+    one, many = (Watch(blocks, known, 3.0) for _ in range(2))
+    many.run(HOUR, per_tick, cells, known * HOUR / WEEK)
+    one.now = 0.0
+    ends = np.cumsum(per_tick)
+    for i, (n, end) in enumerate(zip(per_tick, ends, strict=True), 1):
+        counts = np.bincount(cells[end - n : end], minlength=25).astype(float)
+        one.advance(i * HOUR, counts, known * HOUR / WEEK)
+    assert many.found == one.found > 0
+    assert many.now == one.now
+    assert many.evidence == pytest.approx(one.evidence)
+    assert many.since == pytest.approx(one.since)

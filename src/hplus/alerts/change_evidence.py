@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 HUGE_EVIDENCE = 1e200
@@ -21,6 +22,9 @@ HUGE_EVIDENCE = 1e200
 
 OWN_FACTOR_SHAPE = 1.0
 """The factor of a place is a Gamma variable of this shape and of mean 1 before its own counts."""
+
+CERTAIN_SHAPE = 1e8
+"""From this shape on, counts are Poisson."""
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -40,7 +44,10 @@ def gather(counts, means, factors, fade, now, known, evidence, score, since):
         m = means[p] * a / known[p, 1]
         for k in range(len(factors)):
             f = factors[k]
-            gain = n * math.log(f) - (n + a) * math.log1p((f - 1.0) * m / (a + m))
+            loss = (f - 1.0) * m
+            if a < CERTAIN_SHAPE:
+                loss = (n + a) * math.log1p(loss / (a + m))
+            gain = (n * math.log(f) if n else 0.0) - loss
             evidence[p, k] = min((evidence[p, k] + m) * math.exp(gain), HUGE_EVIDENCE)
             if score[p, k] + gain <= 0.0:
                 score[p, k] = 0.0
@@ -51,3 +58,32 @@ def gather(counts, means, factors, fade, now, known, evidence, score, since):
                 since[p, k, 2] += m
         known[p, 0] = OWN_FACTOR_SHAPE + fade * (a - OWN_FACTOR_SHAPE) + n
         known[p, 1] = OWN_FACTOR_SHAPE + fade * (known[p, 1] - OWN_FACTOR_SHAPE) + means[p]
+
+
+@compiled
+def gather_many(
+    start, per_tick, cells, first, starts, places, means, factors, chances, thresholds, tick, now,
+    once, known, evidence, score, since,
+):  # fmt: skip
+    """Ticks of equal means, from `start` on, until the evidence reaches a threshold or, if `once`,
+    for one tick; returns how many ticks and events are done.
+
+    Events are in `cells`, from `first` on, `per_tick` of them in each tick; those of cell c are in
+    places[starts[c] : starts[c + 1]].
+    """
+    counts, i, reached = np.zeros(len(means)), start, False
+    while i < len(per_tick) and not reached:
+        counts[:] = 0.0
+        for event in range(first, first + per_tick[i]):
+            for at in range(starts[cells[event]], starts[cells[event] + 1]):
+                counts[places[at]] += 1.0
+        first += per_tick[i]
+        i += 1
+        gather(counts, means, factors, 1.0, now + (i - start) * tick, known, evidence, score, since)
+        reached = once
+        for p in range(len(means)):
+            total = 0.0
+            for k in range(len(factors)):
+                total += chances[k] * evidence[p, k]
+            reached |= total >= thresholds[p]
+    return i, first

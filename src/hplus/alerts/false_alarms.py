@@ -49,9 +49,7 @@ def correction(
     tick = events_a_tick * WEEK / total
     means, ends = weekly * (tick / WEEK), np.cumsum(weekly.ravel()) / total
     ticks = int(alarms / asked * WEEK / tick)
-    per_tick = rng.poisson(total * tick / WEEK, ticks)
-    for i, events in enumerate(per_tick.tolist(), start=1):
-        cells = np.searchsorted(ends, rng.random_sample(events), side="right")
-        counts = np.bincount(np.minimum(cells, weekly.size - 1), minlength=weekly.size)
-        watch.advance(i * tick, counts.astype(float), means)
+    per_tick = rng.poisson(total * tick / WEEK, ticks).astype(np.int64)
+    cells = np.searchsorted(ends, rng.random_sample(int(per_tick.sum())), side="right")
+    watch.run(tick, per_tick, np.minimum(cells, weekly.size - 1), means)
     return TYPICAL_CORRECTION * max(watch.found, 1) / alarms

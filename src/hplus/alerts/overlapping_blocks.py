@@ -44,6 +44,12 @@ class OverlappingBlocks(Value):
         counts = [len(low) ** self.dimension for low, _ in self._edges]
         return np.repeat(np.arange(len(counts)), counts)
 
+    @cached_property
+    def places_of_cells(self) -> tuple[Ints, Ints]:
+        """Where the blocks that hold each cell start in a list, and that list."""
+        columns = self._matrix.tocsc()
+        return columns.indptr.astype(np.int64), columns.indices.astype(np.int64)
+
     def overlaps(self, place: int) -> Bools:
         """Which blocks share a cell with this one, (places,)."""
         low, high = self.corners

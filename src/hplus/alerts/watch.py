@@ -7,9 +7,9 @@ from typing import final
 
 import numpy as np
 
-from hplus._checks import Floats, check_positive
+from hplus._checks import Floats, Ints, check_positive
 from hplus._values import Value, value
-from hplus.alerts.change_evidence import OWN_FACTOR_SHAPE, gather
+from hplus.alerts.change_evidence import OWN_FACTOR_SHAPE, gather, gather_many
 from hplus.alerts.overlapping_blocks import OverlappingBlocks
 
 WEEK = 604_800.0
@@ -128,6 +128,25 @@ class Watch:
             self.since,
         )
         return self._episodes()
+
+    def run(self, tick: float, per_tick: Ints, cells: Ints, means: Floats) -> None:
+        """Many ticks of equal length and means, as `advance` would add them one by one.
+
+        The events are in `cells`, in their order, `per_tick` of them in each tick. The memory is
+        infinite.
+        """
+        starts, places = self.blocks.places_of_cells
+        sums, done, first = self.blocks.sums(means), 0, 0
+        self.now = 0.0 if math.isnan(self.now) else self.now
+        while done < len(per_tick):
+            before, once = done, bool(self._open)
+            done, first = gather_many(
+                done, per_tick, cells, first, starts, places, sums, FACTORS, PRIOR_CHANCES,
+                self.thresholds, tick, self.now, once, self.known, self.evidence, self.scores,
+                self.since,
+            )  # fmt: skip
+            self.now += (done - before) * tick
+            self._episodes()
 
     def expect(self, weekly: Floats) -> None:
         """Expect other numbers of events in a week; the level of each place stays what it is."""
