@@ -10,6 +10,7 @@ from serving_kit import FRAME, JSON_LINES, running, until, until_text
 
 import hplus
 from hplus.cli.base import load_model
+from hplus.serve.parsing import read_post
 from hplus.studies.asking import counts_asked
 from hplus.studies.spans import Amount, Clock
 
@@ -197,6 +198,13 @@ def test_a_new_service_says_why_there_is_no_model_yet(serving):
     assert "no model yet" in found["error"]
     assert serving.ask("GET", "/healthz")[:2] == (200, {"status": "ok"})
     assert serving.ask("GET", "/readyz")[0] == 200
+
+
+def test_who_no_longer_waits_for_an_answer_stops_nobody_else(serving):
+    post = read_post(b'{"x": 0.1, "y": 0.2}', "lines", FRAME, "")
+    for _ in range(20):
+        serving.service.submit(post).cancel()
+    assert serving.post('{"x": 0.1, "y": 0.2}')[0] == 200
 
 
 def test_events_since_an_offset_are_kept_for_who_shows_them(tmp_path):

@@ -201,7 +201,8 @@ class Service:
                 self._untold += answer.accepted
                 last = waiting.post.X[-MOST_RECENT_EVENTS:].copy()
                 self.recent.append(RecentEvents(answer.offset, at, last))
-            waiting.answer.set_result(answer)
+            if waiting.answer.set_running_or_notify_cancel():  # someone still waits
+                waiting.answer.set_result(answer)
         self.posts += len(group)
         self.groups += 1
         if self._untold and time.monotonic() - self._told_at >= NEWS_SECONDS:
