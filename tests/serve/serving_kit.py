@@ -19,11 +19,8 @@ from hplus.studies.streams import StreamStudy
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 
+FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
 JSON_LINES = "application/x-ndjson"
-
-
-def study():
-    return StreamStudy(Frame(("x", "y"), Box((0, 0), (1, 1)))).begin()
 
 
 class Client:
@@ -88,9 +85,9 @@ def until(happens, seconds=20.0):
 
 
 @contextmanager
-def running(folder, tokens=NO_TOKENS, learns=False):
+def running(folder, tokens=NO_TOKENS, learns=False, frame=FRAME, **settings):
     """A client of a service that runs on a folder."""
-    with opened_store(folder, study()) as store:
+    with opened_store(folder, StreamStudy(frame, **settings).begin()) as store:
         service = Service(store, 0.05, 0.3, learns)
         server = server_of(create_app(service, tokens))
         listening = socket.create_server(("127.0.0.1", 0))

@@ -9,10 +9,11 @@ import time
 
 import pytest
 from click.testing import CliRunner
-from serving_kit import Client, running, study, until
+from serving_kit import FRAME, Client, running, until
 
 from hplus.cli.commands import hplus
 from hplus.serve.opening import opened_store
+from hplus.studies.streams import StreamStudy
 
 WORDS = ("serve", "--columns", "x,y", "--window", "0,0,1,1", "--port", "0")
 
@@ -91,7 +92,7 @@ def test_a_service_that_is_killed_has_what_it_acknowledged(tmp_path):
         finally:
             server.send_signal(signal.SIGKILL)
             server.wait()
-    with opened_store(tmp_path / "s", study()) as store:
+    with opened_store(tmp_path / "s", StreamStudy(FRAME).begin()) as store:
         assert store.machine.study.events_ == acked > 0
 
 

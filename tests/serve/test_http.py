@@ -6,11 +6,13 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from serving_kit import JSON_LINES, running, until, until_text
+from serving_kit import FRAME, JSON_LINES, running, until, until_text
 
 import hplus
 from hplus.cli.base import load_model
+from hplus.serve.parsing import read_post
 from hplus.studies.asking import counts_asked
+from hplus.studies.spans import Amount, Clock
 
 X = np.random.default_rng(0).beta(2.0, 5.0, (400, 2))
 ROWS = "".join(json.dumps({"x": x, "y": y}) + "\n" for x, y in X.tolist())
@@ -99,6 +101,30 @@ def test_counts_of_parts_add_up_and_longer_times_have_more(learned):
     assert feature["properties"]["expected"] == pytest.approx(west, rel=1e-4)
 
 
+def test_with_times_the_coming_hours_follow_the_cycle(tmp_path):
+    rng, start = np.random.default_rng(0), np.datetime64("2026-01-05T00:00:00")
+    hours = rng.integers(0, 14, 600) * 24 + rng.uniform(8, 12, 600)  # in the morning, for 14 days
+    at = np.sort(start + (hours * 3600).astype("timedelta64[s]"))
+    rows = [{"x": x, "y": y, "at": f"{t}Z"} for (x, y), t in zip(X, at, strict=False)]
+    frame = FRAME.replace(clock=Clock("at", 1767571200.0, 4e9, cycle="day"))
+    with running(tmp_path, learns=True, frame=frame, forget=Amount(2.0, "week")) as client:
+        client.post("".join(json.dumps(row) + "\n" for row in rows))
+        until(lambda: client.service.model, 120)
+        parts = [
+            client.ask("GET", f"/v1/expect?for=4h&from=2026-02-01T{hour}:00")[1]["counts"][0]
+            for hour in ("08", "16")
+        ]
+        assert parts[0]["expected"] > 10 * parts[1]["expected"]
+        assert (parts[0]["from"], parts[0]["to"]) == ("2026-02-01T08:00:00", "2026-02-01T12:00:00")
+        query = "&".join(f"x=0.2&y=0.2&at=2026-02-01T{hour}:00" for hour in (10, 20))
+        morning, evening = client.ask("GET", f"/v1/rate?{query}")[1]["points"]
+        assert morning["rate"] > 5 * evening["rate"]
+        mixed = json.dumps({"x": 0.1, "y": 0.1, "at": "2026-02-01T10:00:00"})
+        status, found = client.post(mixed)
+        assert status == 422
+        assert "unlike the first" in found["rejected"][0]["reason"]
+
+
 def test_peaks_are_ranked_and_busier_than_the_average(learned):
     peaks = learned.ask("GET", "/v1/peaks")[1]["peaks"]
     counts = [peak["expected"] for peak in peaks]
@@ -172,6 +198,13 @@ def test_a_new_service_says_why_there_is_no_model_yet(serving):
     assert "no model yet" in found["error"]
     assert serving.ask("GET", "/healthz")[:2] == (200, {"status": "ok"})
     assert serving.ask("GET", "/readyz")[0] == 200
+
+
+def test_who_no_longer_waits_for_an_answer_stops_nobody_else(serving):
+    post = read_post(b'{"x": 0.1, "y": 0.2}', "lines", FRAME, "")
+    for _ in range(20):
+        serving.service.submit(post).cancel()
+    assert serving.post('{"x": 0.1, "y": 0.2}')[0] == 200
 
 
 def test_events_since_an_offset_are_kept_for_who_shows_them(tmp_path):

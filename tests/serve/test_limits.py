@@ -10,6 +10,8 @@ import pytest
 from serving_kit import JSON_LINES, read_all, running, until, until_text
 
 from hplus.serve import protocol
+from hplus.serve.guard import Guard
+from hplus.serve.metrics import Metrics
 from hplus.serve.parsing import MOST_BODY_BYTES
 from hplus.serve.streaming_news import NewsResponse
 from hplus.serve.subscribers import Subscribers
@@ -244,6 +246,27 @@ def test_a_stream_whose_client_does_not_read_is_cut_off(monkeypatch):
 
     answer = NewsResponse(Subscribers(), {}, None)
     asyncio.run(answer({"hplus.abort": lambda: cut.append(1)}, receive, send))
+    assert cut == [1]
+
+
+def test_an_answer_that_is_not_read_is_cut_off(monkeypatch):
+    monkeypatch.setattr("hplus.serve.guard.READ_SECONDS", 0.02)
+    cut = []
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200})
+
+    async def send(message):
+        await asyncio.sleep(60)
+
+    scope = {
+        "type": "http",
+        "path": "/healthz",
+        "method": "GET",
+        "headers": [(b"host", b"localhost")],
+    }
+    scope["hplus.abort"] = lambda: cut.append(1)
+    asyncio.run(Guard(app, Tokens(), Metrics(None))(scope, None, send))
     assert cut == [1]
 
 

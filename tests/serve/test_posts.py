@@ -20,7 +20,7 @@ from hplus.serve.parsing import (
 from hplus.serve.posted_study import StudyMachine
 from hplus.serve.posts import PostGroup, Rejected
 from hplus.studies.frames import Frame
-from hplus.studies.spans import Clock
+from hplus.studies.spans import Amount, Clock
 from hplus.studies.streams import StreamStudy
 
 FRAME = Frame(("x", "y"), Box((0, 0), (1, 1)))
@@ -147,6 +147,28 @@ def test_a_compressed_body_may_not_grow_beyond_what_a_body_may_have():
         with pytest.raises(BadBodyError) as found:
             decompressed(bad)
         assert found.value.refused.status == status
+
+
+@pytest.mark.parametrize(
+    ("exposure", "events", "days"),
+    [
+        (None, 0, 2.0),
+        (Amount(1.0, "week"), 5, 9.0),
+        (None, 5, None),
+        (Amount(82.0, "game"), 5, None),
+    ],
+)
+def test_time_that_the_service_runs_is_added_to_the_exposure(exposure, events, days):
+    study = StreamStudy(FRAME, exposure=exposure).begin()
+    study.events_ = events
+    machine = StudyMachine(study)
+    for clock in (86_400.0, 2 * 86_400.0):  # one day, and another after a restart
+        machine.apply(PostGroup((), clock), machine.position + 1)
+        frozen = machine.frozen()
+        assert list(frozen.pieces())
+        machine = StudyMachine(frozen.study)
+    found = frozen.study.exposure
+    assert found == exposure if days is None else found.to("day") == pytest.approx(days)
 
 
 @pytest.mark.parametrize("frame", [FRAME, TIMED], ids=["places", "times"])

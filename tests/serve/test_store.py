@@ -126,9 +126,12 @@ def test_the_log_before_the_older_snapshot_is_removed(monkeypatch):
     store.snapshot()
     assert len(store.log.segments) == 6  # one snapshot alone may be damaged
     committed(store, post(6))
+    committed(store, post(7))
     store.snapshot()
-    assert [s.start for s in store.log.segments] == [s.start for s in store.log.segments[-2:]]
-    assert opened(disk).machine.counts == dict.fromkeys(range(7), 1)
+    assert len(store.log.segments) == 2
+    assert opened(disk).machine.counts == dict.fromkeys(range(8), 1)
+    disk.files["stream-b.hplus"].cached[:] = b"x"  # the newer one
+    assert opened(disk).machine.counts == dict.fromkeys(range(8), 1)
 
 
 def test_a_copy_of_the_log_and_then_of_the_snapshots_can_be_opened(monkeypatch):
@@ -182,6 +185,29 @@ def test_after_a_failed_sync_no_post_is_taken_until_the_store_is_opened_again():
     reopened = opened(disk)
     assert committed(reopened, post(7, key="k"))[0].accepted == 1
     assert reopened.machine.counts == {0: 1, 7: 1}
+
+
+def test_nothing_is_acknowledged_again_before_its_name_is_safe():
+    disk = calm()
+    store = filled(disk, 1)
+    disk.errors = 1.0
+    disk.write = lambda handle, data: type(disk).write(calm_like(disk), handle, data)
+    committed(store, post(7, key="k"))
+    disk.errors = 0.0
+    inode = disk.files[store.log.segments[0].name]
+    inode.lost = [(len(inode.durable), len(inode.cached))]  # seen, but never on the medium
+    disk.sync_names = failing
+    with pytest.raises(OSError, match="names"):
+        opened(disk)
+    del disk.sync_names
+    assert committed(opened(disk), post(7, key="k"))[0].duplicate
+    disk.rng.choice = lambda names: names[0]  # the power fails, and only what is safe is left
+    disk.lose_power()
+    assert opened(disk).machine.counts == {0: 1, 7: 1}
+
+
+def failing():
+    raise OSError("names")
 
 
 def calm_like(disk):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from http.cookies import CookieError, SimpleCookie
@@ -19,6 +20,9 @@ QUESTIONS = ("/v1/expect",)
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """What a browser may call this machine; others could be names that point to it by deceit."""
+
+READ_SECONDS = 30.0
+"""How long a client may take to read a part of an answer."""
 
 COOKIE = "hplus-token"
 """A cookie that stands for the header, for what cannot send headers."""
@@ -49,7 +53,11 @@ class Guard:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 message["headers"] = [*message.get("headers", ()), *SAFE_HEADERS]
-            await send(message)
+            try:
+                async with asyncio.timeout(READ_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                scope["hplus.abort"]()
 
         refused = self._refused(scope)
         try:

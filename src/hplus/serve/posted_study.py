@@ -46,6 +46,7 @@ class StudyMachine:
         if hasattr(study, "posted_"):
             self.position, self.clock, words = study.posted_
             self.ledger = Ledger.unpacked(words.tobytes())
+        self._days_before = _days_before(study, self.clock)
 
     @property
     def order(self) -> int:
@@ -70,10 +71,21 @@ class StudyMachine:
         study = copy.copy(self.study)
         study.model_ = copied(study.model_)
         study.dropped_, study.left_out_ = dict(study.dropped_), dict(study.left_out_)
-        if study.frame.clock is None and study.forget is None:
-            seconds = max(self.clock, LEAST_SECONDS)
-            study.exposure = Amount(seconds / SECONDS["day"], "day")
+        if self._days_before is not None:
+            days = max(self.clock, LEAST_SECONDS) / SECONDS["day"]
+            study.exposure = Amount(self._days_before + days, "day")
         return FrozenStudy(study, self.position, self.clock, self.ledger.copy())
+
+
+def _days_before(study: StreamStudy, clock: float) -> float | None:
+    """Days of exposure before the service ran; None if they are not known, or times tell them."""
+    if study.frame.clock is not None or study.forget is not None:
+        return None
+    if study.exposure is None:
+        return None if study.events_ else 0.0
+    if study.exposure.unit not in SECONDS:
+        return None
+    return max(study.exposure.to("day") - clock / SECONDS["day"], 0.0)
 
 
 def _learn(study: StreamStudy, post: Post) -> None:

@@ -39,7 +39,7 @@ FIRST_WAIT = 0.05
 """Seconds before the first model is learned."""
 
 TICK_SECONDS = 60.0
-"""How often the clock is written if no post comes."""
+"""How often the clock is written if no post comes, where it is the exposure."""
 
 SNAPSHOT_BYTES = 2**25
 """Bytes of the log after which a snapshot is due, whatever the time."""
@@ -103,6 +103,7 @@ class Service:
         self._began, self._clock = time.monotonic(), self.machine.clock
         self._saved_at, self._learned_to = self._began, -1
         self._untold, self._told_at = 0, 0.0
+        self._tick = TICK_SECONDS if self.frame.clock is None else None
         self._threads = [
             Thread(target=run, daemon=True) for run in (self._write_all, self._learn_all)
         ]
@@ -184,7 +185,7 @@ class Service:
             while not self._queue:
                 if self._stopping.is_set():
                     return None
-                if not self._ready.wait(NEWS_SECONDS if self._untold else TICK_SECONDS):
+                if not self._ready.wait(NEWS_SECONDS if self._untold else self._tick):
                     if not self._untold:
                         return []
                     self._publish()
@@ -205,7 +206,8 @@ class Service:
             else:
                 self._untold += answer.accepted
                 self.recent.append(self._told_of(waiting.post, answer.offset, at))
-            waiting.answer.set_result(answer)
+            if waiting.answer.set_running_or_notify_cancel():  # someone still waits
+                waiting.answer.set_result(answer)
         self.posts += len(group)
         self.groups += 1
         if self._untold and time.monotonic() - self._told_at >= NEWS_SECONDS:
