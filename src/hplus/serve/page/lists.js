@@ -55,11 +55,21 @@ function alertRow(alert, show, acknowledge) {
   return row;
 }
 
+let drawn = "";
+
+// draws the list anew if it has changed, and leaves the focus where it was
 export function drawAlerts(list, alerts, show, acknowledge) {
-  const focused = document.activeElement?.closest?.("#alerts li")?.dataset.id;
   const waiting = alerts.filter((a) => !a.acknowledged), seen = alerts.filter((a) => a.acknowledged);
+  const now = JSON.stringify(alerts);
+  if (now === drawn) return waiting.length;
+  drawn = now;
+  const active = document.activeElement, row = active?.closest?.("#alerts li");
+  const at = row ? [...row.querySelectorAll("button")].indexOf(active) : -1;
   list.replaceChildren(...[...waiting, ...seen].slice(0, 60).map((a) => alertRow(a, show, acknowledge)));
-  if (focused) list.querySelector(`li[data-id="${CSS.escape(focused)}"] button`)?.focus();
+  if (row) {
+    const buttons = list.querySelectorAll(`li[data-id="${CSS.escape(row.dataset.id)}"] button`);
+    (buttons[at] || buttons[0] || list).focus();
+  }
   document.getElementById("no-alerts").hidden = alerts.length > 0;
   return waiting.length;
 }
