@@ -28,6 +28,9 @@ MEMORY = 4.0 * WEEK
 LEAST_EVENTS = 100
 """Events from which on alerts are raised."""
 
+LEAST_SECONDS_WATCHED = 3600.0
+"""Seconds of observation from which on alerts are raised, without a cycle."""
+
 STEP_SECONDS, RATES_SECONDS = 0.25, 30.0
 """How often events are looked at, and how often what is expected is learned anew."""
 
@@ -153,9 +156,11 @@ class LiveWatch:
         self._rates_at, self._version, self.rates = wall, model.version, rates
         clock = self.service.frame.clock
         cycle = "" if clock is None else clock.cycle
-        if model.events < LEAST_EVENTS or rates.learned < CYCLES.get(cycle, 0.0):
-            what = f"a {cycle} and {LEAST_EVENTS} events" if cycle else f"{LEAST_EVENTS} events"
-            self.state = f"Learning what to expect: alerts start after {what}."
+        if model.events < LEAST_EVENTS or rates.learned < CYCLES.get(cycle, LEAST_SECONDS_WATCHED):
+            self.state = (
+                f"Learning what to expect: alerts start after {LEAST_EVENTS} events and one "
+                f"{cycle or 'hour'}."
+            )
         elif self.watch is None:
             self._set_up(rates)
         else:

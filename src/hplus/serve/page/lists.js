@@ -65,7 +65,7 @@ export function drawAlerts(list, alerts, show, acknowledge) {
   drawn = now;
   const active = document.activeElement, row = active?.closest?.("#alerts li");
   const at = row ? [...row.querySelectorAll("button")].indexOf(active) : -1;
-  list.replaceChildren(...[...waiting, ...seen].slice(0, 60).map((a) => alertRow(a, show, acknowledge)));
+  list.replaceChildren(...[...waiting.slice(0, 60), ...seen.slice(0, 20)].map((a) => alertRow(a, show, acknowledge)));
   if (row) {
     const buttons = list.querySelectorAll(`li[data-id="${CSS.escape(row.dataset.id)}"] button`);
     (buttons[at] || buttons[0] || list).focus();
