@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import webbrowser
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
-from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
@@ -91,7 +91,7 @@ def _feed(server: HplusServer, port: int, pace: float, opened: bool, stopping: E
         if stopping.wait(0.05):
             return
     note(f"The live page is at http://127.0.0.1:{port}/ (stop with Ctrl-C).")
-    header, lines = _thefts()
+    header, lines = thefts()
     began = seconds_of("start", LIVE_FROM)
     past = [row for row in lines if row.seconds < began]
     for i in range(0, len(past), LINES_A_POST):
@@ -102,32 +102,29 @@ def _feed(server: HplusServer, port: int, pace: float, opened: bool, stopping: E
          "as fast as it was.")  # fmt: skip
     if opened:
         webbrowser.open(f"http://127.0.0.1:{port}/")
-    for group in _paced(lines[len(past) :], began, pace, stopping):
+    for group in paced(lines[len(past) :], began, pace, stopping):
         _post(port, header, group)
     note("That was 2017.")
 
 
-def _paced(
-    lines: list[DatedLine], began: float, pace: float, stopping: Event
+def paced(
+    lines: list[DatedLine],
+    began: float,
+    pace: float,
+    stopping: Event,
+    clock: Callable[[], float] = monotonic,
 ) -> Iterator[list[DatedLine]]:
-    """Lines in groups, each when its time has come."""
-    start, at = monotonic(), 0
+    """Lines in groups, each when its time has come on a clock that runs `pace` times as fast."""
+    start, at = clock(), 0
     while at < len(lines) and not stopping.wait(SECONDS_A_POST):
-        now = began + pace * (monotonic() - start)
-        ready = sum(1 for _ in _until(lines, at, now))
+        now = began + pace * (clock() - start)
+        ready = bisect_right(lines, now, key=lambda row: row.seconds) - at
         if ready:
             yield lines[at : at + ready]
             at += ready
 
 
-def _until(lines: list[DatedLine], at: int, now: float) -> Iterator[DatedLine]:
-    for row in islice(lines, at, None):
-        if row.seconds > now:
-            return
-        yield row
-
-
-def _thefts() -> tuple[str, list[DatedLine]]:
+def thefts() -> tuple[str, list[DatedLine]]:
     """The header of the file, and its lines in the order of time."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "thefts.csv.gz"
