@@ -46,7 +46,10 @@ LATE = 86_400.0
 
 @final
 class LiveWatch:
-    """Counts of a service against what its model expects; `state` says if alerts are raised."""
+    """Counts of a service against what its model expects.
+
+    `settled` says whether that was learned from enough events, `state` why no alerts are raised.
+    """
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class LiveWatch:
         self.history = EventHistory(service.frame.window.dimension)
         self.rates: CellRates | None = None
         self.watch: Watch | None = None
-        self.state = "No events yet."
+        self.state, self.settled = "Learning what to expect.", False
         self._waiting: deque[RecentEvents] = deque()
         self._pending: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
         self._tick, self._rates_at, self._calibrated_for = 0.0, -math.inf, 0.0
@@ -156,7 +159,9 @@ class LiveWatch:
         self._rates_at, self._version, self.rates = wall, model.version, rates
         clock = self.service.frame.clock
         cycle = "" if clock is None else clock.cycle
-        if model.events < LEAST_EVENTS or rates.learned < CYCLES.get(cycle, LEAST_SECONDS_WATCHED):
+        enough = CYCLES.get(cycle, LEAST_SECONDS_WATCHED)
+        self.settled = model.events >= LEAST_EVENTS and rates.learned >= enough
+        if not self.settled:
             self.state = (
                 f"Learning what to expect: alerts start after {LEAST_EVENTS} events and one "
                 f"{cycle or 'hour'}."

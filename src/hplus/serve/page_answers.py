@@ -177,7 +177,7 @@ def _last(watch: LiveWatch, now: float, length: float) -> Json:
 def _expected(watch: LiveWatch, edges: Floats, now: float) -> Json:
     """Expected counts between edges, as far as there was a service: means and quantiles."""
     rates = watch.rates
-    if rates is None or not np.isfinite(watch.began):
+    if rates is None or not watch.settled or not np.isfinite(watch.began):
         return {"expected": None, "below": None, "above": None}
     hours = edges[0] + (np.arange(0.0, edges[-1] - edges[0], 900.0)) + 450.0
     quarters = rates.factor(hours).reshape(len(edges) - 1, -1) * (900.0 * rates.total / WEEK)

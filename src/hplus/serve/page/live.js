@@ -6,7 +6,7 @@ import { Events } from "./events.js";
 import { drawAlerts, drawSpots } from "./lists.js";
 import { ask, listen, send } from "./net.js";
 import { Picture } from "./picture.js";
-import { count, hourOf, number, plural, shortCount, useFileTimes, when } from "./words.js";
+import { count, hourOf, hourWords, number, plural, shortCount, useFileTimes, when } from "./words.js";
 
 const by = (id) => document.getElementById(id);
 const events = new Events();
@@ -132,7 +132,7 @@ function showFigures() {
   figure("day", history.day);
   const box = by("total");
   box.querySelector(".big").textContent = count(total);
-  box.querySelector(".note").textContent = history.began === null ? "" : `newest ${when(history.latest)}`;
+  box.querySelector(".note").textContent = history.latest === null ? "" : `newest ${when(history.latest)}`;
   if (performance.now() - told > 60000 && history.hour) {
     tell(`${plural(history.hour.observed, "event")} in the last hour${history.hour.expected === null ? "" : `, ${number(history.hour.expected)} expected`}.`);
   }
@@ -200,6 +200,9 @@ function setTheme(theme) {
   picture.changed();
 }
 
+const axisWords = (axis, x) => axis.kind === "cycle" ? hourWords(x, axis.high)
+  : `${axis.name} ${number(x, 4)}${axis.unit ? ` ${axis.unit}` : ""}`;
+
 function wire() {
   const themes = ["", "light", "dark"];
   by("theme").addEventListener("click", () => {
@@ -236,7 +239,7 @@ function wire() {
   };
   picture.onread = (point) => {
     const rate = point && picture.rate(point);
-    const named = point && picture.axes.map((axis, i) => `${axis.name} ${number(point[i], 4)}${axis.unit ? ` ${axis.unit}` : ""}`).join(", ");
+    const named = point && picture.axes.map((axis, i) => axisWords(axis, point[i])).join(", ");
     by("readout").textContent = rate === null || rate === undefined ? "" : `${named}: ${number(rate)} ${unit}`;
   };
   picture.oncolour = (top, words) => {

@@ -2,10 +2,11 @@
 
 import { floatsOf } from "./events.js";
 import { inkOf, ramp, shading } from "./colours.js";
-import { lengthWords, niceStep, number } from "./words.js";
+import { hourWords, lengthWords, niceStep, number } from "./words.js";
 
 const FRESH = 2500; // milliseconds in which a new event is marked
 const CLOSEST = 1e-5; // of the window
+const HOURS = [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48]; // between marks of a cycle
 const FEW = 1500, MANY = 20000; // events that are drawn as discs, and fainter
 
 export class Picture {
@@ -258,7 +259,7 @@ export class Picture {
     const known = this.part;
     if (!known) return;
     const shownTo = Math.max(...(this.whole || known).above, ...known.above, 1e-12) * 1.06;
-    const foot = this.canvas.height - 26 * this.scale;
+    const foot = this.canvas.height - 44 * this.scale;
     const up = (v) => foot * (1 - v / shownTo);
     c.fillStyle = inkOf("--band");
     c.beginPath();
@@ -286,7 +287,7 @@ export class Picture {
       fx: ((this.high[0] - this.low[0]) / (x1 - x0)) * width,
       ox: ((this.low[0] - x0) / (x1 - x0)) * width,
       fy: this.flat ? 0 : (-(this.high[1] - this.low[1]) / (y1 - y0)) * height,
-      oy: this.flat ? height - 17 * s : height - ((this.low[1] - y0) / (y1 - y0)) * height,
+      oy: this.flat ? height - 32 * s : height - ((this.low[1] - y0) / (y1 - y0)) * height,
       wide: this.flat ? Math.round(s) : side,
       tall: this.flat ? Math.round(9 * s) : side,
     };
@@ -324,7 +325,7 @@ export class Picture {
       if (age > FRESH) break;
       if (e.seconds[i] > this.until) continue;
       const x = this.across(this.low[0] + e.x[i] * (this.high[0] - this.low[0]));
-      const y = this.flat ? this.canvas.height - 18 * this.scale
+      const y = this.flat ? this.canvas.height - 32 * this.scale
         : this.down(this.low[1] + e.y[i] * (this.high[1] - this.low[1]));
       const share = age / FRESH;
       c.globalAlpha = (1 - share) ** 1.5;
@@ -388,9 +389,10 @@ export class Picture {
     for (let k = 0; k < this.axes.length; k++) {
       const [a, b] = [this.view[0][k], this.view[1][k]];
       const pixels = k ? this.canvas.height : this.canvas.width;
-      const step = niceStep(((b - a) / pixels) * 90 * s);
+      const isCycle = this.axes[k].kind === "cycle", rough = ((b - a) / pixels) * 90 * s;
+      const step = isCycle ? HOURS.find((h) => h >= rough) || 168 : niceStep(rough);
       for (let v = Math.ceil(a / step) * step; v < b; v += step) {
-        const text = number(Math.abs(v) < step * 1e-6 ? 0 : v, 4);
+        const text = isCycle ? hourWords(v, this.high[k]) : number(Math.abs(v) < step * 1e-6 ? 0 : v, 4);
         const at = k ? this.down(v) : this.across(v);
         if (at < 24 * s || at > pixels - 24 * s || v < this.low[k] || v > this.high[k]) continue;
         c.textAlign = k ? "left" : "center";

@@ -59,6 +59,15 @@ export function rarely(weeks) {
   return "less than once in 1,000 years";
 }
 
+// an hour of a day, or of a week that begins on Monday
+export function hourWords(h, period) {
+  const minutes = Math.round(60 * h), pad = (n) => String(n).padStart(2, "0");
+  const clock = `${pad(Math.floor(minutes / 60) % 24)}:${pad(minutes % 60)}`;
+  if (period <= 24) return clock;
+  const day = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"][Math.floor(h / 24) % 7];
+  return clock === "00:00" ? day : `${day} ${clock}`;
+}
+
 export function niceStep(rough) {
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((m) => m * power).find((step) => step >= rough * 0.999);
