@@ -153,6 +153,13 @@ def test_regions_that_are_no_polygons_are_refused(learned, body):
     assert learned.ask("POST", "/v1/expect", body)[0] == 422
 
 
+def test_too_many_questions_are_refused_with_a_time_to_try_again(learned, monkeypatch):
+    monkeypatch.setattr("hplus.serve.routes.MOST_QUESTIONS", 0)
+    status, found, headers = learned.ask("GET", "/v1/rate?x=0.2&y=0.3")
+    assert (status, headers["Retry-After"]) == (429, "1")
+    assert "too many questions" in found["error"]
+
+
 def test_a_stream_tells_the_status_and_then_events_with_numbers_that_grow(learned):
     with closing(learned.connected()) as connection:
         connection.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")

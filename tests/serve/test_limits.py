@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import random
 import re
+import socket
 from contextlib import ExitStack, closing
 
 import pytest
@@ -199,6 +200,19 @@ def test_idle_connections_keep_nobody_out(serving):
         for _ in range(100):
             stack.enter_context(closing(serving.connected()))
         assert serving.post(LINE)[0] == 200
+
+
+def test_answers_do_not_wait_for_a_packet_to_be_full(serving, monkeypatch):
+    found, made = [], protocol.GuardedProtocol.connection_made
+
+    def connection_made(self, transport):
+        made(self, transport)
+        opened = transport.get_extra_info("socket")
+        found.append(opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+
+    monkeypatch.setattr(protocol.GuardedProtocol, "connection_made", connection_made)
+    serving.ask("GET", "/healthz")
+    assert found == [1]
 
 
 def test_too_many_connections_are_refused(serving, monkeypatch):

@@ -24,6 +24,9 @@ from hplus.wording import window_words
 SMALL_BODY = 2**16
 """Bytes of a body that is read at once; larger ones are read by another thread."""
 
+MOST_QUESTIONS = 64
+"""Questions that wait for their answer at a time."""
+
 MOST_ANSWERS = 64
 """Answers that are kept, in case the same is asked again of the same model."""
 
@@ -38,6 +41,7 @@ class Routes:
     def __init__(self, service: Service) -> None:
         self.service, self.bodies = service, BodyReader()
         self._one_large_body, self._one_question = asyncio.Lock(), asyncio.Lock()
+        self._asking = 0
         self._answers: dict[tuple[int, tuple[object, ...]], bytes | memoryview] = {}
 
     async def post_events(self, request: Request) -> Response:
@@ -138,6 +142,17 @@ class Routes:
         model = self.service.model
         if model is None:
             return refusal(Refused(503, f"there is no model yet: {self.service.why_not}", 1))
+        if self._asking >= MOST_QUESTIONS:
+            return refusal(Refused(429, "too many questions wait: try again later.", 1))
+        self._asking += 1
+        try:
+            return await self._asked(model, key, ask)
+        finally:
+            self._asking -= 1
+
+    async def _asked(
+        self, model: Model, key: tuple[object, ...], ask: Callable[[Model], Json]
+    ) -> Response:
         async with self._one_question:
             known = self._answers.get((model.version, key))
             if known is not None:
