@@ -12,6 +12,7 @@ import numpy as np
 from fastapi import APIRouter, FastAPI, Query, Request, Response
 
 from hplus._checks import Floats
+from hplus.serve.ledger import Refused
 from hplus.serve.live_watch import LiveWatch
 from hplus.serve.page_answers import (
     MOST_PIXELS,
@@ -22,7 +23,7 @@ from hplus.serve.page_answers import (
     spots_answer,
     view_answer,
 )
-from hplus.serve.routes import document
+from hplus.serve.routes import document, refusal
 from hplus.serve.service import Model
 from hplus.storage.files import Json
 from hplus.studies.spans import moment
@@ -44,6 +45,9 @@ KINDS_OF_FILES = {
 MOST_ALERTS = 200
 """Alerts that are listed at once."""
 
+MOST_WAITING_PICTURES = 32
+"""Pictures and lists of hot spots that are waited for at a time."""
+
 Side = Annotated[int, Query(ge=1, le=MOST_PIXELS)]
 
 
@@ -64,6 +68,7 @@ class PageRoutes:
     def __init__(self, watch: LiveWatch, title: str) -> None:
         self.watch, self.service, self.title = watch, watch.service, title
         self._locks = {name: asyncio.Lock() for name in ("whole", "part", "spots")}
+        self._waiting = 0
         self._known: dict[str, tuple[int, Json, str]] = {}
 
     async def view(self) -> Response:
@@ -128,12 +133,18 @@ class PageRoutes:
         model = self.service.model
         if model is None:
             return document({"empty": self.service.why_not})
-        async with self._locks[what]:
-            version, found, asked = self._known.get(what, (0, {}, ""))
-            if (version, asked) != (model.version, key):
-                found = await asyncio.to_thread(ask, model)
-                self._known[what] = (model.version, found, key)
-            return document(found)
+        if self._waiting >= MOST_WAITING_PICTURES:
+            return refusal(Refused(429, "too many pictures are asked for: try again later.", 1))
+        self._waiting += 1
+        try:
+            async with self._locks[what]:
+                version, found, asked = self._known.get(what, (0, {}, ""))
+                if (version, asked) != (model.version, key):
+                    found = await asyncio.to_thread(ask, model)
+                    self._known[what] = (model.version, found, key)
+                return document(found)
+        finally:
+            self._waiting -= 1
 
     def _bounds(self, low: str, high: str) -> tuple[Floats, Floats] | None:
         """The corners asked for, inside the window; None if they make no sense."""
