@@ -198,12 +198,12 @@ class LiveWatch:
             self.service.subscribers.publish("alert", alert)
 
     def _alert(self, name: str, episode: Episode) -> Json:
-        end = None if math.isnan(episode.end) else f"{moment(episode.end)}"
+        end = None if math.isnan(episode.end) else self._moment(episode.end)
         return {
             "id": name,
             "kind": "more" if episode.is_excess else "fewer",
-            "start": moment(episode.start),
-            "found": moment(episode.found),
+            "start": self._moment(episode.start),
+            "found": self._moment(episode.found),
             "end": end,
             "observed": round(episode.observed),
             "expected": six_digits(episode.expected),
@@ -211,6 +211,10 @@ class LiveWatch:
             "whole": min(episode.high) - max(episode.low) >= 1.0,
             **self._place(episode),
         }
+
+    def _moment(self, seconds: float) -> str:
+        """A time as events have it or, if they have none, in UTC."""
+        return moment(seconds) if self.service.frame.clock else f"{moment(seconds)}Z"
 
     def _place(self, episode: Episode) -> Json:
         """The corners of the place on the map, and in the columns of the events."""

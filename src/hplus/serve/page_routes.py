@@ -121,7 +121,7 @@ class PageRoutes:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":  # which no form of another site can send
             return document({"error": "Content-Type must be application/json."}, 415)
-        at = moment(time.time())
+        at = f"{moment(time.time())}Z"
         alert = await asyncio.to_thread(self.watch.log.acknowledge, name, at)
         if alert is None:
             return document({"error": "there is no alert of this id."}, 404)

@@ -39,15 +39,18 @@ export const when = (t) =>
   dated(t, "when", { weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 export const dateOf = (t) => dated(t, "date", { day: "numeric", month: "short", year: "numeric" });
 
-// "2026-01-31 14:05" as it was written, in fewer letters
+const DAYS = { weekday: "short", day: "numeric", month: "short", year: "numeric" };
+
+// "2026-01-31T14:05" as it was written, or in the time of this clock if it ends in Z
 export function moment(text) {
-  const found = /^(\d+)-(\d\d)-(\d\d)(?:[ T](\d\d:\d\d))?/.exec(text || "");
+  const found = /^\d{4,}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?)?(Z?)$/.exec(text || "");
   if (!found) return text || "";
-  const at = Date.UTC(Number(found[1]), Number(found[2]) - 1, Number(found[3]));
-  const day = new Intl.DateTimeFormat("en-GB", {
-    timeZone: "UTC", weekday: "short", day: "numeric", month: "short", year: "numeric",
-  }).format(at).replace(",", "");
-  return found[4] ? `${day}, ${found[4]}` : day;
+  const bare = text.replace("Z", "");
+  const at = new Date(bare.includes("T") ? `${bare}Z` : `${bare}T00:00:00Z`);
+  const zoned = { timeZone: found[1] ? undefined : "UTC" };
+  const day = new Intl.DateTimeFormat("en-GB", { ...DAYS, ...zoned }).format(at).replace(",", "");
+  if (!bare.includes("T") && !found[1]) return day;
+  return `${day}, ${new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", ...zoned }).format(at)}`;
 }
 
 // how often something happens by chance, from weeks between
