@@ -195,7 +195,7 @@ def load_model(path: str, *kinds: str, group: str | None = None) -> Any:
         from hplus.cli.grouped import group_of
 
         return group_of(model, path, group)
-    if kind == "StreamStudy" and "EventStudy" in kinds:
+    if kind == "StreamStudy" and "EventStudy" in kinds and kind not in kinds:
         from hplus.studies.stream_answers import answering
 
         return answering(model)

@@ -21,6 +21,7 @@ COMMANDS = {
     "regress": ("hplus.cli.regress", "Learn to predict a quantity that cannot be negative."),
     "report": ("hplus.cli.show", "Write a report: maps, hot spots, goodness of fit."),
     "sample": ("hplus.cli.ahead", "Simulate events from a model."),
+    "serve": ("hplus.cli.serve", "Take events by HTTP and answer with rates, durably."),
     "stream": ("hplus.cli.stream", "Learn the rate of events from lines as they arrive."),
 }
 """The module of each subcommand, and its line in the help of `hplus`."""

@@ -21,6 +21,7 @@ from hplus.cli.base import (
     print_pairs,
     progress_bar,
 )
+from hplus.cli.joined import loaded, merged_streams, updated_stream
 from hplus.cli.summary import fit_table, made_with
 from hplus.cli.writing import print_json
 from hplus.files.chunked_table import Table
@@ -49,7 +50,8 @@ def scan_options(command: Any) -> Any:
             "Keep counts and a sample of the events in the model file, as --update and hplus merge "
             "need them.")),
         click.option("--update", metavar="MODEL", help=(
-            "Add the events to those of a model made with --updatable, with its options.")),
+            "Add the events to those of a model made with --updatable, or of a stream, with its "
+            "options.")),
         click.option("--dask", metavar="ADDRESS", help=(
             "Read the files on a Dask cluster: local, or the address of its scheduler.")),
     ]  # fmt: skip
@@ -113,7 +115,10 @@ def updated(
             f"--update takes columns, window and all else from {model}: leave out "
             f"--{given[0].replace('_', '-')}."
         )
-    known = load_model(model, "EventStudy")
+    known = load_model(model, "EventStudy", "StreamStudy")
+    if type(known).__name__ == "StreamStudy":
+        updated_stream(known, table, output, as_json, began)
+        return
     known.n_jobs, known.skip_bad = options["n_jobs"], options["skip_bad"]
     with progress_bar(as_json):
         study = update_study(known, table)
@@ -154,7 +159,10 @@ def _tell(study: EventStudy, found: Json, file: str, output: str | None, as_json
         note(f"Saved {output}. Next: {shlex.join(['hplus', 'report', output, *events])}")
 
 
-@command("hplus merge north.hplus south.hplus -o all.hplus")
+@command(
+    "hplus merge north.hplus south.hplus -o all.hplus",
+    "hplus merge gate1.state gate2.state -o gates.hplus",
+)
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @model_output_option
 @json_option
@@ -162,7 +170,8 @@ def merge(models: tuple[str, ...], output: str | None, as_json: bool) -> None:
     """Learn one rate from the events of several models, without their files.
 
     The models must have been made by hplus fit --updatable with the same options. The result is
-    that of a fit to all files at once.
+    that of a fit to all files at once. Or all are streams with the same options: model files or
+    states of hplus stream and hplus serve, which may be running.
     """
     from hplus.cli.base import check_writable
     from hplus.studies.merging import merge_studies
@@ -171,7 +180,10 @@ def merge(models: tuple[str, ...], output: str | None, as_json: bool) -> None:
     check_writable(output)
     if len(models) < 2:
         raise CommandError("merge needs two models or more, got one.", 2)
-    studies = [load_model(path, "EventStudy") for path in models]
+    studies = loaded(models)
+    if type(studies[0]).__name__ == "StreamStudy":
+        merged_streams(studies, output, as_json, began)
+        return
     with progress_bar(as_json):
         study = merge_studies(studies)
     finished(study, "-", study.random_state, output, as_json, began)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hplus.cli.base import check_writable, command, json_option, load_model, note, print_pairs
 from hplus.cli.grouped import group_option
-from hplus.cli.options import narrowed, where_option
+from hplus.cli.options import amount_option, narrowed, where_option
 from hplus.cli.writing import print_json
+
+if TYPE_CHECKING:
+    from hplus.studies.spans import Amount
 
 
 @command("hplus report thefts.hplus thefts.csv.gz -o report.html")
@@ -93,11 +96,26 @@ def _described(known: dict[str, str]) -> dict[str, str]:
     }
 
 
-@command("hplus demo --folder demo")
+@command("hplus demo --folder demo", "hplus demo --live --speed 12h")
 @click.option("--folder", default="demo", show_default=True, help="Folder for the results.")
+@click.option("--live", is_flag=True, help=(
+    "Replay New York's vehicle thefts against a service on this machine, and open its live page."
+))  # fmt: skip
+@click.option("--speed", default="6h", show_default=True, callback=amount_option, metavar="AMOUNT",
+              help="With --live, how much time passes in a second.")  # fmt: skip
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True,
+              help="With --live, the port of the service; 0 for any that is free.")  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="With --live, do not open the page.")
 @json_option
-def demo(folder: str, as_json: bool) -> None:
+def demo(
+    folder: str, live: bool, speed: Amount, port: int, no_browser: bool, as_json: bool
+) -> None:
     """Take a tour with Stephen Curry's shots: fit a rate, query it, and write a report."""
+    if live:
+        from hplus.cli.live_demo import live_demo
+
+        live_demo(speed, port, not no_browser)
+        return
     from hplus.cli.tour import tour
 
     tour(folder, as_json)

@@ -83,6 +83,12 @@ def _study(feed: Feed, snapshots: Snapshots | None, options: dict[str, Any]) -> 
             2,
         )
     kept.exposure = asked.exposure
+    if hasattr(kept, "posted_") and not options["live"]:
+        raise CommandError(
+            f"{snapshots.folder} holds events that were posted to hplus serve: a file cannot be "
+            "resumed there, but a pipe of new lines can be added with - and --live.",
+            2,
+        )
     if not options["live"]:
         feed.skip(kept.offset_, kept.header_)
     note(f"Resuming after {count(kept.events_)} events, at byte {kept.offset_}.")

@@ -42,7 +42,7 @@ def read_outlines(path: str, field: str | None = None) -> list[Outline]:
         return _of_vertices(feed_table(feed), field)
     data = feed.read_all()
     try:
-        found = list(_features(path, json.loads(data.decode("utf-8-sig")), field))
+        found = list(outlines_in(path, json.loads(data.decode("utf-8-sig")), field))
     except (ValueError, RecursionError) as error:
         if isinstance(error, TableError):
             raise
@@ -52,7 +52,8 @@ def read_outlines(path: str, field: str | None = None) -> list[Outline]:
     return found
 
 
-def _features(path: str, document: Any, field: str | None) -> Iterator[Outline]:
+def outlines_in(path: str, document: Any, field: str | None = None) -> Iterator[Outline]:
+    """The polygons of a GeoJSON document, which errors call by `path`."""
     kind = document.get("type") if isinstance(document, dict) else None
     if kind == "FeatureCollection" and isinstance(document.get("features"), list):
         features = document["features"]

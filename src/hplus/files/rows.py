@@ -70,14 +70,14 @@ def read_rows(data: bytes, layout: Layout, wanted: Sequence[str]) -> tuple[Chunk
     """The cells of whole lines as text, None where missing, and dropped lines by reason."""
     if layout.is_json:
         return _one_by_one(data, wanted, _json_cells(wanted))
-    found = _at_once(data, layout, wanted)
+    found = read_at_once(data, layout, wanted)
     if found is not None:
         return found
     lines, parts = Lines(), []
     lines.add(data)
     while (few := lines.next(SLOW_LINES)) is not None:
-        read = _at_once(few.data, layout, wanted) if few.size < len(data) else None
-        parts.append(read or _one_by_one(few.data, wanted, _csv_cells(layout, wanted)))
+        read = read_at_once(few.data, layout, wanted) if few.size < len(data) else None
+        parts.append(read or _one_by_one(few.data, wanted, csv_cells(layout, wanted)))
     return _concatenated(parts, wanted)
 
 
@@ -85,14 +85,14 @@ def _concatenated(
     parts: list[tuple[Chunk, Counter[str]]], wanted: Sequence[str]
 ) -> tuple[Chunk, Counter[str]]:
     if not parts:
-        return _chunk([], wanted), Counter()
+        return chunk_of([], wanted), Counter()
     columns = {
         name: arrow().concat_arrays([chunk.columns[name] for chunk, _ in parts]) for name in wanted
     }
     return Chunk(columns), sum((dropped for _, dropped in parts), Counter())
 
 
-def _at_once(
+def read_at_once(
     data: bytes, layout: Layout, wanted: Sequence[str]
 ) -> tuple[Chunk, Counter[str]] | None:
     """All lines by pyarrow, or None if it might read one of them in another way than alone."""
@@ -198,7 +198,7 @@ def _lines_of_row(lines: list[bytes], at: int, layout: Layout) -> list[bytes]:
         if length > MAX_LINE_BYTES:
             return lines[at : at + 1]
         if lines[end].count(b'"') % 2:
-            cells = _csv_cells(layout, layout.names[:1])(b" ".join(lines[at : end + 1]))
+            cells = csv_cells(layout, layout.names[:1])(b" ".join(lines[at : end + 1]))
             return lines[at : at + 1] if isinstance(cells, str) else lines[at : end + 1]
     return lines[at:]
 
@@ -215,10 +215,10 @@ def _one_by_one(
             dropped[cells] += 1
         else:
             rows.append(cells)
-    return _chunk(rows, wanted), dropped
+    return chunk_of(rows, wanted), dropped
 
 
-def _csv_cells(layout: Layout, wanted: Sequence[str]) -> Callable[[bytes], Row | str]:
+def csv_cells(layout: Layout, wanted: Sequence[str]) -> Callable[[bytes], Row | str]:
     at = [layout.names.index(name) for name in wanted]
 
     def cells_of(line: bytes) -> Row | str:
@@ -249,7 +249,7 @@ def _json_cells(wanted: Sequence[str]) -> Callable[[bytes], Row | str]:
         if not line.strip():
             return EMPTY
         row = json_object(line)
-        return BROKEN if row is None else [_json_cell(row.get(name)) for name in wanted]
+        return BROKEN if row is None else [json_cell(row.get(name)) for name in wanted]
 
     return cells_of
 
@@ -263,13 +263,13 @@ def json_object(line: bytes) -> dict[str, Any] | None:
     return row if isinstance(row, dict) else None
 
 
-def _json_cell(cell: Any) -> str | None:
+def json_cell(cell: Any) -> str | None:
     if cell is None or (isinstance(cell, str) and cell.strip() in MISSING):
         return None
     return cell if isinstance(cell, str) else json.dumps(cell)
 
 
-def _chunk(rows: list[Row], wanted: Sequence[str]) -> Chunk:
+def chunk_of(rows: list[Row], wanted: Sequence[str]) -> Chunk:
     columns = {name: _strings([row[j] for row in rows]) for j, name in enumerate(wanted)}
     return Chunk(columns)
 

@@ -76,6 +76,15 @@ class CellAccumulator:
         for i, codes in enumerate(other._codes):
             self._wait(codes, other._units[i] if other._units else None)
 
+    def copy(self) -> CellAccumulator:
+        """Another accumulator with the same events, made at once: what waits goes on waiting."""
+        other = CellAccumulator(self._lattice.window, None, self._depth)
+        other._parts, other._total = self._parts, self._total
+        other._codes, other._units = list(self._codes), list(self._units)
+        other._rows[: self._buffered] = self._rows[: self._buffered]
+        other._buffered, other._waiting = self._buffered, self._waiting
+        return other
+
     def statistic(self) -> Statistic:
         """The statistic of all events so far."""
         self._empty_buffer()

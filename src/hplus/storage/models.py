@@ -69,10 +69,10 @@ def save(model: Any, path: str | os.PathLike[str], *, summary: Json | None = Non
     if name not in SAVED_VALUES:
         check_is_fitted(model, msg="%(name)s must be fitted before it is saved: call fit first.")
     try:
-        contents = _contents(model, summary)
+        pieces = contents(model, summary)
     except MALFORMED as error:
         raise ValueError(reason(error)) from error
-    replace_file(target, contents)
+    replace_file(target, pieces)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -116,7 +116,7 @@ def _loading(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ValueError(f"{path} cannot be loaded: {reason(error)}") from error
 
 
-def _contents(model: Any, summary: Json | None) -> list[Any]:
+def contents(model: Any, summary: Json | None) -> list[Any]:
     """The contents of a model file, as pieces to be written one after another."""
     arrays: Arrays = {}
     packed = pack(model, "", "", arrays)

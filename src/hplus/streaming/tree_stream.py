@@ -60,6 +60,25 @@ class TreeStream:
             self._latest = max(self._latest, 0.0) + gap
         self._exposure += exact_sum(np.array([gap]))
 
+    def copy(self) -> TreeStream:
+        """Another stream with the same events, made at once."""
+        other = TreeStream(self.window, self.method, self.half_life)
+        other._cells = {epoch: cells.copy() for epoch, cells in self._cells.items()}
+        other._events, other._exposure, other._latest = self._events, self._exposure, self._latest
+        return other
+
+    def absorb(self, other: TreeStream) -> None:
+        """The events of another stream by the same times, which must not be used afterwards."""
+        for epoch, cells in other._cells.items():
+            self._cells.setdefault(epoch, CellAccumulator(self.window)).absorb(cells)
+        self._events, self._exposure = (
+            self._events + other._events,
+            self._exposure + other._exposure,
+        )
+        self._latest = max(self._latest, other._latest)
+        for epoch in [e for e in self._cells if not kept(e, self._epoch)]:
+            del self._cells[epoch]
+
     def statistic(self) -> Statistic:
         """All events, with weights relative to the beginning of the newest epoch."""
         if self.half_life == math.inf:

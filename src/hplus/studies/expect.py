@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from hplus._checks import Floats, check_count, check_fraction
-from hplus.files.outlines import read_outlines
+from hplus.files.outlines import Outline, read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
 from hplus.studies.event_weights import weight_unit
@@ -49,13 +49,18 @@ class Expected(NamedTuple):
 
 def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Region]:
     """The polygons of a file as regions of a frame."""
+    return outlined_regions(frame, read_outlines(path, field))
+
+
+def outlined_regions(frame: Frame, outlines: Sequence[Outline]) -> list[Region]:
+    """Polygons as regions of a frame."""
     if len(frame.columns) != 2:
         raise ValueError(
             f"regions need a model with two columns of coordinates, got "
             f"{', '.join(frame.needed)}: use a grid."
         )
     regions = []
-    for outline in read_outlines(path, field):
+    for outline in outlines:
         rings = [[ring.tolist() for ring in polygon] for polygon in outline.polygons]
         geometry = {"type": "MultiPolygon", "coordinates": rings}
         if len(rings) == 1:

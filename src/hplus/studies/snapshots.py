@@ -27,7 +27,7 @@ class Snapshots:
         if not self.folder.is_dir():
             self.folder.mkdir(parents=True)
             sync_folder(self.folder.parent)
-        self._lock = _locked(self.folder)
+        self._lock = locked(self.folder)
         self._next = SLOTS[0]
         for left in self.folder.glob(".hplus-*.tmp"):  # of a process that was killed
             left.unlink(missing_ok=True)
@@ -83,7 +83,7 @@ def _study(path: Path) -> StreamStudy:
     return study
 
 
-def _locked(folder: Path) -> int:
+def locked(folder: Path) -> int:
     """A lock on the folder, released when the process ends, however it ends."""
     import fcntl
 

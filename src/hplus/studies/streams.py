@@ -8,7 +8,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus.estimators.base import Estimator
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Tally
@@ -69,6 +69,8 @@ class StreamStudy(Estimator):
     header_ : str
         The first line of CSV; "" for JSON lines.
     """
+
+    posted_: tuple[int, float, Ints]  # offset, clock and ledger of hplus.serve, if there are posts
 
     def __init__(
         self,
@@ -139,13 +141,9 @@ class StreamStudy(Estimator):
         return self
 
     def learn(self, block: WholeLines, heard: Callable[[Floats], None] | None = None) -> int:
-        """Learn from whole lines, and return how many events they held.
-
-        `heard` is called with the events (n, d) before they are learned.
-        """
+        """Learn from whole lines, and return how many events they held; `heard` gets them first."""
         data = block.data
-        if not self.kind_ and data:
-            data = self._without_header(data)
+        data = self._without_header(data) if data and not self.kind_ else data
         tally = Tally()
         events = self._learn_lines(data, tally, heard) if data else 0
         tally.dropped[TOO_LONG] += block.long
@@ -154,6 +152,20 @@ class StreamStudy(Estimator):
         self.events_ += events
         self.offset_ += block.size
         return events
+
+    def learn_points(self, X: Floats, seconds: Floats) -> None:
+        """Learn from events (n, d) of the window with times (n,), but count no lines."""
+        if self.by_trees:
+            self.model_.partial_fit(X, times=self.times.ages(seconds))
+        else:
+            first = not hasattr(self.model_, "state_")
+            gaps = self.times.gaps(seconds, self.latest_, first)
+            self.model_.partial_fit(X, exposure=gaps)
+        if self.frame.clock is not None:
+            self.latest_ = max(self.latest_, float(seconds.max()))
+        if hasattr(self, "fingerprint_"):  # not in a state of an earlier version
+            own = np.column_stack([X[:, : len(self.frame.columns)], seconds])
+            self.fingerprint_ = (self.fingerprint_ + fingerprint_of(own)) % 2**64
 
     @property
     def total_exposure(self) -> Amount:
@@ -257,10 +269,7 @@ class StreamStudy(Estimator):
             return 0
         if heard is not None:
             heard(found.X)
-        self._learn(found.X, found.seconds)
-        if hasattr(self, "fingerprint_"):  # not in a state of an earlier version
-            own = np.column_stack([found.X[:, : len(self.frame.columns)], found.seconds])
-            self.fingerprint_ = (self.fingerprint_ + fingerprint_of(own)) % 2**64
+        self.learn_points(found.X, found.seconds)
         return len(found.X)
 
     def _count_lost(self, tally: Tally) -> None:
@@ -270,16 +279,6 @@ class StreamStudy(Estimator):
         for known, new in ((self.dropped_, tally.dropped), (self.left_out_, tally.left_out)):
             for reason, lost in (+new).items():
                 known[reason] = known.get(reason, 0) + lost
-
-    def _learn(self, X: Floats, seconds: Floats) -> None:
-        if self.by_trees:
-            self.model_.partial_fit(X, times=self.times.ages(seconds))
-        else:
-            first = not hasattr(self.model_, "state_")
-            gaps = self.times.gaps(seconds, self.latest_, first)
-            self.model_.partial_fit(X, exposure=gaps)
-        if self.frame.clock is not None:
-            self.latest_ = max(self.latest_, float(seconds.max()))
 
     def _budget(self) -> Any:
         if self.budget is None:

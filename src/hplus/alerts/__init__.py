@@ -1,0 +1,1 @@
+"""Alerts: where and when counts lie outside what was expected."""

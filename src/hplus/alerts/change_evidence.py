@@ -1,0 +1,89 @@
+"""The evidence that counts at many places have changed, tick by tick; compiled.
+
+At a place where m events are expected in a tick and n are seen, the evidence that the rate became
+f times as high at some time so far is the Shiryaev-Roberts statistic
+
+    R ← (R + m) q(n) / p(n),        p, q negative binomial with means m, f m and one shape a
+
+If p is what counts follow, the mean of R is the number of events expected so far, whatever the
+rates do: so R >= h happens, on average, at most once in h expected events. The shape a and the
+factor a/b of the expected count are learned at each place from its own counts, which fade.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+HUGE_EVIDENCE = 1e200
+"""Evidence grows no more from here."""
+
+OWN_FACTOR_SHAPE = 1.0
+"""The factor of a place is a Gamma variable of this shape and of mean 1 before its own counts."""
+
+CERTAIN_SHAPE = 1e8
+"""From this shape on, counts are Poisson."""
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@compiled
+def gather(counts, means, factors, fade, now, known, evidence, score, since):
+    """One tick at every place: update `known`, `evidence`, `score` and `since` where they are.
+
+    counts, means (places,) of the tick; `known` (places, 2) holds a and b; the evidence and the
+    cumulative sums are (places, factors), `since` (places, factors, 3) holds when and at which
+    counts and means so far a rise of the likelihood began, and `score` its present value.
+    """
+    for p in range(len(counts)):
+        if means[p] <= 0.0:
+            continue
+        n, a = counts[p], known[p, 0]
+        m = means[p] * a / known[p, 1]
+        for k in range(len(factors)):
+            f = factors[k]
+            loss = (f - 1.0) * m
+            if a < CERTAIN_SHAPE:
+                loss = (n + a) * math.log1p(loss / (a + m))
+            gain = (n * math.log(f) if n else 0.0) - loss
+            evidence[p, k] = min((evidence[p, k] + m) * math.exp(gain), HUGE_EVIDENCE)
+            if score[p, k] + gain <= 0.0:
+                score[p, k] = 0.0
+                since[p, k, 0], since[p, k, 1], since[p, k, 2] = now, 0.0, 0.0
+            else:
+                score[p, k] += gain
+                since[p, k, 1] += n
+                since[p, k, 2] += m
+        known[p, 0] = OWN_FACTOR_SHAPE + fade * (a - OWN_FACTOR_SHAPE) + n
+        known[p, 1] = OWN_FACTOR_SHAPE + fade * (known[p, 1] - OWN_FACTOR_SHAPE) + means[p]
+
+
+@compiled
+def gather_many(
+    start, per_tick, cells, first, starts, places, means, factors, chances, thresholds, tick, now,
+    once, known, evidence, score, since,
+):  # fmt: skip
+    """Ticks of equal means, from `start` on, until the evidence reaches a threshold or, if `once`,
+    for one tick; returns how many ticks and events are done.
+
+    Events are in `cells`, from `first` on, `per_tick` of them in each tick; those of cell c are in
+    places[starts[c] : starts[c + 1]].
+    """
+    counts, i, reached = np.zeros(len(means)), start, False
+    while i < len(per_tick) and not reached:
+        counts[:] = 0.0
+        for event in range(first, first + per_tick[i]):
+            for at in range(starts[cells[event]], starts[cells[event] + 1]):
+                counts[places[at]] += 1.0
+        first += per_tick[i]
+        i += 1
+        gather(counts, means, factors, 1.0, now + (i - start) * tick, known, evidence, score, since)
+        reached = once
+        for p in range(len(means)):
+            total = 0.0
+            for k in range(len(factors)):
+                total += chances[k] * evidence[p, k]
+            reached |= total >= thresholds[p]
+    return i, first
