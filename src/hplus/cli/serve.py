@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hplus.cli.base import command
+from hplus.cli.base import command, json_option
 from hplus.cli.fit import frame_options
 from hplus.cli.options import amount_option
 
@@ -61,6 +61,7 @@ hplus stream: it answers hplus expect, predict, info, check, report and sample.
 @click.option("--webhook", metavar="URL", help=(
     "Address to which alerts are posted, signed with the variable HPLUS_WEBHOOK_SECRET."
 ))  # fmt: skip
+@json_option
 def serve(**options: Any) -> None:
     """Take events by HTTP, keep them safe, and answer how many to expect, where and when."""
     from hplus.cli.serve_run import run_service

@@ -9,9 +9,12 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import click
+
 from hplus.cli.base import CommandError, note
 from hplus.cli.fit import plan_arguments
 from hplus.cli.stream_run import NO_END, stop_signals
+from hplus.cli.writing import json_text
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.extras import needed
@@ -70,6 +73,9 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     server = server_of(live_app(watch, tokens, options["title"]))
     host, port = listening.getsockname()[:2]
     address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if options["as_json"]:
+        known = {"state": options["state"], "events": service.events, "address": address}
+        click.echo(json_text(known, indent=None))
     note(f"{options['state']} holds {count(service.events)} events. Listening on {address}.")
     sys.setswitchinterval(SWITCH_SECONDS)
     service.start()

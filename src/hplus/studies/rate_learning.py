@@ -105,8 +105,8 @@ class RateLearning:
                 parts[i] = self.rate_of(everything, self.events.sampled, over, CONSTANT)
         if len(parts) == 1:
             return parts[0]
-        options: dict[str, Any] = {"model": self.model, "random_state": self.seed}
-        model, both = SeparableIntensity(self.frame.window, **options), None
+        model = SeparableIntensity(self.frame.window, model=self.model, random_state=self.seed)
+        both = None
         judged = None if holdout is None else holdout.map_by_time
         if judged is not None and judged.kept:
             both = self.events.joint(everything=True)
