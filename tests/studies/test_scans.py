@@ -203,9 +203,9 @@ def test_a_row_that_occurs_very_often_is_neither_missed_nor_drawn_as_a_whole(mon
         (scan.events.learned()[0], scan.events.learned_sample.X[:, 0]),
         (scan.events.held[0], scan.events.held_sample.X[:, 0]),
     ):
-        assert len(sample) == part.events
-        assert np.mean(np.abs(sample - 0.25) < 1e-9) == pytest.approx(0.5, abs=0.03)
-        assert np.mean(sample > 0.6) == pytest.approx(0.2, abs=0.03)
+        assert 500 < len(sample) <= 2000 < part.events
+        assert np.mean(np.abs(sample - 0.25) < 1e-9) == pytest.approx(0.5, abs=0.07)
+        assert np.mean(sample > 0.6) == pytest.approx(0.2, abs=0.05)
 
 
 def test_a_statistic_of_files_is_that_of_their_rows(tmp_path, small_parts):
