@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hplus import Box, EventStudy, Intensity, Statistic, plan
+from hplus import Box, EventStudy, Intensity, Interval, Statistic, plan
 from hplus.cli.summary import holdout_rows
 from hplus.display.findings import against_kde
 from hplus.rates import every_scale, rate_models
@@ -85,3 +85,13 @@ def test_a_kernel_density_estimate_of_some_of_the_events_is_said_to_be_one(monke
     found = study(X, "tree").facts()["holdout"]
     assert f"(a KDE of {held.kde_events} of the other events)" in holdout_rows(found)["vs KDE"]
     assert f"of {held.kde_events} of the other events" in against_kde(held)
+
+
+def test_very_many_events_on_a_line_are_averaged_over_as_many_priors_as_few(monkeypatch):
+    window, times = Interval(0, 1), np.random.default_rng(6).beta(2, 5, (400, 1))
+    usual = Intensity(window).fit(times)
+    monkeypatch.setattr(rate_models, "MAX_PRIOR_EVENTS", 50)
+    many = Intensity(window).fit(times)
+    assert many.mixture_ == usual.mixture_
+    places = np.linspace(0.05, 0.95, 19)[:, None]
+    np.testing.assert_array_equal(many.predict(places), usual.predict(places))

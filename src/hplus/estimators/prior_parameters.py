@@ -87,7 +87,7 @@ def _check_mixture(model: str, mixture: Mixture, penalty: float | str, dimension
 
 
 def check_known(priors: Given, dimension: int) -> None:
-    """An error unless priors are "auto", "constant" or the mixture of a fit on so many axes."""
+    """An error unless priors are "auto", "constant" or those of another fit on so many axes."""
     if is_mixture(priors):
         _check_axes("priors", priors, dimension)
     elif isinstance(priors, Similar):

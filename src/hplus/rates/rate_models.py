@@ -89,7 +89,9 @@ def learn(
         observed = Observed(statistic, find_positions(statistic), *seen.plain(), seed)
     if model == "tree" and observed is not None:
         return Learned(observed.plain_trees(), None, {"tree": 1.0}, seen, observed, {})
-    if wanted == LearnPrior("auto") and statistic.events > 2 * MAX_PRIOR_EVENTS:
+    # on a line, where learning priors takes no time, rates under many of them are averaged
+    in_space = isinstance(statistic, Statistic) and statistic.window.dimension > 1
+    if in_space and wanted == LearnPrior("auto") and statistic.events > 2 * MAX_PRIOR_EVENTS:
         wanted = learn_priors(statistic, exposure, covariates, "auto", seed)
     fit = begin(seen.level, wanted, seed, partial(redrawn, statistic, seed))
     if model == "exp" or observed is None:
