@@ -20,7 +20,7 @@ from hplus.rates.positions import Positions
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.stacking import MIN_GAIN_ERRORS, stacking_weights
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.concentrations import Clustering
+from hplus.rates.trees.concentrations import Clustering, learn_clustering
 from hplus.rates.trees.growing import learn_tree_rate, tree_rate, working_cells
 from hplus.rates.trees.planting import effective_counts
 from hplus.rates.trees.spectrum import ScaleSpectrum, learn_spectrum
@@ -44,6 +44,9 @@ better, are common there, and a gain of one error is often chance."""
 VERY_MANY_EVENTS = 500_000
 """Events from which on priors, weights and concentrations are learned once, and not again from
 slightly more or fewer events: they are a few numbers, which would hardly change."""
+
+DRAWS_WITHOUT_WEIGHT = 4
+"""Draws of a smooth field that has no weight: nobody asks how uncertain it is."""
 
 TREES_TAKE_OVER = 0.1
 """Nats per event by which trees must predict better for the smooth field not to be refined."""
@@ -114,13 +117,21 @@ class Observed:
 
         Their concentrations are learned, unless they are known.
         """
-        base = smooth or self.plain_base
-        if self.plain is not None and smooth is not None:
-            base = smooth.on_grid(self.plain.grid)
+        base = self.plain_base if smooth is None else self._over_plain(smooth)
         if known is None:
             return learn_tree_rate(cells, base, self.exposure, self.seed, self.distinct)
         cells = moved_onto(cells, density_of(cells, base, self.exposure))
         return tree_rate(cells, known, base, self.exposure, self.seed)
+
+    def clustering_on(self, smooth: TreeBase) -> Clustering:
+        """The concentrations of trees relative to a smooth rate of all events."""
+        density = density_of(self.all_cells, self._over_plain(smooth), self.exposure)
+        cells = moved_onto(self.all_cells, density)
+        return learn_clustering(cells, density, self.distinct, self.seed)
+
+    def _over_plain(self, smooth: TreeBase) -> TreeBase:
+        """A smooth rate at the nodes of the plain one, where there is one."""
+        return smooth if self.plain is None else smooth.on_grid(self.plain.grid)
 
     def times_plain(self, function: GridFunction) -> GridFunction:
         """A rate relative to the plain one, as a rate."""
@@ -155,7 +166,8 @@ def learn_every_scale(
     The fit is refined if need be. Without weight for trees the second rate is None.
     """
     fit, weights, known = _weighed(observed, fit)
-    relative = fit.rate()
+    alone = weights[PARTS.index("tree")] == 1.0
+    relative = fit.rate(DRAWS_WITHOUT_WEIGHT if alone else None)
     if not np.any(weights[1:] > 0.0):
         return relative, None, weights.tolist()
     smooth = replace(relative, function=observed.times_plain(relative.function))
@@ -194,7 +206,7 @@ def relearned(
 def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clustering | None]:
     """The smooth field, refined unless trees take over, and the weights of PARTS.
 
-    Of very many events also the concentrations of trees on the smooth field.
+    Also the concentrations of trees on the smooth field, where they were learned.
     """
     held_out = fit.held_out()
     if not held_out:
@@ -207,17 +219,26 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clu
         fit = fit.refined()
         held_out = fit.held_out()
         smooth = _smooth_density(observed, held_out, folds)
-    bases = [observed.times_plain(held.rate) for held in held_out]
-    on_smooth = [
-        observed.trees(fold.kept, TreeBase(base)) for fold, base in zip(folds, bases, strict=True)
-    ]
-    both = np.concatenate(
-        [_density(rate, fold) for rate, fold in zip(on_smooth, folds, strict=True)]
-    )
+    known = observed.clustering_on(TreeBase(observed.times_plain(fit.function())))
+    both = smooth
+    if known.stops.size:
+        both = _density_on_smooth(observed, held_out, folds, known)
     on_line = observed.statistic.window.dimension == 1
     errors = MIN_GAIN_ERRORS_ON_LINE if on_line else MIN_GAIN_ERRORS
-    known = on_smooth[0].clustering if are_very_many(observed.statistic.events) else None
     return fit, stacking_weights(np.stack([smooth, trees, both]), counts, errors), known
+
+
+def _density_on_smooth(
+    observed: Observed, held_out: list[WithoutFold], folds: list[TreeFold], known: Clustering
+) -> Floats:
+    """The densities of trees on smooth rates, at the places of folds that are unknown to both.
+
+    Concentrations are learned anew for each fold, unless events are very many.
+    """
+    taken = known if are_very_many(observed.statistic.events) else None
+    bases = (TreeBase(observed.times_plain(held.rate)) for held in held_out)
+    rates = (observed.trees(f.kept, base, taken) for f, base in zip(folds, bases, strict=True))
+    return np.concatenate([_density(rate, f) for rate, f in zip(rates, folds, strict=True)])
 
 
 def _fold(observed: Observed, number: int) -> TreeFold:

@@ -71,13 +71,15 @@ class CoarseFit:
     """The modes under all priors on the coarsest grid, which finer ones are reached from.
 
     `compared` are the log rates by which priors were compared: by prediction, those without each
-    of the folds. `averaged` computes the uncertainty once it is needed.
+    of the folds. `averaged` computes the uncertainty, from that many draws of the log rate, once it
+    is needed.
     """
 
     level: Level
     compared: list[Weighted]
     known: list[Weighted]
-    averaged: Callable[[], Averaged]
+    draws: int
+    averaged: Callable[[int], Averaged]
 
     @cached_property
     def parts(self) -> int:
@@ -139,15 +141,20 @@ class SmoothFit:
         """The rate at the nodes."""
         return mean_rates(self.parts, self.level, self.level.counts)[0]
 
-    def rate(self) -> GridRate:
-        """The rate with its uncertainty, certified."""
-        level, coarse, found = self.level, self.coarse.level, self.coarse.averaged()
+    def function(self) -> GridFunction:
+        """The rate as a function."""
+        return GridFunction(self.level.window, self.level.grid, self.values())
+
+    def rate(self, draws: int | None = None) -> GridRate:
+        """The rate with its uncertainty, certified; from few draws that is only roughly known."""
+        level, coarse = self.level, self.coarse.level
+        found = self.coarse.averaged(self.coarse.draws if draws is None else draws)
         step("certifying the answer", 0, 1)
         result = _certified(level, leading(self.parts))
         step("certifying the answer", 1, 1)
         log_rate = np.log(mean_rates(self.coarse.known, coarse, coarse.counts)[0])
         return GridRate(
-            GridFunction(level.window, level.grid, self.values()),
+            self.function(),
             coarse.grid,
             found.center - log_rate,
             found.spread,
@@ -206,13 +213,13 @@ def _averaged(
     if finest.grid.dimension == 1 and wanted in (LearnPrior("auto"), LearnPrior("evidence")):
         on_line = average_on_line(levels[-1], seed)
         if on_line is not None:
-            return levels, CoarseFit(levels[-1], [], on_line.parts, lambda: on_line)
+            return levels, CoarseFit(levels[-1], [], on_line.parts, 0, lambda _: on_line)
     effort = effort_for(finest)
     levels = working_levels(levels, wanted, effort)
     priors = select_priors(levels, wanted, effort, redraw)
     parts = modes_under(levels[-1], priors)
-    averaged = partial(average, levels[-1], parts, effort.draws, seed)
-    return levels, CoarseFit(levels[-1], priors, parts, averaged)
+    averaged = partial(average, levels[-1], parts, seed=seed)
+    return levels, CoarseFit(levels[-1], priors, parts, effort.draws, averaged)
 
 
 def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
