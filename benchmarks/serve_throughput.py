@@ -3,6 +3,7 @@
     python benchmarks/serve_throughput.py [--quick]
 
 The server runs on one core and the clients on another, if there are two; all connections stay open.
+It is the server of `hplus serve`, with its page and the watch of alerts.
 First as many posts as it takes, of 100 events in JSON lines and of 10,000 in CSV; then posts of 100
 at half the rate asked for, with their times and those of questions meanwhile; then 10 million
 events. The same posts go to a server that learns no model, and to one that does not sync.
@@ -41,7 +42,8 @@ def serve(folder: str, port: Any, learns: bool, syncs: bool) -> None:
     """The server, in a process of its own on one core."""
     from hplus import Box
     from hplus.cli.serve_run import SWITCH_SECONDS
-    from hplus.serve.app import create_app, server_of
+    from hplus.serve.app import server_of
+    from hplus.serve.live_app import live_app, watch_of
     from hplus.serve.opening import opened_store
     from hplus.serve.service import Service
     from hplus.studies.frames import Frame
@@ -55,9 +57,11 @@ def serve(folder: str, port: Any, learns: bool, syncs: bool) -> None:
             store._disk.sync = lambda _: None  # type: ignore[method-assign]
         service = Service(store, 2.0, 30.0, learns)
         listening = socket.create_server(("127.0.0.1", 0))
+        watch = watch_of(service, folder)
         service.start()
+        watch.start()
         port.value = listening.getsockname()[1]
-        server_of(create_app(service)).run([listening])
+        server_of(live_app(watch)).run([listening])
 
 
 class Running:

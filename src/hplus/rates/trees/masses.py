@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from hplus._checks import Floats, Ints
 from hplus.rates.trees.polygon_edges import cut_area, inner, uncounted
 
@@ -52,7 +54,7 @@ class Measure(NamedTuple):
     edges: Floats
 
 
-INSIDE, OUTSIDE = -1, -2
+INSIDE, OUTSIDE, BORDER = -1, -2, 0
 
 
 @uncounted
@@ -142,15 +144,16 @@ def inside_share(roots, measure, at, a, b):
 
 
 @inner
-def is_inside(roots, measure, low, high):
-    """Do all grid cells that a box meets lie inside a polygon?"""
-    p = measure.plane
+def side_of(roots, measure, low, high):
+    """INSIDE or OUTSIDE if all grid cells that a box meets lie there, else BORDER."""
+    p, side = measure.plane, np.int64(BORDER)
     for i in range(math.floor(low[p]), math.ceil(high[p])):
         for j in range(math.floor(low[p + 1]), math.ceil(high[p + 1])):
-            row, column = i % roots.cells[p], j % roots.cells[p + 1]
-            if measure.border[row * roots.cells[p + 1] + column] != INSIDE:
-                return False
-    return True
+            cell = measure.border[i * roots.cells[p + 1] + j]
+            if cell >= 0 or (side != BORDER and cell != side):
+                return np.int64(BORDER)
+            side = cell
+    return side
 
 
 @inner

@@ -12,7 +12,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import Codes
-from hplus.rates.trees.masses import Measure, Roots, box_mass, cell_bounds, is_inside
+from hplus.rates.trees.masses import BORDER, OUTSIDE, Measure, Roots, box_mass, cell_bounds, side_of
 from hplus.rates.trees.polygon_edges import compiled, inner, uncounted
 from hplus.rates.trees.roughness import empty_second_moment, factor_of, roughness_of
 
@@ -157,17 +157,20 @@ def fill_lowest(ground, k, inside):
     pyramid, roots = ground.pyramid, ground.roots
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     level, first = len(pyramid.starts) - 1, np.zeros(3, np.int64)
-    shape, start = pyramid.shape[level], pyramid.starts[level]
+    shape, at = pyramid.shape[level], pyramid.starts[level]
     for j in range(roots.dimension):
         first[j] = 0 if roots.cyclic[j] else ground.offsets[k, j] >> (roots.bits - level)
-    for at in range(shape[0] * shape[1] * shape[2]):
-        index[0] = first[0] + at // (shape[1] * shape[2])
-        index[1] = first[1] + at // shape[2] % shape[1]
-        index[2] = first[2] + at % shape[2]
-        if not cell_bounds(roots, ground.offsets[k], level, index, low, high):
-            continue
-        if not (inside and is_inside(roots, ground.measure, low, high)):
-            pyramid.masses[k, start + at] = box_mass(roots, ground.measure, low, high)
+    for x in range(shape[0]):
+        for y in range(shape[1]):
+            for z in range(shape[2]):
+                index[0], index[1], index[2] = first[0] + x, first[1] + y, first[2] + z
+                if cell_bounds(roots, ground.offsets[k], level, index, low, high):
+                    side = side_of(roots, ground.measure, low, high) if inside else BORDER
+                    if side == OUTSIDE:
+                        pyramid.masses[k, at] = 0.0
+                    elif side == BORDER:
+                        pyramid.masses[k, at] = box_mass(roots, ground.measure, low, high)
+                at += 1
 
 
 @compiled
