@@ -362,16 +362,24 @@ def test_the_background_integrates_to_its_count_and_is_sampled_from(rng):
 
 
 def test_the_level_follows_counts_and_keeps_what_it_expects():
-    drift = Drift(10.0, 2.0, 0.05, 1.0)
-    twice = follow(drift, np.full(40, 200.0), np.full(40, 100.0))
+    drift, hundred, none = Drift(10.0, 2.0, 0.05, 1.0), np.full(40, 100.0), np.zeros(40)
+    twice = follow(drift, 2.0 * hundred, hundred, none)
     assert twice.factors[0] == 1.0
     assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
-    slower = follow(drift.replace(dispersion=50.0), np.full(40, 200.0), np.full(40, 100.0))
+    slower = follow(drift.replace(dispersion=50.0), 2.0 * hundred, hundred, none)
     assert 1.0 < slower.factors[5] < twice.factors[5]
-    same = follow(drift, np.full(40, 100.0), np.full(40, 100.0))
+    same = follow(drift, hundred, hundred, none)
     np.testing.assert_allclose(same.factors, 1.0)
     assert twice.at(np.array([0.0, 10.0, 11.9, 12.1]))[:3].tolist() == [1.0, 1.0, 1.0]
     assert sum(high - low for low, high, _ in twice.spans(0.0, 95.0)) == pytest.approx(95.0)
+
+
+def test_the_level_is_that_of_the_background_and_not_of_what_was_triggered():
+    drift, own, triggered = Drift(0.0, 1.0, 0.05, 1.0), np.full(60, 100.0), np.full(60, 300.0)
+    twice = follow(drift, 2.0 * own + triggered, own, triggered)
+    assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
+    burst = follow(drift, own + 3.0 * triggered, own, 3.0 * triggered)
+    np.testing.assert_allclose(burst.factors, 1.0)
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.5])

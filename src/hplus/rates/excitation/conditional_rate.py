@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +21,7 @@ Part = tuple[Window | None, float, float]
 
 @dataclass(frozen=True)
 class ConditionalRate:
-    """λ given the sources before each moment: with their own factors, times a level.
+    """λ given the sources before each moment, with their own factors, and a background at a level.
 
     `masses` (m, L) are what each source adds by lag in the whole region, with its factor.
     """
@@ -34,11 +34,15 @@ class ConditionalRate:
 
     def at(self, targets: Catalogue) -> Floats:
         """λ of the target's type at each target, (n,)."""
-        return self.without_level(targets) * self.levels.at(targets.times)
+        return self.background_at(targets) + self.triggered_at(targets)
 
-    def without_level(self, targets: Catalogue) -> Floats:
-        """λ at each target if the level stays 1, (n,)."""
-        found = self.rate.without_factors(targets, self.sources)
+    def background_at(self, targets: Catalogue) -> Floats:
+        """level · μ of the target's type at each target, (n,)."""
+        return self.levels.at(targets.times) * self.rate.background_at(targets)
+
+    def triggered_at(self, targets: Catalogue) -> Floats:
+        """What the sources add to λ at each target, (n,)."""
+        found = self.rate.triggered_at(targets, self.sources)
         if len(self.factors.which):
             found += surplus(targets.times, targets.places, targets.types, self.factors.great,
                              self.rate.trigger.arrays, self.factors.factors)  # fmt: skip
@@ -57,24 +61,22 @@ class ConditionalRate:
                 kinds = range(self.rate.types)
                 own *= [self.rate.background.shares([place], kind)[0] for kind in kinds]
                 masses = self.factors.weigh(masses_of(self.rate, self.sources, place))
-            found[r] = own.sum()
-            for near, lags in self._lags(start, end):
-                found[r] += np.vdot(lags, masses[near])
+            near, lags = self._lags(start, end)
+            found[r] = own.sum() + np.vdot(lags, masses[near])
         return found
 
     def visible(self, start: float, end: float) -> Floats:
-        """∫ level · φ_l over the lags from each source between start and end, (m, L)."""
+        """∫ φ_l over the lags from each source between start and end, (m, L)."""
         found = np.zeros(self.masses.shape)
-        for near, lags in self._lags(start, end):
-            found[near] += lags
+        near, lags = self._lags(start, end)
+        found[near] = lags
         return found
 
-    def _lags(self, start: float, end: float) -> Iterator[tuple[slice, Floats]]:
-        """Those integrals for each span of one level, of the sources that reach into it."""
+    def _lags(self, start: float, end: float) -> tuple[slice, Floats]:
+        """Those integrals of the sources that reach into a span of time, and which these are."""
         knots, times = self.rate.trigger.lags, self.sources.times
-        for low, high, level in self.levels.spans(start, end):
-            near = slice(*np.searchsorted(times, [low - knots[-1], high]))
-            yield near, level * visible_lags(knots, times[near], low, high)
+        near = slice(*np.searchsorted(times, [start - knots[-1], end]))
+        return near, visible_lags(knots, times[near], start, end)
 
     def background(self, start: float, end: float) -> Floats:
         """∫ level · μ over the region from start to end, of each type."""
@@ -120,11 +122,12 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
 
 
 def _levels(known: ConditionalRate, until: float) -> Levels:
-    """The level after each block of time since the rate was learned, up to a time."""
+    """The level of the background after each block of time since it was learned, up to a time."""
     drift, many = known.rate.drift, 0
     if until > drift.start and drift.variance > 0.0:
         many = int((until - drift.start) / drift.block)
     edges = drift.start + drift.block * np.arange(many + 1)
     counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
-    means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
-    return follow(drift, counts, means)
+    own = np.array([known.background(*edges[k : k + 2]).sum() for k in range(many)])
+    all_means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
+    return follow(drift, counts, own, all_means - own)

@@ -1,4 +1,4 @@
-"""Drift: how the level of a rate goes on after the time that it was learned from."""
+"""Drift: how the level of a background goes on after the time that it was learned from."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Drift(Value):
 
 
 class Levels(NamedTuple):
-    """Factors of a rate from each edge to the next, and the variance of the last logarithm."""
+    """Factors of a background from edge to edge, and the variance of the last logarithm."""
 
     edges: Floats
     factors: Floats
@@ -53,15 +53,19 @@ class Levels(NamedTuple):
         return list(zip(edges[:-1], edges[1:], factors, strict=True))
 
 
-def follow(drift: Drift, counts: Floats, means: Floats) -> Levels:
-    """The levels after blocks with these counts, where a level of 1 expects these means."""
+def follow(drift: Drift, counts: Floats, means: Floats, triggered: Floats) -> Levels:
+    """The levels after blocks with these counts, of which some events were triggered.
+
+    `means` are those of the background at a level of 1, `triggered` of what comes on top.
+    """
     logs, variance = [0.0], 0.0
-    for count, mean in zip(counts, means, strict=True):
+    for count, mean, rest in zip(counts, means, triggered, strict=True):
         variance += drift.variance * drift.block
-        expected = mean * np.exp(logs[-1])
-        # the mode of a Poisson likelihood divided by the dispersion, after one Newton step
-        variance = 1.0 / (1.0 / max(variance, 1e-12) + expected / drift.dispersion)
-        step = variance * (count - expected) / drift.dispersion
+        own = mean * np.exp(logs[-1])
+        share = own / (own + rest)
+        # the mode of a Poisson likelihood divided by the dispersion, after one step of scoring
+        variance = 1.0 / (1.0 / max(variance, 1e-12) + share * own / drift.dispersion)
+        step = variance * share * (count - own - rest) / drift.dispersion
         logs.append(logs[-1] + float(np.clip(step, -1.0, 1.0)))
     edges: Floats = drift.start + drift.block * np.arange(len(logs), dtype=float)
     return Levels(edges, np.exp(logs), variance)

@@ -49,15 +49,25 @@ class ExcitedRate:
 
     def without_factors(self, targets: Catalogue, sources: Catalogue) -> Floats:
         """λ of the target's type at each target if all factors and the level are 1, (n,)."""
+        return self.background_at(targets) + self.triggered_at(targets, sources)
+
+    def background_at(self, targets: Catalogue) -> Floats:
+        """μ of the target's type at each target, (n,)."""
         found = np.zeros(len(targets))
         for kind in range(self.types):
             own = np.flatnonzero(targets.types == kind)
-            part = targets.picked(own)
-            found[own] = self.background.at(part.times, part.places, kind)
-            found[own] += self.triggered(part, sources, kind)
+            found[own] = self.background.at(targets.times[own], targets.places[own], kind)
         return found
 
-    def triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
+    def triggered_at(self, targets: Catalogue, sources: Catalogue) -> Floats:
+        """What sources whose factors are 1 add to λ at each target, (n,)."""
+        found = np.zeros(len(targets))
+        for kind in range(self.types):
+            own = np.flatnonzero(targets.types == kind)
+            found[own] = self._triggered(targets.picked(own), sources, kind)
+        return found
+
+    def _triggered(self, targets: Catalogue, sources: Catalogue, kind: int) -> Floats:
         """What sources add to the rate of a type at each target, (n,)."""
         if targets.in_place:
             hats = self.effects.productivity(sources.marks)[:, None]
@@ -65,9 +75,9 @@ class ExcitedRate:
         rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
         return rows @ self.trigger.weights[:, kind].ravel()
 
-    def drawn(self, k: int, factor: float = 1.0) -> ExcitedRate:
-        """The rate with the k-th draw of its weights, times a factor."""
-        T, weights = self.background.levels.shape[1], factor * np.exp(self.draws[k])
+    def drawn(self, k: int, level: float = 1.0) -> ExcitedRate:
+        """The rate with the k-th draw of its weights, and the background at a level."""
+        T, weights = self.background.levels.shape[1], np.exp(self.draws[k])
         shape = (self.types, self.types, *self.trigger.weights.shape[2:])
         trigger = np.moveaxis(weights[:, T:].reshape(shape), 0, 1)
         effects = self.effects
@@ -77,7 +87,7 @@ class ExcitedRate:
             self,
             effects=effects,
             trigger=self.trigger.replace(weights=trigger),
-            background=replace(self.background, levels=weights[:, :T]),
+            background=replace(self.background, levels=level * weights[:, :T]),
         )
 
 

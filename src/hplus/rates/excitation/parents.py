@@ -68,12 +68,8 @@ def find_parents(known: ConditionalRate, start: float) -> Parents:
     rate, history = known.rate, known.sources
     inside = history.since(start)
     first = len(history) - len(inside)
-    rates = known.without_level(inside)
-    own = np.zeros(len(inside))
-    for kind in range(rate.types):
-        some = inside.types == kind
-        part = inside.picked(some)
-        own[some] = rate.background.at(part.times, part.places, kind)
+    own = known.background_at(inside)
+    rates = own + known.triggered_at(inside)
     row = np.zeros(len(history), dtype=np.int64)
     row[known.factors.which] = np.arange(1, len(known.factors.which) + 1)
     factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), known.factors.factors])

@@ -38,5 +38,5 @@ def rescaled_times(known: ConditionalRate, start: float) -> Floats:
     own = sum(rate.background.cumulative(times, start, kind) for kind in range(rate.types))
     triggered = _triggered(sources.times, times, start, known.masses, rate.trigger.lags)
     # the level is that before each time: it changes at the edges
-    parts = (np.diff(own, prepend=0.0) + triggered) * levels.before(times)
+    parts = np.diff(own, prepend=0.0) * levels.before(times) + triggered
     return np.cumsum(parts)[np.searchsorted(times, events)]
