@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from hplus.evaluation import residuals, smoothing
 from hplus.rates import binned, judging, map_by_time, selection
 from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
@@ -134,6 +135,14 @@ LIGHTLY = [
     (map_by_time, "MAP_TREES", 8),
     (block_edges, "USUAL_BLOCKS", 64),
     (weighing, "SWEEPS", 2),
+    (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
+    (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),
+    (scales, "MOST_ROWS", 400),
+    (penalties, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
+    (penalties, "RELATIVE_STEPS", np.array([1e-1, 1e-3, 1e-5])),
+    (penalties, "MOST_TUNED_ROWS", 400),
+    (residuals, "LATTICE_POINTS", 2**15),
+    (smoothing, "COUNT_NODES", {1: 1025, 2: 201, 3: 41}),
 ]
 """The effort of fits in tests: every step of the usual one, with fewer trees, priors and nodes."""
 
