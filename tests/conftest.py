@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 from contextlib import contextmanager, suppress
+from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -130,8 +131,8 @@ LIGHTLY = [
     (selection, "USUAL_EFFORT", selection.Effort(8, again=True, kept=2, draws=64, skipped=0)),
     (selection, "MAX_MATRIX_NODES", {1: 257, 2: 500, 3: 800}),
     (binned, "COARSE_CELLS", {1: 64, 2: 48, 3: 16}),
-    (judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf))),
-    (concentrations, "EVIDENCE_TREES", ((np.inf, 4),)),
+    (judging, "HELD_OUT_PARTS", ((4, 1000), (3, 2000), (2, 3000), (1, np.inf))),
+    (concentrations, "EVIDENCE_TREES", ((10_000, 4), (1_000_000, 3), (np.inf, 2))),
     (map_by_time, "MAP_TREES", 8),
     (block_edges, "USUAL_BLOCKS", 64),
     (weighing, "SWEEPS", 2),
@@ -155,12 +156,16 @@ COARSELY = [
 ]
 """Even less: few priors, and self-exciting rates in one round with one map of the background."""
 
-USUALLY = [(module, name, getattr(module, name)) for module, name, _ in LIGHTLY]
+USUALLY = [(module, name, copy(getattr(module, name))) for module, name, _ in LIGHTLY]
 
 
 def with_effort(patch, effort):
-    for setting in effort:
-        patch.setattr(*setting)
+    for module, name, value in effort:
+        if isinstance(value, dict):  # which others may have imported
+            for dimension, cells in value.items():
+                patch.setitem(getattr(module, name), dimension, cells)
+        else:
+            patch.setattr(module, name, value)
 
 
 @pytest.fixture(scope="module", autouse=True)
