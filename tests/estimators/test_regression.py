@@ -75,7 +75,7 @@ def fitted(kernel, cone, loss):
 far = st.floats(-1e12, 1e12) | st.floats(-4, 4)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(
     st.sampled_from(KERNELS),
     st.sampled_from(CONES),
