@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 from contextlib import contextmanager, suppress
+from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from hplus.evaluation import residuals, smoothing
 from hplus.rates import binned, judging, map_by_time, selection
 from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
-from hplus.rates.trees import concentrations
+from hplus.rates.trees import concentrations, growing
 from hplus.tuning import penalties, scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
@@ -122,6 +124,67 @@ def rng():
     return np.random.default_rng(0)
 
 
+LIGHTLY = [
+    (growing, "MAX_TREES", 8),
+    (growing, "USUAL_TREES", 6),
+    (growing, "MIN_TREES", 4),
+    (selection, "USUAL_EFFORT", selection.Effort(8, again=True, kept=2, draws=64, skipped=0)),
+    (selection, "MAX_MATRIX_NODES", {1: 257, 2: 500, 3: 800}),
+    (binned, "COARSE_CELLS", {1: 64, 2: 48, 3: 16}),
+    (judging, "HELD_OUT_PARTS", ((4, 1000), (3, 2000), (2, 3000), (1, np.inf))),
+    (concentrations, "EVIDENCE_TREES", ((10_000, 4), (1_000_000, 3), (np.inf, 2))),
+    (map_by_time, "MAP_TREES", 8),
+    (block_edges, "USUAL_BLOCKS", 64),
+    (weighing, "SWEEPS", 2),
+    (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
+    (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),
+    (scales, "MOST_ROWS", 400),
+    (penalties, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
+    (penalties, "RELATIVE_STEPS", np.array([1e-1, 1e-3, 1e-5])),
+    (penalties, "MOST_TUNED_ROWS", 400),
+    (residuals, "LATTICE_POINTS", 2**15),
+    (smoothing, "COUNT_NODES", {1: 1025, 2: 201, 3: 41}),
+]
+"""The effort of fits in tests: every step of the usual one, with fewer trees, priors and nodes."""
+
+COARSELY = [
+    (selection, "PLENTY_OF_EVENTS", 0),
+    (binned, "COARSE_CELLS", {1: 64, 2: 32, 3: 16}),
+    (map_by_time, "MAP_TREES", 4),
+    (alternation, "ROUNDS", 1),
+    (alternation, "TIME_BLOCKS", 1),
+]
+"""Even less: few priors, and self-exciting rates in one round with one map of the background."""
+
+USUALLY = [(module, name, copy(getattr(module, name))) for module, name, _ in LIGHTLY]
+
+
+def with_effort(patch, effort):
+    for module, name, value in effort:
+        if isinstance(value, dict):  # which others may have imported
+            for dimension, cells in value.items():
+                patch.setitem(getattr(module, name), dimension, cells)
+        else:
+            patch.setattr(module, name, value)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def lightly():
+    """Laws hold at any effort: all fits of tests are light unless HPLUS_SLOW is set.
+
+    What holds at the usual effort only asks for the fixture `thoroughly`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        with_effort(patch, LIGHTLY if "HPLUS_SLOW" not in os.environ else [])
+        yield
+
+
+@pytest.fixture
+def thoroughly(monkeypatch, lightly):
+    """The fits of a test take their usual effort."""
+    with_effort(monkeypatch, USUALLY)
+
+
 @pytest.fixture(scope="session")
 def coarsely():
     """`with coarsely():` fits try few priors on a coarse grid, and few trees, and hold out little.
@@ -132,13 +195,7 @@ def coarsely():
     @contextmanager
     def coarsely():
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(selection, "PLENTY_OF_EVENTS", 0)
-            patch.setitem(binned.COARSE_CELLS, 2, 32)
-            hold_out_little(patch)
-            quick_forecasts(patch)
-            patch.setattr(map_by_time, "MAP_TREES", 4)
-            patch.setattr(alternation, "ROUNDS", 1)
-            patch.setattr(alternation, "TIME_BLOCKS", 1)
+            with_effort(patch, [*LIGHTLY, *COARSELY])
             yield
 
     return coarsely

@@ -151,6 +151,13 @@ def test_the_memory_of_this_machine_is_known():
     assert 2**28 < _checks.memory_limit() < 2**50
 
 
+def test_what_fits_anywhere_does_not_ask_how_much_memory_there_is(monkeypatch):
+    monkeypatch.setattr(_checks, "memory_limit", lambda: 0.0)
+    check_memory(1e4, "A matrix", "use less")
+    with pytest.raises(MemoryError, match="A matrix needs"):
+        check_memory(1e6, "A matrix", "use less")
+
+
 def test_text_that_looks_like_a_number_is_not_one():
     with pytest.raises(TypeError, match="must contain only real numbers"):
         as_floats("y", ["1", "2"])

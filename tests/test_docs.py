@@ -38,6 +38,11 @@ JOBS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def lightly():
+    """Pages show what fits of the usual effort print."""
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_command_on_a_page_prints_what_the_page_shows(name, tmp_path, monkeypatch, coarsely):
     text = PAGES[name].read_text()

@@ -1,6 +1,7 @@
 """The River adapter: River's own checks, and equality with the estimators under it."""
 
 import functools
+import gc
 import importlib
 import sys
 from itertools import islice, pairwise
@@ -74,6 +75,13 @@ def segments():
     return scaled(datasets.ImageSegments().take(80))
 
 
+@pytest.fixture(scope="module")
+def quick_collections():
+    """River's checks collect garbage: not that of all modules which ran before."""
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("quick_collections")
 @pytest.mark.parametrize(("name", "check"), CHECKS, ids=river_ids())
 def test_river_accepts_the_model(name, check):
     shortened(check)(MODELS[name].clone())

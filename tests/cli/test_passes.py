@@ -6,8 +6,12 @@ import builtins
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from hplus.cli.commands import hplus
 from hplus.files import feeds, tables
+
+PLAN = "--columns x --window 0,1 --time when --from 2026-01-05 --to 2026-02-02 --cycle week"
 
 
 @pytest.fixture
@@ -30,18 +34,32 @@ def passes(monkeypatch):
     return seen
 
 
-@pytest.fixture
-def weeks(folder):
-    """calls.csv: 300 calls of four weeks, and the number of things that were sold."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, coarsely):
+    """A folder with calls.csv, 300 calls of four weeks and how many things were sold, and its rate.
+
+    The model is week.hplus.
+    """
+    folder = tmp_path_factory.mktemp("weeks")
     rng = np.random.RandomState(0)
     stamps = np.datetime64("2026-01-05T00:00") + rng.randint(0, 28 * 1440, 300)
     rows = zip(stamps, rng.uniform(size=300), rng.poisson(5, 300), strict=True)
     lines = "\n".join(f"{t},{x:.4f},{n}" for t, x, n in rows)
     (folder / "calls.csv").write_text(f"when,x,sold\n{lines}\n")
+    with pytest.MonkeyPatch.context() as patch, coarsely():
+        patch.chdir(folder)
+        words = f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split()
+        result = CliRunner().invoke(hplus, words)
+    assert result.exit_code == 0, result.output
     return folder
 
 
-PLAN = "--columns x --window 0,1 --time when --from 2026-01-05 --to 2026-02-02 --cycle week"
+@pytest.fixture
+def weeks(made, monkeypatch):
+    monkeypatch.chdir(made)
+    return made
+
+
 COMMANDS = {
     "fit": f"fit calls.csv {PLAN} --holdout 0 -o again.hplus",
     "fit without a window": "fit calls.csv --columns x --time when",
@@ -55,9 +73,6 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_opens_and_parses_its_file_once(name, weeks, run, coarsely, passes):
     with coarsely():
-        run(*f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split())
-        passes["opened"].clear()
-        passes["lines"] = 0
         run(*COMMANDS[name].split(), code=2 if "without" in name else 0)
     assert passes["opened"] == {"calls.csv": 1}
     assert passes["lines"] == 300
@@ -79,7 +94,6 @@ def test_vertices_are_read_once(weeks, run, coarsely, passes):
 
 def test_checks_and_reports_bin_no_events(weeks, run, coarsely, monkeypatch):
     with coarsely():
-        run(*f"fit calls.csv {PLAN} --holdout 0 -o week.hplus".split())
 
         def refuse(*_):
             raise AssertionError("events were binned")

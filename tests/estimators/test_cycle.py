@@ -83,6 +83,7 @@ def test_a_hard_to_tell_rate_is_nearly_constant_on_a_cycle():
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(3.0), Periodic(24.0), 0.5 * Periodic(24.0)])
+@pytest.mark.usefixtures("thoroughly")
 def test_a_given_kernel_goes_round_a_cycle(kernel):
     model = Intensity(DAY, kernel, penalty=1.0).fit(X)
     shifted = Intensity(DAY, kernel, penalty=1.0).fit((X + 21.0) % 24.0)

@@ -81,6 +81,7 @@ def test_more_varies_than_chance_and_it_says_so(model):
     assert other.dispersion_.length == 7.0
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_what_changes_from_week_to_week_lasts_until_the_week_ends():
     rng = np.random.RandomState(0)
     rates = np.append(rng.permutation(np.tile([6.0, 8.0, 12.0, 17.0, 24.0], 4)), 36.0)

@@ -108,6 +108,7 @@ def test_targets_that_are_all_the_same_are_predicted():
 # Quantiles
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_quantiles_come_close_to_the_truth():
     X, y, mean, std = noisy(800)
     model = QuantilesRegressor(LEVELS, cone="full").fit(X, y)

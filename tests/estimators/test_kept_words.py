@@ -112,6 +112,7 @@ def test_crowded_events_are_seen_in_a_wide_window():
     np.testing.assert_allclose(shares, np.mean(X > 2.0), atol=0.015)
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_events_too_crowded_for_any_grid_are_said_to_be():
     hours = RNG.randint(24, size=(2000, 1)).astype(float)
     with pytest.warns(ConvergenceWarning, match="spread them evenly over the step"):

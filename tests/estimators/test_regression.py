@@ -75,7 +75,7 @@ def fitted(kernel, cone, loss):
 far = st.floats(-1e12, 1e12) | st.floats(-4, 4)
 
 
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(
     st.sampled_from(KERNELS),
     st.sampled_from(CONES),
@@ -259,6 +259,7 @@ def test_what_is_given_is_not_learned():
     assert any(np.isclose(learned.trace, cone.trace) for cone in path)
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_penalties_learned_from_some_rows_are_smaller_for_all_of_them(rng):
     X, y = counts(2000)
     shares, loss = np.full(2000, 1 / 2000), regression.Squared()

@@ -295,6 +295,7 @@ def test_a_constant_rate_is_not_thinned():
 
 
 @every_window
+@pytest.mark.usefixtures("thoroughly")
 def test_tenths_of_the_events_are_expected_at_rising_rates(window):
     model = right(window)
     X = events(model, 11)

@@ -167,6 +167,7 @@ def test_the_bend_leads_from_products_to_sums():
     np.testing.assert_allclose(mean_rate(z, np.full(21, 0.3), -12.0), np.exp(z + 0.15), rtol=1e-3)
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_blocks_are_whole_steps_or_cycles_and_reach_the_horizon():
     assert rounding_step(np.repeat(np.arange(0.0, 90.0, 3.0), 4)) == 3.0
     assert rounding_step(np.random.default_rng(0).random(50)) == 0.0

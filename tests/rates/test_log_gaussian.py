@@ -147,6 +147,7 @@ def test_the_weights_of_priors_are_means_over_draws_of_folds():
     assert [found for _, found in kept] == trials
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_priors_of_few_events_are_judged_under_several_draws_of_folds(rng):
     """On a finer grid, scores are moved by what another draw changes on the coarser one."""
     statistic = Statistic.of(LINE, rng.beta(2, 6, (300, 1)))
@@ -328,6 +329,7 @@ def without(level, fold):
 
 
 @pytest.mark.parametrize("window", [LINE, Box((0, 0), (2, 1))], ids=["line", "box"])
+@pytest.mark.usefixtures("thoroughly")
 def test_a_rate_without_a_fold_is_the_rate_of_the_other_events_under_the_same_priors(window, rng):
     X = rng.beta(2, 4, (300, window.dimension)) * window.bounds()[1]
     level = level_of(window, X, exposure=2.0)

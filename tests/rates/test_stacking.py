@@ -99,6 +99,7 @@ def test_a_copy_of_the_first_model_gets_nothing():
     np.testing.assert_array_equal(stacking_weights(densities[[0, 0, 0]], counts), [1.0, 0.0, 0.0])
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_addresses_that_come_back_do_not_favour_the_cells_of_trees():
     rng, window, n = np.random.RandomState(0), Interval(0, 100), 1000
     addresses, shares = 100 * rng.beta(2, 3, (300, 1)), rng.dirichlet(np.ones(300))

@@ -132,6 +132,7 @@ def test_sums_are_exact():
 # Forgetting
 
 
+@pytest.mark.usefixtures("thoroughly")
 def test_events_are_forgotten_by_their_own_times_in_any_order():
     X, rng = events(UNIT), np.random.RandomState(0)
     times = 1e6 + np.where(rng.rand(200) < 0.5, 80.0 * rng.rand(200), 77.0 + 3.0 * rng.rand(200))
