@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -53,6 +53,21 @@ def over_cores(work: Callable[[int], Found], count: int, size: int) -> list[Foun
         return [work(i) for i in range(count)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(work, range(count)))
+
+
+Mapped = Callable[[Callable[[int], Found], range], Iterable[Found]]
+"""What work returns for each number, like the built-in `map`."""
+
+
+@contextmanager
+def mapping_over_cores(size: int) -> Iterator[Mapped[Any]]:
+    """A `map` for work on arrays of many elements in all, on all cores, to be used many times."""
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1 or size < MANY_ELEMENTS:
+        yield map
+        return
+    with ThreadPoolExecutor(cores) as pool:
+        yield pool.map
 
 
 def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:
