@@ -20,7 +20,7 @@ from hplus.rates.levels import descend, redrawn
 from hplus.rates.log_gaussian import begin
 from hplus.rates.positions import Positions, find_positions
 from hplus.rates.prior import Mixture
-from hplus.rates.relearning import relearned
+from hplus.rates.relearning import only_trees, relearned
 from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
@@ -112,7 +112,9 @@ def learn_like(statistic: Statistic, exposure: OverWindow, like: Similar, seed: 
 
     Only what depends on every event is learned again: the smooth field and the counts of trees.
     """
-    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, None)
+    without = only_trees(like.rate)
+    binned = BinnedStatistic.nowhere(statistic) if without else BinnedStatistic.of(statistic, seed)
+    seen = exposed(binned, exposure, None)
     observed = Observed(statistic, like.positions, *seen.plain(), seed, like.spectrum)
     if isinstance(like.rate, TreeRate):
         rate = observed.trees(observed.all_cells, None, like.rate.clustering)

@@ -23,7 +23,7 @@ def relearned(
     """
     if isinstance(like, GridRate):
         return _refined_like(begin(), like).rate(), None
-    if _only_trees(like):
+    if only_trees(like):
         return like.smooth, _grown_again(observed, like.smooth, like)
     relative = _refined_like(begin(), like.smooth).rate()
     smooth = replace(relative, function=observed.times_plain(relative.function))
@@ -50,9 +50,10 @@ def _grown_again(observed: Observed, smooth: GridRate, like: StackedRate) -> Sta
     return StackedRate(smooth, tuple((w, again(part)) for w, part in like.parts))
 
 
-def _only_trees(rate: StackedRate) -> bool:
-    """Has nothing that depends on the smooth rate any weight?"""
-    return all(isinstance(part, TreeRate) and not _is_on_smooth(part) for _, part in rate.parts)
+def only_trees(rate: GridRate | TreeRate | StackedRate) -> bool:
+    """Has nothing that depends on a smooth rate any weight?"""
+    parts = rate.parts if isinstance(rate, StackedRate) else ((1.0, rate),)
+    return all(isinstance(part, TreeRate) and not _is_on_smooth(part) for _, part in parts)
 
 
 def _is_on_smooth(part: TreeRate) -> bool:

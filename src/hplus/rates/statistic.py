@@ -186,7 +186,8 @@ class Statistic(Value):
         units = exact_sum(weights) if weights.size else events << WEIGHT_BITS
         shared = -(-self.squares * events // max(self.events, 1))
         squares = max(shared, -(-(units**2) // max(events, 1)))
-        return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
+        rows = np.stack([counts[held], weights]) if weights.size else counts[held][None]
+        return _of_rows(self.window, self.depth, self.codes[held], rows, squares)
 
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
