@@ -298,7 +298,7 @@ def test_only_windows_statistics_and_whole_numbers_are_accepted():
             statistic + 1
 
 
-@pytest.mark.parametrize("n, depth", [(300, 3), (300, 12), (0, 2)])
+@pytest.mark.parametrize(("n", "depth"), [(300, 3), (300, 12), (0, 2)])
 def test_cells_are_counted_alike_in_an_array_of_all_and_sorted(n, depth, monkeypatch, rng):
     lattice = CellLattice(Box((0, 0), (1, 1)))
     codes = lattice.codes(rng.random((n, 2)) ** 2)
