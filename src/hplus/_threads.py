@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from hplus._checks import check_count
+from hplus._checks import Reals, check_count
 
 Found = TypeVar("Found")
 
@@ -55,12 +55,12 @@ def over_cores(work: Callable[[int], Found], count: int, size: int) -> list[Foun
         return list(pool.map(work, range(count)))
 
 
-Mapped = Callable[[Callable[[int], Found], range], Iterable[Found]]
-"""What work returns for each number, like the built-in `map`."""
+Mapped = Callable[[Callable[[int], Reals], range], Iterable[Reals]]
+"""Gives the arrays that work returns for each number, like the built-in `map`."""
 
 
 @contextmanager
-def mapping_over_cores(size: int) -> Iterator[Mapped[Any]]:
+def mapping_over_cores(size: int) -> Iterator[Mapped]:
     """A `map` for work on arrays of many elements in all, on all cores, to be used many times."""
     cores = len(os.sched_getaffinity(0))
     if cores == 1 or size < MANY_ELEMENTS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from hplus.rates.row_keys import row_keys
 MAX_SAMPLED_ROWS = 20_000
 """Distinct rows from which landmarks, kernel and penalty are learned, at most."""
 
-Chunks = Iterable[tuple[Any, ...]]
+Chunks = Iterable[tuple[object, ...]]
 """Chunks (X, y) or (X, y, sample_weight), to be gone through several times."""
 
 Rows = tuple[Floats, Floats, Floats]
@@ -57,7 +57,7 @@ class CheckedChunks:
                 )
             yield self._checked(*chunk)
 
-    def _checked(self, given: Any, targets: Any, sample_weight: Any = None) -> Rows:
+    def _checked(self, given: object, targets: object, sample_weight: object = None) -> Rows:
         reset = not hasattr(self.estimator, "n_features_in_")
         X = check_points(self.estimator, given, reset=reset)
         y = check_targets(targets, X, several=False)
@@ -118,7 +118,7 @@ class LazyChunks:
             )
         return found
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
         columns = [self.X, self.y, *([] if self.sample_weight is None else [self.sample_weight])]
         for parts in zip(*columns, strict=True):
             chunk = tuple(part.compute() for part in parts)

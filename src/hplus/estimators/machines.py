@@ -166,7 +166,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             check_kernel(self.kernel)
             penalty = check_penalty(self.penalty)
             bias = check_flag("fit_intercept", self.fit_intercept)
-            vars(self).pop("n_features_in_", None)
+            self.__dict__.pop("n_features_in_", None)
             rows = CheckedChunks(self, chunks, loss)
             some = sampled_rows(rows)
             check_diagonal(self.kernel, some.X)
@@ -174,7 +174,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             shares = some.weights * (level / some.weights.sum())
             risk = Risk(loss, some.y / level, shares, penalty or 1.0, bias)
             self.kernel_, own = kernel_and_penalty(some.X, [risk], self.kernel, penalty, "primal")
-            self.penalty_, self.loss_ = own * (some.share if penalty is None else 1.0), loss
+            self.penalty_ = own * (some.share if penalty is None else 1.0)
+            self.loss_: Loss = loss
             features = landmarks(self.kernel_, some.X)
             scaled, bias = (
                 ScaledRows(rows, level, some.total),

@@ -21,7 +21,7 @@ LEAST_WAITING, MOST_WAITING = 2**19, 2**21
 So the time to merge them with those counted is a small multiple of that to sort them.
 """
 
-GROWTH = 4
+MERGED_RATIO = 4
 """How many times as many cells a statistic must have for a new one not to be added to it yet."""
 
 
@@ -75,7 +75,7 @@ class CellAccumulator:
         other._empty_buffer()
         self._total += other._total
         for part in other._parts:
-            self._merge(part, GROWTH)
+            self._merge(part, MERGED_RATIO)
         for i, codes in enumerate(other._codes):
             self._wait(codes, other._units[i] if other._units else None)
 
@@ -125,7 +125,7 @@ class CellAccumulator:
         units = np.concatenate(self._units) if self._units else None
         self._codes, self._units, self._waiting = [], [], 0
         depth = min((part.depth for part in self._parts), default=self._depth)
-        self._merge(count_codes(self._lattice, codes, units, depth), GROWTH)
+        self._merge(count_codes(self._lattice, codes, units, depth), MERGED_RATIO)
 
     def _merge(self, new: Statistic, factor: float) -> None:
         """Add a statistic to those that have at most `factor` times as many cells.

@@ -192,7 +192,7 @@ class System:
         return conjugate_gradients(self.apply, b, x, accuracy, enough)
 
     def _preconditioner(
-        self, K: Circulant, stiffness: float, mapped: Mapped[Reals]
+        self, K: Circulant, stiffness: float, mapped: Mapped
     ) -> Callable[[Reals], Reals]:
         """Where W is about w, B is about circulant, with eigenvalues 1 + w·spectrum.
 

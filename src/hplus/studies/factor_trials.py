@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -91,11 +91,11 @@ class FactorTrial:
         constant = pattern is not None and not pattern.kept
         model = self._learned(statistic, learned, constant)
         X, Z = (self.columns(part.X, model) for part in (sample, others))
-        tasks: list[Callable[[], Any]] = [
-            lambda: self._gains(model, X, held),
+        tasks: list[Callable[[], tuple[Floats, str]]] = [
+            lambda: (self._gains(model, X, held), "ours"),
             lambda: self._kde_gains(Z, X, learned, held),
         ]
-        ours, (theirs, kde) = over_cores(lambda i: tasks[i](), 2, len(statistic.codes))
+        (ours, _), (theirs, kde) = over_cores(lambda i: tasks[i](), 2, len(statistic.codes))
         mean, error = block_error(ours, blocks)
         if pattern is not None and pattern.kept and mean < -error:
             pattern = pattern.replace(kept=False)

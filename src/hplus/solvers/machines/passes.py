@@ -23,14 +23,14 @@ from hplus.solvers.result import SolverResult, Status
 FEATURES_AT_ONCE = 2**22
 """Features of a block of rows that are computed at once."""
 
-MAX_PASSES, MAX_HALVINGS = 50, 20
+MAX_PASSES, MAX_STEP_HALVINGS = 50, 20
 """Passes over the rows, and halvings of a step, at most."""
 
 Rows = Iterable[tuple[Floats, Floats, Floats]]
 """Points (n, d), targets (n,) and shares (n,), in chunks that can be gone through again."""
 
 
-class Expansion(NamedTuple):
+class QuadraticModel(NamedTuple):
     """P at weights and a bias (m + 1,), its size, gradient (m + 1,) and Hessian (m + 1, m + 1)."""
 
     at: Floats
@@ -43,11 +43,11 @@ class Expansion(NamedTuple):
         """Newton's step."""
         return -cho_solve((cholesky(self.hessian.copy(), 0.0 * self.at), True), self.gradient)
 
-    def after(self, step: Floats) -> Expansion:
-        """The expansion a step away, of a loss that is a parabola."""
+    def after(self, step: Floats) -> QuadraticModel:
+        """The model a step away, of a loss that is a parabola."""
         bent = self.hessian @ step
         value = self.value + float(self.gradient @ step + 0.5 * step @ bent)
-        return Expansion(self.at + step, value, value, self.gradient + bent, self.hessian)
+        return QuadraticModel(self.at + step, value, value, self.gradient + bent, self.hessian)
 
     def gap(self, penalty: float) -> float:
         """How far P is above its least value, at most: P - penalty |v|² is convex.
@@ -71,7 +71,7 @@ def minimised(
 ) -> OnLandmarks:
     """Minimise P = Σ p_i Φ(y_i, φ(x_i)·v + b) + penalty |v|², b = 0 unless `bias`."""
 
-    def look(at: Floats) -> Expansion:
+    def look(at: Floats) -> QuadraticModel:
         return expanded(rows, features, loss, penalty, at, bias=bias)
 
     found, passes, status = look(np.zeros(features.shape[1] + 1)), 1, Status.MAX_ITER
@@ -90,20 +90,22 @@ def minimised(
     return _solved(found, penalty, loss, passes, status)
 
 
-def _lower(look: Callable[[Floats], Expansion], found: Expansion) -> tuple[Expansion | None, int]:
+def _lower(
+    look: Callable[[Floats], QuadraticModel], found: QuadraticModel
+) -> tuple[QuadraticModel | None, int]:
     """The first of 1, ½, ¼, … Newton steps that lowers P enough (Armijo's rule); and looks."""
     step, t = found.step(), 1.0
     slope = float(found.gradient @ step)
-    for looks in range(1, MAX_HALVINGS + 1):
+    for looks in range(1, MAX_STEP_HALVINGS + 1):
         new = look(found.at + t * step)
         if new.value <= found.value + 1e-4 * t * slope:
             return new, looks
         t *= 0.5
-    return None, MAX_HALVINGS
+    return None, MAX_STEP_HALVINGS
 
 
 def _solved(
-    found: Expansion, penalty: float, loss: Loss, passes: int, status: Status
+    found: QuadraticModel, penalty: float, loss: Loss, passes: int, status: Status
 ) -> OnLandmarks:
     result = SolverResult(status, passes, found.value, found.gap(penalty), found.size)
     judged = result.judged(promised_gap(loss))
@@ -112,7 +114,7 @@ def _solved(
 
 def expanded(
     rows: Rows, features: FeatureMap, loss: Loss, penalty: float, at: Floats, *, bias: bool
-) -> Expansion:
+) -> QuadraticModel:
     """P, its gradient and its Hessian at weights and bias (m + 1,), in one pass."""
     m = len(at) - 1
     value = size = 0.0
@@ -133,4 +135,4 @@ def expanded(
     hessian[np.diag_indices(m + 1)] += 2.0 * own
     if not bias:
         hessian[m, m] = 1.0
-    return Expansion(at, value + square, size + square, gradient + 2.0 * own * at, hessian)
+    return QuadraticModel(at, value + square, size + square, gradient + 2.0 * own * at, hessian)
