@@ -1,5 +1,7 @@
 """Kernel machines on rows that come in chunks: the same functions as from all rows at once."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,31 @@ def test_the_rows_that_landmarks_are_chosen_from_do_not_depend_on_the_order(monk
     assert len(some.X) == 100
     assert some.share == pytest.approx(0.1, rel=0.4)
     assert (some.total, some.mean) == pytest.approx((w.sum(), w @ y / w.sum()))
+
+
+class Drawn:
+    """Chunks that are drawn whenever they are asked for, so that nobody holds all of them."""
+
+    def __init__(self, chunks, rows):
+        self.chunks, self.rows = chunks, rows
+
+    def __iter__(self):
+        for seed in range(self.chunks):
+            X = np.random.default_rng(seed).uniform(-2.0, 2.0, (self.rows, 2))
+            yield X, X[:, 0] ** 2 + X[:, 1]
+
+
+def test_memory_does_not_grow_with_the_rows(monkeypatch):
+    monkeypatch.setattr(chunked_rows, "MAX_SAMPLED_ROWS", 500)
+    model = KernelRegressor(Gaussian(1.0), penalty=1e-6, landmarks=Nystroem(60, 0))
+    peaks = []
+    for chunks in (2, 40):
+        tracemalloc.start()
+        model.fit_chunks(Drawn(chunks, 1000))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] < 8.0 * 40_000 * 60
+    assert model.predict([[1.0, 0.5]]) == pytest.approx([1.5], abs=0.02)
 
 
 def test_collections_of_dask_are_taken_by_fit(rng):
