@@ -53,6 +53,7 @@ def make(path: Path, n: int) -> Path:
 
 SCAN = """
 import resource, sys, time
+import pyarrow.dataset, pyarrow.parquet
 from hplus import Box
 from hplus.rates.statistic import Statistic
 window, jobs = Box((0, 0), ({w}, {h})), int(sys.argv[2])

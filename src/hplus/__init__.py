@@ -8,12 +8,12 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from hplus._progress import progress as progress
+    from hplus.estimators.classifier import KernelClassifier as KernelClassifier
     from hplus.estimators.density import Density as Density
     from hplus.estimators.forecast import Forecast as Forecast
     from hplus.estimators.intensity import Intensity as Intensity
     from hplus.estimators.intervals import HeteroscedasticRegressor as HeteroscedasticRegressor
     from hplus.estimators.intervals import QuantilesRegressor as QuantilesRegressor
-    from hplus.estimators.machines import KernelClassifier as KernelClassifier
     from hplus.estimators.machines import KernelRegressor as KernelRegressor
     from hplus.estimators.regression import SoSRegressor as SoSRegressor
     from hplus.estimators.self_exciting import SelfExciting as SelfExciting
@@ -85,7 +85,8 @@ _NAMES = {
     "estimators.forecast": "Forecast",
     "estimators.intensity": "Intensity",
     "estimators.intervals": "HeteroscedasticRegressor QuantilesRegressor",
-    "estimators.machines": "KernelClassifier KernelRegressor",
+    "estimators.classifier": "KernelClassifier",
+    "estimators.machines": "KernelRegressor",
     "estimators.regression": "SoSRegressor",
     "estimators.self_exciting": "SelfExciting",
     "estimators.separable": "SeparableIntensity",

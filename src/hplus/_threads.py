@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from hplus._checks import check_count
+from hplus._checks import Reals, check_count
 
 Found = TypeVar("Found")
 
@@ -53,6 +53,21 @@ def over_cores(work: Callable[[int], Found], count: int, size: int) -> list[Foun
         return [work(i) for i in range(count)]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(work, range(count)))
+
+
+Mapped = Callable[[Callable[[int], Reals], range], Iterable[Reals]]
+"""Gives the arrays that work returns for each number, like the built-in `map`."""
+
+
+@contextmanager
+def mapping_over_cores(size: int) -> Iterator[Mapped]:
+    """A `map` for work on arrays of many elements in all, on all cores, to be used many times."""
+    cores = len(os.sched_getaffinity(0))
+    if cores == 1 or size < MANY_ELEMENTS:
+        yield map
+        return
+    with ThreadPoolExecutor(cores) as pool:
+        yield pool.map
 
 
 def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:

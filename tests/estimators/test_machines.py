@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hplus.estimators.machines import KernelClassifier, KernelRegressor
+from hplus.estimators.classifier import KernelClassifier
+from hplus.estimators.machines import KernelRegressor
 from hplus.features import Nystroem
 from hplus.kernels import Constant, Custom, Gaussian, Linear, Matern32, Periodic, Polynomial
 from hplus.losses import EpsilonInsensitive, Huber, PoissonLog, Quantile

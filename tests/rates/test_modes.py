@@ -292,12 +292,16 @@ def test_a_stiff_system_is_solved_as_exactly_with_its_preconditioner(rng, monkey
     monkeypatch.setattr("hplus.rates.modes.STIFF_EIGENVALUE", 0.0)
     np.testing.assert_allclose(system.solve(b, 0.0 * b, 1e-10), plain, atol=1e-4)
     assert len(steps) - without < 0.7 * without
+    with_one = system.solve(b, 0.0 * b, 1e-10)
+    monkeypatch.setattr("hplus._threads.MANY_ELEMENTS", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2})
+    np.testing.assert_array_equal(system.solve(b, 0.0 * b, 1e-10), with_one)
 
 
 def test_the_preconditioner_is_symmetric_and_positive(rng):
     prior, W = prior_on(GRID, deviation=3.0), np.exp(rng.uniform(-2.0, 4.0, (1, 12)))
     system = System(prior, W)
-    ease = system._preconditioner(prior.centered(), 1e4)
+    ease = system._preconditioner(prior.centered(), 1e4, map)
     x, y = (system.project(rng.normal(size=(1, 12))) for _ in range(2))
     np.testing.assert_allclose(np.sum(x * ease(y)), np.sum(y * ease(x)))
     assert np.sum(x * ease(x)) > 0.0

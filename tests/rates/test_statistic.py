@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from hplus import Box, Cycle, Gaussian, Intensity, Interval, Polygon, Statistic, load, save
-from hplus.rates import binned
+from hplus.rates import binned, cell_counts
 from hplus.rates import statistic as module
 from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.binned import BinnedStatistic, finest_grid
-from hplus.rates.statistic import merged
+from hplus.rates.lattice import CellLattice
+from hplus.rates.statistic import count_codes, merged
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
 WINDOWS = [
@@ -297,3 +298,17 @@ def test_only_windows_statistics_and_whole_numbers_are_accepted():
     for statistic in (one(), old()):
         with pytest.raises(TypeError):
             statistic + 1
+
+
+@pytest.mark.parametrize(("n", "depth"), [(300, 3), (300, 12), (0, 2)])
+def test_cells_are_counted_alike_in_an_array_of_all_and_sorted(n, depth, monkeypatch, rng):
+    lattice = CellLattice(Box((0, 0), (1, 1)))
+    codes = lattice.codes(rng.random((n, 2)) ** 2)
+    found = []
+    for per_event in (0, 10**9):
+        monkeypatch.setattr(cell_counts, "CELLS_PER_EVENT", per_event)
+        found.append(count_codes(lattice, codes.copy(), None, depth))
+    assert found[0] == found[1]
+    assert found[0].events == n
+    cells = np.unique(codes >> np.uint64(2 * (lattice.bits - depth)))
+    np.testing.assert_array_equal(found[0].codes, cells)

@@ -10,9 +10,11 @@ from hplus.cli.summary import holdout_rows
 from hplus.display.findings import against_kde
 from hplus.rates import every_scale, rate_models
 from hplus.rates import statistic as statistics
+from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.thinning import thinned_to
 from hplus.rates.trees import concentrations
 from hplus.studies import split_events
+from hplus.studies.rate_learning import similar_to
 
 WINDOW = Box((0, 0), (1, 1))
 
@@ -95,3 +97,16 @@ def test_very_many_events_on_a_line_are_averaged_over_as_many_priors_as_few(monk
     assert many.mixture_ == usual.mixture_
     places = np.linspace(0.05, 0.95, 19)[:, None]
     np.testing.assert_array_equal(many.predict(places), usual.predict(places))
+
+
+def test_a_smooth_rate_without_weight_is_not_learned_again(coarse_grids, monkeypatch):
+    X = events(600)
+    first = Intensity(WINDOW, model="exp").fit(X[::2])
+    trees = Intensity(WINDOW, model="tree").fit(X[::2]).rate_
+    alone = StackedRate(first.rate_, ((1.0, trees),))
+    monkeypatch.setattr(rate_models, "begin", lambda *given: pytest.fail("learned again"))
+    like = similar_to(first)._replace(rate=alone, weights={"tree": 1.0})
+    again = Intensity(WINDOW).fit(X, priors=like)
+    assert again.rate_.smooth is alone.smooth
+    assert again.rate_.integral() == pytest.approx(len(X), rel=1e-6)
+    assert [weight for weight, _ in again.rate_.parts] == [1.0]

@@ -1,4 +1,4 @@
-"""Kernel machines: regression and classification by the representer theorem."""
+"""KernelRegressor: regression by the representer theorem."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Any, Self, final
 
 import numpy as np
-from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from hplus._checks import Floats, check_choice, check_flag
 from hplus._progress import whole_or_not
@@ -18,7 +16,6 @@ from hplus.estimators.base import (
     check_diagonal,
     check_exposure,
     check_kernel,
-    check_loss,
     check_penalty,
     check_points,
     check_prediction,
@@ -27,19 +24,22 @@ from hplus.estimators.base import (
     merge_repeated,
     warn_if_loose,
 )
-from hplus.estimators.targets import (
-    Labels,
-    check_classes,
-    check_labels,
-    check_targets,
-    one_against_rest,
+from hplus.estimators.chunked_rows import (
+    CheckedChunks,
+    Chunks,
+    LazyChunks,
+    ScaledRows,
+    sampled_rows,
 )
+from hplus.estimators.targets import check_targets
 from hplus.features import Nystroem
 from hplus.kernels import Kernel
-from hplus.losses import LABEL_LOSSES, Hinge, Logistic, Loss, Poisson, PoissonLog, Squared, as_loss
+from hplus.losses import LABEL_LOSSES, Loss, Poisson, PoissonLog, Squared, as_loss
+from hplus.rates.lazy_parts import is_lazy
+from hplus.solvers.machines.passes import minimised
 from hplus.solvers.machines.representer import basis_for, promised_gap, ridge, train
 from hplus.solvers.machines.risk import Risk
-from hplus.solvers.result import SolverResult
+from hplus.space import Function
 from hplus.tuning.penalties import kernel_and_penalty
 
 REGRESSION_LOSSES = (
@@ -112,8 +112,16 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
 
         `exposure`, for "poisson_log" only, is the time, area or number of trials in which the
         count of each row was observed: the mean of y is exposure·exp(f + b), and `predict` returns
-        the rate exp(f + b).
+        the rate exp(f + b). X, y and weights may be arrays or data frames of Dask: see
+        `fit_chunks`.
         """
+        if is_lazy(X):
+            if exposure is not None:
+                raise ValueError(
+                    "exposure must be None for a collection of Dask: divide y by it, and multiply "
+                    "sample_weight by it."
+                )
+            return self.fit_chunks(LazyChunks.of(X, y, sample_weight))
         with whole_or_not(self):
             loss = self._loss()
             check_kernel(self.kernel)
@@ -136,6 +144,46 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             bias = bias and mean > 0.0
             b = self._learn(X, loss, y / level, shares * level, penalty, bias=bias)
             self.intercept_ = b + float(np.log(level))
+            warn_if_loose(self, self.solution_, promised_gap(loss))
+        return self
+
+    def fit_chunks(self, chunks: Chunks) -> Self:
+        """Learn from rows that are too many for memory, in chunks (X, y) or (X, y, sample_weight).
+
+        `chunks` is gone through twice for the squared loss and about ten times for "poisson_log",
+        the only losses here: a list, or any object that gives all chunks whenever `iter` is called
+        on it. `landmarks` are needed. They, the kernel and the penalty are learned from at most
+        20,000 distinct rows, the same ones in any order; if there are no more, the result is that
+        of `fit`.
+        """
+        with whole_or_not(self):
+            loss, landmarks = self._loss(), as_landmarks(self.landmarks)
+            if landmarks is None or not isinstance(loss, Squared | PoissonLog):
+                raise ValueError(
+                    'fit_chunks needs landmarks and loss="squared" or "poisson_log", got '
+                    f"landmarks={self.landmarks} and loss {loss}."
+                )
+            check_kernel(self.kernel)
+            penalty = check_penalty(self.penalty)
+            bias = check_flag("fit_intercept", self.fit_intercept)
+            self.__dict__.pop("n_features_in_", None)
+            rows = CheckedChunks(self, chunks, loss)
+            some = sampled_rows(rows)
+            check_diagonal(self.kernel, some.X)
+            level = (some.mean or 1.0) if isinstance(loss, PoissonLog) else 1.0
+            shares = some.weights * (level / some.weights.sum())
+            risk = Risk(loss, some.y / level, shares, penalty or 1.0, bias)
+            self.kernel_, own = kernel_and_penalty(some.X, [risk], self.kernel, penalty, "primal")
+            self.penalty_ = own * (some.share if penalty is None else 1.0)
+            self.loss_: Loss = loss
+            features = landmarks(self.kernel_, some.X)
+            scaled, bias = (
+                ScaledRows(rows, level, some.total),
+                bias and (some.mean > 0.0 or isinstance(loss, Squared)),
+            )
+            found = minimised(scaled, features, loss, self.penalty_, bias=bias)
+            self.function_ = Function(self.kernel_, features.centers, features.root @ found.weights)
+            self.intercept_, self.solution_ = found.bias + float(np.log(level)), found.result
             warn_if_loose(self, self.solution_, promised_gap(loss))
         return self
 
@@ -182,118 +230,3 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
             isinstance(self.loss, PoissonLog) or self.loss == "poisson_log"
         )
         return tags
-
-
-def _probabilistic(estimator: KernelClassifier) -> bool:
-    loss = getattr(estimator, "loss_", None) or as_loss(estimator.loss)
-    if not isinstance(loss, Logistic):
-        raise AttributeError(f'predict_proba needs loss="logistic", got {loss}.')
-    return True
-
-
-@final
-class KernelClassifier(ClassifierMixin, Estimator):
-    """Classification in a kernel's function space: support vectors, or logistic regression.
-
-    Minimises  Σ_i w_i Φ(y_i, f(x_i) + b) / Σ_i w_i + penalty ‖f‖²,  y_i = ±1, with a free bias b.
-    Several classes are learned one against the rest. libsvm's cost is C = 1/(2·penalty·n).
-
-    Parameters
-    ----------
-    kernel : Kernel or "auto", default="auto"
-        "auto" is a Gaussian whose scale is learned by cross-validation.
-    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
-        "logistic" gives probabilities.
-    penalty : float or "auto", default="auto"
-        Larger values give smoother functions. "auto" is learned from at most 1,500 rows, together
-        with the scale of the kernel if that is "auto" too.
-    solver : {"auto", "dual", "primal"}, default="auto"
-        For the hinge loss: libsvm on the dual (the choice of "auto"), or an interior-point method
-        on the kernelised primal; both reach the same optimum. Other losses use "primal" only.
-    landmarks : int or Nystroem, default=None
-        Restrict f to functions on this many data points, for large n; "primal" only.
-
-    Attributes
-    ----------
-    classes_ : array
-    function_ : Function
-        One output for two classes, one for each class otherwise.
-    intercept_ : array (outputs,)
-    kernel_ : Kernel
-    penalty_ : float
-    solution_ : SolverResult
-        `objective` is certified to be at most `gap` above its minimum, over the functions on the
-        landmarks if there are any; both are summed over the classes.
-    """
-
-    def __init__(
-        self,
-        kernel: Kernel | str = "auto",
-        loss: str = "hinge",
-        penalty: float | str = "auto",
-        solver: str = "auto",
-        landmarks: int | Nystroem | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.loss = loss
-        self.penalty = penalty
-        self.solver = solver
-        self.landmarks = landmarks
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d) and labels y (n,)."""
-        with whole_or_not(self):
-            loss, solver = self._loss(), self._solver()
-            check_kernel(self.kernel)
-            penalty = check_penalty(self.penalty)
-            landmarks = as_landmarks(self.landmarks)
-            X = check_points(self, X, reset=True)
-            y = check_labels(y, X)
-            check_diagonal(self.kernel, X)
-            weights = check_weights("sample_weight", sample_weight, len(X))
-            self.classes_ = check_classes(y[weights > 0.0], "give another class a positive weight")
-            codes = np.searchsorted(self.classes_, np.where(weights > 0.0, y, self.classes_[0]))
-            X, codes, shares = merge_repeated(X, codes, weights / weights.sum())
-            sides = one_against_rest(codes, np.arange(len(self.classes_)))
-            risks = [Risk(loss, side, shares, penalty or 1.0, bias=True) for side in sides]
-            self.kernel_, self.penalty_ = kernel_and_penalty(X, risks, self.kernel, penalty, solver)
-            basis = basis_for(self.kernel_, X, landmarks)
-            self.loss_ = loss
-            trained = [train(basis, replace(r, penalty=self.penalty_), solver) for r in risks]
-            self.function_ = basis.function(np.stack([t.coefficients for t in trained], axis=1))
-            self.intercept_ = np.array([t.bias for t in trained])
-            self.solution_ = SolverResult.total([t.result for t in trained])
-            warn_if_loose(self, self.solution_, promised_gap(loss))
-        return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """f(X[i]) + b: shape (n,), positive for classes_[1], or (n, classes)."""
-        f = function_values(self, X) + self.intercept_
-        return check_prediction(self, f[:, 0] if len(self.classes_) == 2 else f)
-
-    def predict(self, X: Any) -> Labels:
-        """The label of each row."""
-        f = self.decision_function(X)
-        return self.classes_[f.argmax(axis=1) if f.ndim == 2 else (f > 0.0).astype(np.intp)]
-
-    @available_if(_probabilistic)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """The probability of each class, shape (n, classes)."""
-        f = self.decision_function(X)
-        if f.ndim == 1:
-            return expit(np.stack([-f, f], axis=1))
-        # proportional to 1/(1 + e^-f), which may underflow for every class
-        return softmax(-np.logaddexp(0.0, -f), axis=1)
-
-    def _loss(self) -> Loss:
-        return check_loss(self.loss, LABEL_LOSSES, "use KernelRegressor for other losses")
-
-    def _solver(self) -> str:
-        solver = check_choice("solver", self.solver, ("auto", "dual", "primal"))
-        dual = isinstance(self._loss(), Hinge) and self.landmarks is None
-        if solver == "dual" and not dual:
-            raise ValueError(
-                'solver="dual" needs loss="hinge" and no landmarks, got '
-                f'loss {self._loss()} and landmarks {self.landmarks}: use solver="primal".'
-            )
-        return ("dual" if dual else "primal") if solver == "auto" else solver

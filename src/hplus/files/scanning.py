@@ -33,8 +33,8 @@ def scan_parts(
 ) -> Iterator[tuple[Part, Found | TableError]]:
     """What `work` finds in each part, or why it cannot be read, in the order in which they end.
 
-    Of each thread, at most one part waits to be taken, so that memory is bounded. Parts whose
-    names are `done` are left out.
+    At most one part more than there are threads is read or waits to be taken, so that memory is
+    bounded. Parts whose names are `done` are left out.
     """
     parts = [Part(i, part) for i, part in enumerate(table.parts) if part_name(part) not in done]
     rest = sum(part.table.size for part in parts)
@@ -86,7 +86,7 @@ def _in_threads(
         running: dict[Future[Found], Part] = {}
         try:
             while True:
-                for part in islice(queue, 2 * jobs - len(running)):
+                for part in islice(queue, jobs + 1 - len(running)):
                     running[pool.submit(work, part)] = part
                 if not running:
                     return

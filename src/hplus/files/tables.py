@@ -1,4 +1,4 @@
-"""Tables in files, read in chunks: CSV, JSON lines and Parquet, compressed or not; or in memory.
+"""Tables in files, read in chunks: CSV, JSON lines, Parquet and Arrow; or in memory.
 
 Only the columns that are asked for are read, as text where the file has text: what a cell means is
 decided in `cells` and `times`, so that one bad cell costs one row and not the file.
@@ -14,6 +14,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Protocol
 
+from hplus.files.arrow_streams import arrow_table, is_arrow
 from hplus.files.cells import number
 from hplus.files.chunked_table import Table
 from hplus.files.commas import holds_numbers, in_doubt, is_decimal
@@ -139,8 +140,10 @@ def feed_table(feed: Feed) -> Table:
             for p in parquet_parts(feed.path)
         ]
         return together(feed.path, parts) if len(parts) > 1 else parts[0]
-    feeds = [feed]
-    return text_table(feed.name, feed.peek(), lambda: feeds.pop() if feeds else Feed(feed.path))
+    feeds, start = [feed], feed.peek()
+    if is_arrow(start):
+        return arrow_table(feed)
+    return text_table(feed.name, start, lambda: feeds.pop() if feeds else Feed(feed.path))
 
 
 def text_table(path: str, start: bytes, opened: Callable[[], Source]) -> Table:

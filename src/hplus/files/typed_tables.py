@@ -95,14 +95,14 @@ class FrameReader:
 class BatchReader:
     """Reads columns of a stream of Arrow record batches, once."""
 
-    def __init__(self, stream: Batches) -> None:
-        self._stream, schema = stream, stream.schema
+    def __init__(self, stream: Batches, name: str = "the stream") -> None:
+        self._stream, self._name, schema = stream, name, stream.schema
         self.names, self.kinds = list(schema.names), {f.name: kind_of(f.type) for f in schema}
 
     def __call__(self, wanted: list[str], tally: Tally, where: Condition | None) -> Iterator[Chunk]:
         """Chunks of some columns."""
         first = 0
-        with reading("the stream"):
+        with reading(self._name):
             for batch in self._stream:
                 for start in range(0, batch.num_rows, ROWS_AT_ONCE):
                     some = batch.slice(start, ROWS_AT_ONCE)

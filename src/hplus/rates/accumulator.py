@@ -8,7 +8,7 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus.rates.lattice import CellLattice, Codes
-from hplus.rates.statistic import Statistic, count_codes, count_events, unbounded_sum
+from hplus.rates.statistic import Statistic, count_codes, count_events, depth_of_sum, sum_at
 from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.windows import Window
 
@@ -20,6 +20,9 @@ LEAST_WAITING, MOST_WAITING = 2**19, 2**21
 
 So the time to merge them with those counted is a small multiple of that to sort them.
 """
+
+MERGED_RATIO = 4
+"""How many times as many cells a statistic must have for a new one not to be added to it yet."""
 
 
 @final
@@ -72,7 +75,7 @@ class CellAccumulator:
         other._empty_buffer()
         self._total += other._total
         for part in other._parts:
-            self._merge(part, 2)
+            self._merge(part, MERGED_RATIO)
         for i, codes in enumerate(other._codes):
             self._wait(codes, other._units[i] if other._units else None)
 
@@ -122,16 +125,21 @@ class CellAccumulator:
         units = np.concatenate(self._units) if self._units else None
         self._codes, self._units, self._waiting = [], [], 0
         depth = min((part.depth for part in self._parts), default=self._depth)
-        self._merge(count_codes(self._lattice, codes, units, depth), 2)
+        self._merge(count_codes(self._lattice, codes, units, depth), MERGED_RATIO)
 
     def _merge(self, new: Statistic, factor: float) -> None:
         """Add a statistic to those that have at most `factor` times as many cells.
 
-        Both are freed before the cells of their sum are made larger, if there are too many.
+        If the sum would have too many cells, those of both are made larger first, one after the
+        other, so that memory holds neither the sum nor both of them twice.
         """
         while self._parts and len(self._parts[-1].codes) <= factor * len(new.codes):
-            new = unbounded_sum(self._pop(), new)
-            new = new.bounded()
+            last = self._pop()
+            depth = depth_of_sum(last, new)
+            last = last.coarsened(depth)
+            new = new.coarsened(depth)
+            new = sum_at(depth, last, new)
+            del last
         self._parts = (*self._parts, new)
 
     def _pop(self) -> Statistic:

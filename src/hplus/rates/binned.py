@@ -102,6 +102,12 @@ class BinnedStatistic(Value):
         counts = binned_folds(statistic, finest_grid(statistic.window), seed)
         return cls(statistic.window, counts, statistic.events)
 
+    @classmethod
+    def nowhere(cls, statistic: Statistic) -> BinnedStatistic:
+        """The grid without the events, for those who only need to know what was observed."""
+        grid = finest_grid(statistic.window)
+        return cls(statistic.window, np.zeros((EVENT_FOLDS, *grid.shape)), statistic.events)
+
     @property
     def grid(self) -> TensorGrid:
         """The grid that events are binned on."""

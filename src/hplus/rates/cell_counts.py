@@ -11,12 +11,26 @@ from hplus.rates.lattice import Codes
 MAX_DRAWN_EVENTS = 10_000
 """Events of a cell that are put into parts one by one; of more, parts are drawn as normals."""
 
+CELLS_PER_EVENT = 2
+"""Cells for each event up to which all of them are counted, instead of sorting the events."""
+
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 """The constants of splitmix64, a generator whose i-th number is a hash of seed + i * GOLDEN."""
 
 DRAW_SALT, MEMBER_SALT = np.uint64(0x5851_F42D_4C95_7F2D), np.uint64(0x1405_7B7E_F767_814F)
 """Different draws for the same seed must have nothing in common."""
+
+
+def counted(codes: Codes, shift: np.uint64, cells: int) -> tuple[Codes, Ints]:
+    """The distinct codes >> shift, which are below `cells`, and how often each occurs.
+
+    Many codes are counted in an array of all cells; others are sorted in place.
+    """
+    if cells <= CELLS_PER_EVENT * len(codes):
+        return _count_each(codes, shift, cells)
+    codes.sort()
+    return count_runs(codes, shift)
 
 
 @compiled
@@ -104,18 +118,42 @@ def _distinct(codes: Codes, others: Codes) -> int:
 
 
 @compiled
-def cells_by_drop(codes: Codes, d: int, depth: int) -> Ints:
-    """How many distinct cells there are if 0, 1, ..., `depth` levels of d bits are dropped."""
-    out = np.full(depth + 1, len(codes))
-    for i in range(1, len(codes)):
-        differing, dropped = codes[i] ^ codes[i - 1], 0
+def cells_by_drop(codes: Codes, others: Codes, d: int, depth: int) -> Ints:
+    """How many distinct cells two sorted sets have if 0, 1, ..., `depth` levels are dropped."""
+    out, m = np.zeros(depth + 1, dtype=np.int64), 0
+    i = j = 0
+    before = np.uint64(0)
+    while i < len(codes) or j < len(others):
+        mine = j == len(others) or (i < len(codes) and codes[i] <= others[j])
+        code = codes[i] if mine else others[j]
+        i += mine
+        j += j < len(others) and others[j] == code
+        differing, dropped = code ^ before, 0
         while differing:
             differing >>= np.uint64(d)
             dropped += 1
-        out[dropped] -= 1  # neighbours share a cell once all levels that differ are dropped
-    for level in range(1, depth + 1):
-        out[level] -= len(codes) - out[level - 1]
-    return out
+        if m:
+            out[dropped] += 1  # neighbours share a cell once all levels that differ are dropped
+        before, m = code, m + 1
+    return m - np.cumsum(out)
+
+
+@compiled
+def _count_each(codes: Codes, shift: np.uint64, cells: int) -> tuple[Codes, Ints]:
+    """What `counted` does, in an array of all cells."""
+    counts = np.zeros(cells, dtype=np.int64)
+    for code in codes:
+        counts[code >> shift] += 1
+    m = 0
+    for c in range(cells):
+        m += counts[c] > 0
+    out, found = np.empty(m, dtype=np.uint64), np.empty(m, dtype=np.int64)
+    k = 0
+    for c in range(cells):
+        if counts[c]:
+            out[k], found[k] = np.uint64(c), counts[c]
+            k += 1
+    return out, found
 
 
 @compiled

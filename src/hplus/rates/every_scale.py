@@ -45,7 +45,7 @@ VERY_MANY_EVENTS = 500_000
 """Events from which on priors, weights and concentrations are learned once, and not again from
 slightly more or fewer events: they are a few numbers, which would hardly change."""
 
-DRAWS_WITHOUT_WEIGHT = 4
+DRAWS_WITHOUT_WEIGHT = 1
 """Draws of a smooth field that has no weight: nobody asks how uncertain it is."""
 
 TREES_TAKE_OVER = 0.1
@@ -179,28 +179,6 @@ def learn_every_scale(
     weighted = zip(weights.tolist(), learned, strict=True)
     parts = tuple((weight, rate()) for weight, rate in weighted if weight > 0.0)
     return relative, StackedRate(smooth, parts), weights.tolist()
-
-
-def relearned(
-    observed: Observed, fit: SmoothFit, like: GridRate | StackedRate
-) -> tuple[GridRate, StackedRate | None]:
-    """The smooth rate and the rate at every scale, with the weights and trees of a similar rate."""
-    smooth_like = like.smooth if isinstance(like, StackedRate) else like
-    while fit.level.grid.size < smooth_like.function.grid.size and fit.place > 0:
-        fit = fit.finer()
-    relative = fit.rate()
-    if isinstance(like, GridRate):
-        return relative, None
-    smooth = replace(relative, function=observed.times_plain(relative.function))
-    on_smooth = TreeBase(smooth.function, smooth)
-
-    def again(part: GridRate | TreeRate) -> GridRate | TreeRate:
-        if isinstance(part, GridRate):
-            return smooth
-        base = None if part.base is None or part.base.uncertain is None else on_smooth
-        return observed.trees(observed.all_cells, base, part.clustering)
-
-    return relative, StackedRate(smooth, tuple((w, again(part)) for w, part in like.parts))
 
 
 def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clustering | None]:

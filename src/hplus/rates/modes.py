@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Reals
+from hplus._threads import Mapped, mapping_over_cores
 from hplus.rates.torus import Circulant, Covariance
 from hplus.solvers.result import SolverResult, Status
 
@@ -42,6 +43,9 @@ with B must not overflow."""
 
 STIFF_EIGENVALUE, LEVEL_RATIO = 1e6, 300.0
 """Largest eigenvalue from which systems are preconditioned, and the ratio of its levels of W."""
+
+FFT_LOOPS = 20
+"""A product with a covariance takes about as long as so many loops over its array."""
 
 MAX_CG_STEPS = 250
 
@@ -181,11 +185,15 @@ class System:
         if isinstance(self.K, Circulant):
             stiffness = float(self.W.max()) * float(self.K.spectrum.max())
             if stiffness > STIFF_EIGENVALUE:
-                precondition = self._preconditioner(self.K, stiffness)
-                return conjugate_gradients(self.apply, b, x, accuracy, enough, precondition)
+                # a product with K costs as much as several loops over its arrays
+                with mapping_over_cores(FFT_LOOPS * b.size) as mapped:
+                    precondition = self._preconditioner(self.K, stiffness, mapped)
+                    return conjugate_gradients(self.apply, b, x, accuracy, enough, precondition)
         return conjugate_gradients(self.apply, b, x, accuracy, enough)
 
-    def _preconditioner(self, K: Circulant, stiffness: float) -> Callable[[Reals], Reals]:
+    def _preconditioner(
+        self, K: Circulant, stiffness: float, mapped: Mapped
+    ) -> Callable[[Reals], Reals]:
         """Where W is about w, B is about circulant, with eigenvalues 1 + w·spectrum.
 
         Nodes are shared between levels of w, and each level has its own circulant inverse.
@@ -204,10 +212,12 @@ class System:
 
         def precondition(r: Reals) -> Reals:
             r = self.project(r)
-            total = np.zeros_like(r)
-            for share, inverse in parts:
-                total += share * K.torus.apply(inverse, share * r)
-            return self.project(total)
+
+            def on_level(j: int) -> Reals:
+                share, inverse = parts[j]
+                return share * K.torus.apply(inverse, share * r)
+
+            return self.project(sum(mapped(on_level, range(len(parts))), np.zeros_like(r)))
 
         return precondition
 

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from hplus._checks import Floats
 from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
-from hplus.rates.every_scale import PARTS, Observed, learn_every_scale, relearned
+from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import Criterion
@@ -20,6 +20,7 @@ from hplus.rates.levels import descend, redrawn
 from hplus.rates.log_gaussian import begin
 from hplus.rates.positions import Positions, find_positions
 from hplus.rates.prior import Mixture
+from hplus.rates.relearning import only_trees, relearned
 from hplus.rates.selection import LearnPrior, Wanted, learn_mixture
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
@@ -111,14 +112,16 @@ def learn_like(statistic: Statistic, exposure: OverWindow, like: Similar, seed: 
 
     Only what depends on every event is learned again: the smooth field and the counts of trees.
     """
-    seen = exposed(BinnedStatistic.of(statistic, seed), exposure, None)
+    without = only_trees(like.rate)
+    binned = BinnedStatistic.nowhere(statistic) if without else BinnedStatistic.of(statistic, seed)
+    seen = exposed(binned, exposure, None)
     observed = Observed(statistic, like.positions, *seen.plain(), seed, like.spectrum)
     if isinstance(like.rate, TreeRate):
         rate = observed.trees(observed.all_cells, None, like.rate.clustering)
         return Learned(rate, None, like.weights, seen, observed, {})
     on_line = statistic.window.dimension == 1
-    fit = begin(seen.level, LearnPrior("auto") if on_line else like.mixture, seed)
-    smooth, stacked = relearned(observed, fit, like.rate)
+    wanted = LearnPrior("auto") if on_line else like.mixture
+    smooth, stacked = relearned(observed, partial(begin, seen.level, wanted, seed), like.rate)
     return Learned(stacked or smooth, smooth, like.weights, seen, observed, {})
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, Ints, check_count, shown
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
 from hplus.rates.cell_counts import (
     cells_by_drop,
-    count_runs,
+    counted,
     group_cells,
     merge_cells,
     merge_counts,
@@ -27,12 +26,11 @@ from hplus.rates.weight_units import (
     WEIGHT_BITS,
     check_units,
     exact_sum,
+    frozen_whole,
     in_units,
     sum_of_squares,
 )
 from hplus.windows import Window
-
-Whole = TypeVar("Whole", np.int64, np.uint64)
 
 MAX_CELLS = 2**23
 """Distinct cells of a statistic; with more, its cells are doubled in size."""
@@ -84,8 +82,8 @@ class Statistic(Value):
 
     def __post_init__(self) -> None:
         lattice = CellLattice(self.window)
-        codes, counts = _frozen(self.codes, np.uint64), _frozen(self.counts, np.int64)
-        weights = _frozen(self.weights, np.int64)
+        codes, counts = frozen_whole(self.codes, np.uint64), frozen_whole(self.counts, np.int64)
+        weights = frozen_whole(self.weights, np.int64)
         if weights.size and np.array_equal(weights, counts << WEIGHT_BITS):
             weights = weights[:0]
         depth = check_count("depth", self.depth, least=0)
@@ -186,12 +184,13 @@ class Statistic(Value):
         units = exact_sum(weights) if weights.size else events << WEIGHT_BITS
         shared = -(-self.squares * events // max(self.events, 1))
         squares = max(shared, -(-(units**2) // max(events, 1)))
-        return Statistic(self.window, self.depth, self.codes[held], counts[held], weights, squares)
+        rows = np.stack([counts[held], weights]) if weights.size else counts[held][None]
+        return _of_rows(self.window, self.depth, self.codes[held], rows, squares)
 
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
             return NotImplemented
-        return unbounded_sum(self, other).bounded()
+        return sum_at(depth_of_sum(self, other), self, other)
 
     def __repr__(self) -> str:
         return f"<Statistic of {self.events} events in {len(self.codes)} cells of {self.window}>"
@@ -215,26 +214,34 @@ class Statistic(Value):
         """The same events at the greatest depth with at most MAX_CELLS distinct cells."""
         if len(self.codes) <= MAX_CELLS:
             return self
-        cells = cells_by_drop(self.codes, self.window.dimension, self.depth)
+        cells = cells_by_drop(self.codes, self.codes[:0], self.window.dimension, self.depth)
         return self.coarsened(self.depth - int(np.argmax(cells <= MAX_CELLS)))
 
 
-def unbounded_sum(self: Statistic, other: Statistic) -> Statistic:
-    """The sum of two statistics, which may have more cells than one should."""
-    if other.window != self.window:
+def depth_of_sum(a: Statistic, b: Statistic) -> int:
+    """The greatest depth at which the sum of two statistics has at most MAX_CELLS cells."""
+    if b.window != a.window:
         raise ValueError(
-            f"statistics must share one window to be added, got {shown(self.window)} and "
-            f"{shown(other.window)}."
+            f"statistics must share one window to be added, got {shown(a.window)} and "
+            f"{shown(b.window)}."
         )
-    check_units(self._units + other._units)
-    depth, squares = min(self.depth, other.depth), self.squares + other.squares
-    a, b = self.coarsened(depth), other.coarsened(depth)
+    depth, d = min(a.depth, b.depth), a.window.dimension
+    if len(a.codes) + len(b.codes) <= MAX_CELLS:
+        return depth
+    a, b = a.coarsened(depth), b.coarsened(depth)
+    return depth - int(np.argmax(cells_by_drop(a.codes, b.codes, d, depth) <= MAX_CELLS))
+
+
+def sum_at(depth: int, a: Statistic, b: Statistic) -> Statistic:
+    """The sum of two statistics at a depth that both have."""
+    check_units(a._units + b._units)
+    squares, a, b = a.squares + b.squares, a.coarsened(depth), b.coarsened(depth)
     if a.weights.size + b.weights.size:
         codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
     else:
         codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
         rows = counts[None]
-    return _of_rows(self.window, depth, codes, rows, squares)
+    return _of_rows(a.window, depth, codes, rows, squares)
 
 
 def merged(parts: Iterable[Statistic]) -> Statistic:
@@ -262,18 +269,17 @@ def count_codes(
 ) -> Statistic:
     """The statistic of events with these codes (n,) and weights q (n,), at most at a depth.
 
-    The codes are sorted in place.
+    The codes may be sorted in place.
     """
     depth = lattice.bits if depth is None else depth
     shift = np.uint64(lattice.dimension * (lattice.bits - depth))
     if q is None:
-        codes.sort()
-        found, counts = count_runs(codes, shift)
+        found, counts = counted(codes, shift, 2 ** (lattice.dimension * depth))
         rows, squares = counts[None], len(codes) << (2 * WEIGHT_BITS)
     else:
         order, ones = np.argsort(codes), np.ones((1, len(codes)), dtype=np.int64)
-        cells = read_only(codes[order]), read_only(np.vstack([ones, q[order]]))
-        (found, rows), squares = group_cells(*cells, shift), sum_of_squares(q)
+        given = read_only(codes[order]), read_only(np.vstack([ones, q[order]]))
+        (found, rows), squares = group_cells(*given, shift), sum_of_squares(q)
     return _of_rows(lattice.window, depth, found, rows, squares).bounded()
 
 
@@ -286,14 +292,3 @@ def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int)
     found._set(window=window, depth=depth, codes=codes, counts=rows[0], weights=rows[0, :0])
     found._set(squares=squares)
     return found
-
-
-def _frozen(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:
-    """A read-only array of whole numbers, copied unless it is one already."""
-    array = np.asarray(given)
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
-    if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:
-        array = np.array(array, dtype=dtype)
-        array.flags.writeable = False
-    return array

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from hplus.rates.cell_counts import drawn_counts
 from hplus.rates.statistic import Statistic
 
-MAX_PARTS, CELLS_AT_ONCE = 16, 2**20
-"""Into how many parts events are split at once, and those of how many cells."""
+THINNING_SALT = 2**40
+"""Other draws for the same seed, of folds and of what is held out, have nothing in common."""
 
 
 def thinned_to(statistic: Statistic, most: int, seed: int) -> Statistic:
     """About `most` of the events, drawn at random, if there are more than twice as many."""
-    draw = 0
-    while (parts := statistic.events // most) > 1:
-        draw += 1
-        counts = np.empty_like(statistic.counts)
-        for start in range(0, len(counts), CELLS_AT_ONCE):
-            cells = slice(start, start + CELLS_AT_ONCE)
-            # another seed than that of folds, and than that of an earlier draw
-            folds = statistic.folds((seed + draw) ^ 2**40, min(parts, MAX_PARTS), cells)
-            counts[cells] = folds[0]
-        statistic = statistic.part(counts)
-    return statistic
+    parts = statistic.events // most
+    if parts <= 1:
+        return statistic
+    shares = np.full(len(statistic.codes), 1.0 / parts)
+    drawn = drawn_counts(statistic.codes, statistic.counts, np.uint64(seed ^ THINNING_SALT), shares)
+    return statistic.part(drawn)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TypeVar
 
-from hplus._checks import Ints, frozen_array
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hplus._checks import Ints, frozen_array, shown
+
+Whole = TypeVar("Whole", np.int64, np.uint64)
 
 WEIGHT_BITS = 20
 """Weights are whole multiples of 2⁻²⁰, so that their sums are exact."""
@@ -58,3 +62,14 @@ def sum_of_squares(q: Ints) -> int:
     limbs = np.stack([(q >> (LIMB_BITS * k)) & (2**LIMB_BITS - 1) for k in range(LIMBS)])
     products = (limbs @ limbs.T).tolist()
     return sum(products[i][j] << LIMB_BITS * (i + j) for i in range(LIMBS) for j in range(LIMBS))
+
+
+def frozen_whole(given: ArrayLike, dtype: type[Whole]) -> NDArray[Whole]:
+    """A read-only array of whole numbers, copied unless it is one already."""
+    array = np.asarray(given)
+    if array.size and array.dtype.kind not in "iu":
+        raise TypeError(f"codes, counts and weights must be whole numbers, got {shown(array)}.")
+    if array.flags.writeable or array.dtype != dtype or not array.flags.c_contiguous:
+        array = np.array(array, dtype=dtype)
+        array.flags.writeable = False
+    return array

@@ -28,11 +28,12 @@ A file calls them kernels.Product and windows.Product: a class name may occur in
 """
 
 MODULES = {
+    "hplus.estimators.classifier": ("KernelClassifier",),
     "hplus.estimators.density": ("Density",),
     "hplus.estimators.forecast": ("Forecast",),
     "hplus.estimators.intensity": ("Intensity",),
     "hplus.estimators.intervals": ("HeteroscedasticRegressor", "QuantilesRegressor"),
-    "hplus.estimators.machines": ("KernelClassifier", "KernelRegressor"),
+    "hplus.estimators.machines": ("KernelRegressor",),
     "hplus.estimators.regression": ("SoSRegressor",),
     "hplus.estimators.self_exciting": ("SelfExciting",),
     "hplus.estimators.separable": ("SeparableIntensity",),

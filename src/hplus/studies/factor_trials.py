@@ -14,6 +14,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
+from hplus._threads import over_cores
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.evaluation import AdaptiveKDE, best_kde
@@ -90,12 +91,15 @@ class FactorTrial:
         constant = pattern is not None and not pattern.kept
         model = self._learned(statistic, learned, constant)
         X, Z = (self.columns(part.X, model) for part in (sample, others))
-        ours = self._gains(model, X, held)
+        tasks: list[Callable[[], tuple[Floats, str]]] = [
+            lambda: (self._gains(model, X, held), "ours"),
+            lambda: self._kde_gains(Z, X, learned, held),
+        ]
+        (ours, _), (theirs, kde) = over_cores(lambda i: tasks[i](), 2, len(statistic.codes))
         mean, error = block_error(ours, blocks)
         if pattern is not None and pattern.kept and mean < -error:
             pattern = pattern.replace(kept=False)
             model, ours = self._learned(statistic, learned, True), np.zeros(len(X))
-        theirs, kde = self._kde_gains(Z, X, learned, held)
         return FactorScores(model, ours, theirs, kde, pattern)
 
     def columns(self, X: Floats, model: Intensity) -> Floats:

@@ -19,7 +19,7 @@ from hplus.rates.cell_counts import drawn_counts, drawn_members, uniforms
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.map_learning import JOINT_DEPTH
 from hplus.rates.row_keys import both_keys, row_keys
-from hplus.rates.statistic import Statistic, count_events, merged
+from hplus.rates.statistic import Statistic, merged
 from hplus.rates.weight_units import in_units
 from hplus.studies.cell_draws import drawn_from_cells
 from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents, EventSample
@@ -86,8 +86,8 @@ class SplitEvents:
         keys: Codes | None = None,
     ) -> None:
         """Events (n, d), their times (n,), what each one counts (n,), and a key of each (n,)."""
-        self.__dict__.pop("_drawn", None)
-        self.__dict__.pop("_held_counts", None)
+        for computed in ("_drawn", "_held_counts", "_halves"):
+            self.__dict__.pop(computed, None)
         if keys is None:
             keys = row_keys(np.column_stack([X, seconds]))
         if weights is not None:
@@ -161,16 +161,18 @@ class SplitEvents:
         return self._spread(self._learned(before))
 
     def _held(self) -> Statistics:
-        if self._thinned:
-            (whole,) = self._merged(lambda k: True)
-            return (whole.part(self._held_counts),)
-        return self._merged(lambda k: k == HELD)
+        return (self._halves[1],) if self._thinned else self._merged(lambda k: k == HELD)
 
     def _learned(self, before: int | None = None) -> Statistics:
         if self._thinned:
-            (whole,) = self._merged(lambda k: True)
-            return (whole.part(whole.counts - self._held_counts),)
+            return (self._halves[0],)
         return self._merged(lambda k: k >= 0 and (before is None or k < before))
+
+    @cached_property
+    def _halves(self) -> tuple[Statistic, Statistic]:
+        """The events to learn from and those held out, if these are a random share."""
+        (whole,), held = self._merged(lambda k: True), self._held_counts
+        return whole.part(whole.counts - held), whole.part(held)
 
     def joint(self, before: int | None = None, *, everything: bool = False) -> Statistic | None:
         """The statistic of places and times together: as `learned`, or of all events."""
@@ -241,16 +243,10 @@ class SplitEvents:
         return (*found[:-1], spread_counts(self.frame.clock, found[-1]))
 
     def _merged(self, wanted: Callable[[int], bool]) -> Statistics:
-        return tuple(
-            merged(
-                [
-                    count_events(CellLattice(window), np.zeros((0, window.dimension))),
-                    *(
-                        cells.statistic()
-                        for (k, j), cells in self.cells.items()
-                        if i == j and wanted(k)
-                    ),
-                ]
-            )
-            for i, window in enumerate(self.windows)
-        )
+        return tuple(self._counted_in(i, wanted) for i in range(len(self.windows)))
+
+    def _counted_in(self, i: int, wanted: Callable[[int], bool]) -> Statistic:
+        """The events of the wanted parts in the cells of a window."""
+        found = [cells.statistic() for (k, j), cells in self.cells.items() if i == j and wanted(k)]
+        none = CellAccumulator(self.windows[i])
+        return merged(found) if found else none.statistic()

@@ -22,7 +22,7 @@ MAX_TREES, USUAL_TREES, MIN_TREES = 64, 32, 16
 FEW_TREE_EVENTS, MAX_TREE_EVENTS = 500_000, 16_000_000
 """Events times trees up to which more trees than usual are averaged, and at most the usual."""
 
-MAX_TREE_CELLS, FEWEST_TREES = 2**25, 4
+MAX_TREE_CELLS, FEWEST_TREES = 2**24, 4
 """Occupied cells of all trees, which are kept with 16 bytes each, as long as there are so many
 trees: where cells are so many, each holds so many events that a few trees agree."""
 
