@@ -120,6 +120,7 @@ def test_collections_of_dask_are_taken_by_fit(rng):
         ({"loss": "absolute"}, [], "needs landmarks and loss"),
         ({}, [np.zeros((3, 2))], "tuples .X, y. or .X, y, sample_weight., got ndarray"),
         ({}, [], "a row with a positive weight, got none"),
+        ({}, iter([(np.zeros((2, 1)), [1.0, 2.0])]), "several times, .* got list_iterator: give a"),
         ({}, [(np.zeros((2, 1)), [1.0, 2.0], [1.0, -1.0])], "non-negative"),
     ],
 )

@@ -49,7 +49,14 @@ class CheckedChunks:
     loss: Loss
 
     def __iter__(self) -> Iterator[Rows]:
-        for number, chunk in enumerate(self.chunks):
+        chunks = iter(self.chunks)
+        if chunks is self.chunks:
+            raise ValueError(
+                "chunks are gone through several times, so they must not be a generator or another "
+                f"iterator, got {type(chunks).__name__}: give a list, or an object whose __iter__ "
+                "starts again."
+            )
+        for number, chunk in enumerate(chunks):
             if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
                 raise ValueError(
                     "chunks must be tuples (X, y) or (X, y, sample_weight), got "
