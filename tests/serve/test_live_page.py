@@ -229,6 +229,19 @@ def test_a_service_without_events_says_so(tmp_path):
         watch.step(1e9)
 
 
+@pytest.mark.parametrize("name", FRAMES)
+def test_events_are_not_piled_up_before_there_is_anything_to_expect(tmp_path, name):
+    study = StreamStudy(FRAMES[name]).begin()
+    with opened_store(tmp_path / "state", study) as store:
+        service = Service(store, learns=False)
+        with watching(service, tmp_path) as watch:
+            for i in range(5):
+                X, seconds = events(service.frame, 200, seed=i)
+                watch.hear(RecentEvents(i, 28 * DAY, X, seconds))
+                watch.step(1e9)
+                assert [len(part) for part in watch._pending] == [0, 0]
+
+
 def test_alerts_are_acknowledged_for_good_and_with_a_token(tmp_path):
     evil = "<img src=x onerror=alert(1)>"
     tokens = tmp_path / "tokens"

@@ -114,6 +114,7 @@ class LiveWatch:
             now = self.now(wall)
             self._take()
             if self.watch is None or self.rates is None or not math.isfinite(now):
+                self._forget(now)
                 return
             if math.isnan(self.watch.now):
                 self._begin(self.watch, now)
@@ -126,7 +127,11 @@ class LiveWatch:
         """Watch from now on: what came before was learned from."""
         nothing = np.zeros((self.blocks.cells,) * self.blocks.dimension)
         watch.advance(now, nothing, nothing)
-        later = self._pending[0] > now
+        self._forget(now)
+
+    def _forget(self, until: float) -> None:
+        """Leave out events up to a time, which are only learned from."""
+        later = self._pending[0] > until
         self._pending = (self._pending[0][later], self._pending[1][later])
 
     def _take(self) -> None:
