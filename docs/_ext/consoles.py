@@ -32,7 +32,9 @@ SLOW = re.compile(r"<!-- slow(?:: (\d+) rows)? -->")
 CHANGING = ("seconds", "made ")
 """Beginnings of lines that are never the same."""
 
-LEARNED = ("model ", "scales ", "positions ", "place and time ", "Events repeat nearby")
+LEARNED = (
+    "model ", "scales ", "positions ", "variation ", "place and time ", "Events repeat nearby",
+)  # fmt: skip
 """Beginnings of lines in which a fit of fewer events may use other words."""
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]\d+)?")
