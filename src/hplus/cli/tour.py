@@ -83,6 +83,6 @@ def _findings(study: EventStudy, zones: list[Expected]) -> list[str]:
         f"{count(top.low)} to {count(top.high)}).",
         f"{rim.expected / shots:.0%} of the shots come from {floor:.1%} of the floor, at the rim.",
         f"On average, a held-out shot ({count(held.events)} of them) is {np.exp(held.gain):.1f} "
-        f"times as likely as under a constant rate and {np.expm1(held.over_kde):.0%} likelier than "
-        "under a kernel density estimate.",
+        f"times as likely as under a constant rate and {np.exp(held.over_kde):.2f} times as likely "
+        "as under a kernel density estimate.",
     ]
