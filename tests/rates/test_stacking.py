@@ -65,6 +65,15 @@ def test_a_gain_of_one_standard_error_is_not_one_of_two(rng):
     assert stacking_weights(densities, np.ones(n), 2.0)[1] == 0.0
 
 
+def test_a_model_that_adds_little_to_a_better_one_gets_no_weight():
+    n = 200
+    better = np.full(n, 2.0)
+    lucky = 0.98 * better
+    lucky[:3] *= 3.0  # with a quarter of the weight it would gain 0.2 nats
+    weights = stacking_weights(np.stack([np.ones(n), better, lucky]), np.ones(n))
+    np.testing.assert_array_equal(weights, [0.0, 1.0, 0.0])
+
+
 def test_the_first_model_keeps_all_weight_unless_others_are_clearly_better(rng):
     n, truth = 100, np.ones(300)
     chance = [stacking_weights(_noisy(truth[:n], rng), np.ones(n))[0] for _ in range(200)]
