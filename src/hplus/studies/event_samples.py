@@ -66,8 +66,8 @@ class EventSample:
         chosen: Bools | None = None,
     ) -> None:
         """Events (n, d), times and weights (n,), and keys (n,); those that are chosen (n,)."""
-        below = self._below(keys)
-        some = np.flatnonzero(below if chosen is None else below & chosen)
+        some = np.flatnonzero(self._below(keys))
+        some = some if chosen is None else some[chosen[some]]
         own = np.ones(len(some)) if weights is None else weights[some]
         rows = np.column_stack([X[some], seconds[some], own])
         self._keep(KeptRows(rows, keys[some], np.ones(len(rows), dtype=np.int64)))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hplus._checks import Floats
 from hplus._threads import at_once
@@ -56,16 +54,12 @@ class RateLearning:
         priors = tuple(map(self._priors, self.events.learned() if enough else everything))
         if not enough:
             return StudiedRate(self._joined(self._parts(priors), None), None)
+        trial = HoldoutTrial(self, priors)
         if are_very_many(many) and self.model in STATISTIC_MODELS:
-            trial = HoldoutTrial(self, priors)
             holdout = trial.holdout()
             parts = self._parts(tuple(trial.similar.get(i, p) for i, p in enumerate(priors)))
         else:
-            tasks: list[Callable[[], Any]] = [
-                partial(self._parts, priors),
-                HoldoutTrial(self, priors).holdout,
-            ]
-            parts, holdout = at_once(tasks, n_jobs)
+            parts, holdout = at_once(lambda: self._parts(priors), trial.holdout, n_jobs)
         return StudiedRate(self._joined(parts, holdout), holdout)
 
     def rate_of(
@@ -125,11 +119,17 @@ class HoldoutTrial:
     def holdout(self) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
         learning = self.learning
-        return held_out(learning.frame, learning.events, self._learn, learning.seed)
+        return held_out(learning.frame, learning.events, self, learning.seed)
 
-    def _learn(
+    @property
+    def is_stepped(self) -> bool:
+        """Does a rate that is not constant know the step of the events' positions?"""
+        return self.learning.model in STATISTIC_MODELS
+
+    def __call__(
         self, i: int, statistic: Statistic, exposure: StepExposure | None, constant: bool
     ) -> Intensity:
+        """The rate of a part, constant if that is asked for."""
         learning = self.learning
         alone = 1.0 if len(self.priors) == 2 else learning.amount
         over = alone if exposure is None else exposure.over_axis
