@@ -14,6 +14,9 @@ MAX_DRAWN_EVENTS = 10_000
 CELLS_PER_EVENT = 2
 """Cells for each event up to which all of them are counted, instead of sorting the events."""
 
+FAR_TOO_MANY = 1.5
+"""How many times too many events, in the mean, are so even with luck: none need be drawn."""
+
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 """The constants of splitmix64, a generator whose i-th number is a hash of seed + i * GOLDEN."""
@@ -222,6 +225,17 @@ def drawn_counts(codes: Codes, counts: Ints, seed: np.uint64, shares: Floats) ->
             drawn = int(np.floor(mean + np.sqrt(mean * (1.0 - share)) * z + 0.5))
             out[i] = min(max(drawn, 0), counts[i])
     return out
+
+
+def drawn_at_most(codes: Codes, counts: Ints, seed: np.uint64, shares: Floats, most: int) -> Ints:
+    """What `drawn_counts` draws if shares are halved until they are at most so many in all."""
+    while counts @ shares > FAR_TOO_MANY * most:
+        shares = 0.5 * shares
+    drawn = drawn_counts(codes, counts, seed, shares)
+    while drawn.sum() > most:
+        shares = 0.5 * shares
+        drawn = drawn_counts(codes, counts, seed, shares)
+    return drawn
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
-from hplus.rates.cell_counts import drawn_counts, mixed_copies
+from hplus.rates.cell_counts import drawn_at_most, mixed_copies
 from hplus.rates.lattice import Codes
 
 MAX_SAMPLE = 200_000
@@ -111,10 +111,7 @@ class EventSample:
         shares = np.ones(len(keys))
         if largest > 0.0:
             shares = np.minimum(rows[:, -1] / largest, 1.0)
-        drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
-        while drawn.sum() > most:
-            shares *= 0.5
-            drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
+        drawn = drawn_at_most(keys, counts, np.uint64(seed), shares, most)
         which = np.repeat(np.arange(len(keys)), drawn)
         d = self._dimension
         return DrawnEvents(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))

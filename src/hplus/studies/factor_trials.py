@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple, Protocol, final
 
 import numpy as np
@@ -101,16 +102,16 @@ class FactorTrial:
         sample, others = self.events.held_sample, self.events.learned_sample
         pattern = self._chosen() if self.may_be_constant else None
         constant = pattern is not None and not pattern.kept
-        positions = self._positions(statistic, constant)
-        X, Z = (self.columns(part.X, positions) for part in (sample, others))
 
-        def own() -> tuple[Intensity, Floats]:
-            rate = self._learned(statistic, learned, constant)
-            return rate, self._gains(rate, X, held)
+        def compared() -> tuple[Floats, Floats, str]:
+            positions = self._positions(statistic, constant)
+            X, Z = (self.columns(part.X, positions) for part in (sample, others))
+            return X, *self._kde_gains(Z, X, learned, held)
 
         jobs = 2 if are_very_many(statistic.events) else 1
-        found = at_once(own, lambda: self._kde_gains(Z, X, learned, held), jobs)
-        (model, ours), (theirs, kde) = found
+        learn = partial(self._learned, statistic, learned, constant)
+        model, (X, theirs, kde) = at_once(learn, compared, jobs)
+        ours = self._gains(model, X, held)
         mean, error = block_error(ours, blocks)
         if pattern is not None and pattern.kept and mean < -error:
             pattern = pattern.replace(kept=False)
