@@ -134,7 +134,7 @@ def test_many_small_statistics_are_added_in_pairs(rng, monkeypatch):
 @pytest.mark.parametrize("most", [2**23, 300])
 def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeypatch, most):
     monkeypatch.setattr(module, "MAX_CELLS", most)
-    monkeypatch.setattr("hplus.rates.accumulator.LEAST_WAITING", 500)
+    monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 500)
     monkeypatch.setattr("hplus.rates.accumulator.BUFFERED_EVENTS", 64)
     window, X = Box((0, 0), (8, 5)), rng.random((5000, 2)) * [8, 5]
     ours, other = CellAccumulator(window), CellAccumulator(window)
@@ -152,7 +152,7 @@ def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeyp
 @pytest.mark.parametrize("window", [Interval(0, 1), Box((0, 0), (8, 5))], ids=["line", "plane"])
 def test_cells_that_fill_up_are_counted_in_a_table(rng, monkeypatch, window):
     monkeypatch.setattr(module, "MAX_CELLS", 2000)
-    monkeypatch.setattr("hplus.rates.accumulator.LEAST_WAITING", 700)
+    monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 700)
     X = window.sample(30_000, random_state=1)
     cells, parts = CellAccumulator(window), np.array_split(X, 60)
     for part in parts[:-5]:

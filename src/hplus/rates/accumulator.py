@@ -16,11 +16,8 @@ from hplus.windows import Window
 BUFFERED_EVENTS = 2**16
 """Events that came one by one, or in small chunks, and wait for their cells to be found."""
 
-LEAST_WAITING, MOST_WAITING = 2**19, 2**21
-"""Cells of events that wait to be sorted: as many as were counted, within these bounds.
-
-So the time to merge them with those counted is a small multiple of that to sort them.
-"""
+MOST_WAITING = 2**20
+"""Cells of events that wait to be sorted together."""
 
 MERGED_RATIO = 4
 """How many times as many cells a statistic must have for a new one not to be added to it yet."""
@@ -128,9 +125,7 @@ class CellAccumulator:
         if units is not None:
             self._units.append(units)
         self._waiting += len(codes)
-        counted = max((len(part.codes) for part in self._parts), default=0)
-        few = MOST_WAITING if self._unsorted else max(counted, LEAST_WAITING)
-        if self._waiting >= min(few, MOST_WAITING):
+        if self._waiting >= MOST_WAITING * (2 if self._unsorted else 1):
             self._count()
 
     def _count(self) -> None:
@@ -149,8 +144,8 @@ class CellAccumulator:
     def _merge(self, new: Statistic, factor: float) -> None:
         """Add a statistic to those that have at most `factor` times as many cells.
 
-        If the sum would have too many cells, those of both are made larger first, one after the
-        other, so that memory holds neither the sum nor both of them twice.
+        If the sum has too many cells, those of both are made larger, one after the other, so that
+        memory holds neither the sum nor both of them twice.
         """
         if self._table is not None and not new.weights.size:
             self._table.add(new)
@@ -158,11 +153,16 @@ class CellAccumulator:
         self._parts, self._table = self._without_table(), None
         while self._parts and len(self._parts[-1].codes) <= factor * len(new.codes):
             last = self._pop()
-            depth = depth_of_sum(last, new)
-            last = last.coarsened(depth)
-            new = new.coarsened(depth)
-            new = sum_at(depth, last, new)
-            del last
+            depth = min(last.depth, new.depth)
+            last, new = last.coarsened(depth), new.coarsened(depth)
+            found = None if last.weights.size + new.weights.size else sum_at(depth, last, new)
+            if found is None or not len(found.codes):
+                depth = depth_of_sum(last, new)
+                last = last.coarsened(depth)
+                new = new.coarsened(depth)
+                found = sum_at(depth, last, new)
+            new = found
+            del last, found
         self._parts = (*self._parts, new)
         weighted = any(part.weights.size for part in self._parts)
         if not weighted and suits_table(self._lattice, new.depth, len(new.codes)):

@@ -18,8 +18,8 @@ ZERO, NEGATIVE_ZERO = np.uint64(0), np.uint64(1 << 63)
 def row_keys(rows: Floats, *more: Floats) -> Codes:
     """A hash of each row of numbers (n, d), followed by those of more columns (n,); -0.0 is 0.0."""
     keys = np.zeros(len(rows), dtype=np.uint64)
-    for column in (*rows.T, *more):
-        _mix_in(keys, read_only(np.asarray(column, dtype=np.float64)).view(np.uint64))
+    for columns in (rows, *(column[:, None] for column in more)):
+        _mix_in(keys, read_only(np.asarray(columns, dtype=np.float64)).view(np.uint64))
     return keys
 
 
@@ -35,8 +35,11 @@ def key_sum(keys: Codes) -> int:
 
 @compiled
 def _mix_in(keys: Codes, bits: Codes) -> None:
-    """Change keys (n,) by the bits of one more number each."""
+    """Change keys (n,) by the bits of more numbers (n, d)."""
     for i in range(len(keys)):
-        mixed = (keys[i] ^ (bits[i] if bits[i] != NEGATIVE_ZERO else ZERO)) * FIRST_FACTOR
-        mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
-        keys[i] = mixed ^ (mixed >> np.uint64(29))
+        mixed = keys[i]
+        for j in range(bits.shape[1]):
+            mixed = (mixed ^ (bits[i, j] if bits[i, j] != NEGATIVE_ZERO else ZERO)) * FIRST_FACTOR
+            mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
+            mixed ^= mixed >> np.uint64(29)
+        keys[i] = mixed

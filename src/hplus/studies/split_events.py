@@ -106,8 +106,12 @@ class SplitEvents:
                 self._count(k, X, units, keys)
             elif some.any():
                 self._count(k, X[some], None if units is None else units[some], keys[some])
-        for held, chosen in ((False, part >= 0), (True, part == HELD)):
-            self.samples[held].add(X, seconds, weights, keys, chosen)
+        for held in (False, True):
+            if low < high:
+                chosen = part == HELD if held else part >= 0
+                self.samples[held].add(X, seconds, weights, keys, chosen)
+            elif low == HELD if held else low >= 0:
+                self.samples[held].add(X, seconds, weights, keys)
 
     def _count(self, k: int, X: Floats, units: Ints | None, keys: Codes) -> None:
         """Count the events of one part."""
