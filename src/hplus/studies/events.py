@@ -104,7 +104,7 @@ class Tallied:
         """Pass the events of a table to `take`, chunk by chunk."""
         columns = len(self._frame.columns)
         for part in placed(table, self._frame, zone):
-            keys = row_keys(np.column_stack([part.X[:, :columns], part.seconds]))
+            keys = row_keys(part.X[:, :columns], part.seconds)
             take(part, keys)
             self.total = (self.total + key_sum(keys)) % 2**64
             self.rows += len(part.rows)

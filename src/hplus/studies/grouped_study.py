@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -30,6 +30,9 @@ GROUP_EVENTS = 10
 
 MOST_DISTINCT = 10_000
 """Distinct values of the column of groups; with more it is no column of groups."""
+
+FitAll = Callable[[Sequence[EventStudy], Table], Sequence[EventStudy]]
+"""Fits studies to a table."""
 
 
 class RegionRatio(NamedTuple):
@@ -81,8 +84,11 @@ class GroupedStudy(Estimator):
         self.by = by
         self.most_groups = most_groups
 
-    def fit(self, source: TableLike, y: None = None) -> Self:
-        """Read the table once to find the groups, and once for each group to learn its rate."""
+    def fit(self, source: TableLike, y: None = None, *, fit_all: FitAll | None = None) -> Self:
+        """Read the table once to find the groups, and once for each group to learn its rate.
+
+        `fit_all` fits studies to a table, if not one after the other: on a cluster, for example.
+        """
         with whole_or_not(self):
             if not isinstance(self.study, EventStudy):
                 raise TypeError(f"study must be an EventStudy, got {shown(self.study)}.")
@@ -101,9 +107,9 @@ class GroupedStudy(Estimator):
                     f"{counted(groups.total())}: learn them together, without by=."
                 )
             numeric = _are_numbers(groups)
-            self.studies_: dict[str, EventStudy] = {
-                name: self._unfitted(name, numeric).fit(table) for name in kept
-            }
+            unfitted = [self._unfitted(name, numeric) for name in kept]
+            fitted = (fit_all or _one_by_one)(unfitted, table)
+            self.studies_: dict[str, EventStudy] = dict(zip(kept, fitted, strict=True))
             self.made_with_: Json = {}
         return self
 
@@ -167,6 +173,10 @@ class GroupedStudy(Estimator):
         zone = "UTC" if frame.clock is None else frame.clock.zone
         own = frame.narrowed(Condition(f"{named(self.by)} == {value}", zone))
         return EventStudy(**given | {"frame": own})
+
+
+def _one_by_one(studies: Sequence[EventStudy], table: Table) -> list[EventStudy]:
+    return [study.fit(table) for study in studies]
 
 
 def _groups(table: Table, frame: Frame, by: str) -> Counter[str]:
