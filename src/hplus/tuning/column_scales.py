@@ -19,7 +19,7 @@ from hplus.solvers.machines.risk import Risk
 FIRST_ROWS, MOST_SCALED_ROWS = 500, 1000
 """Rows that the search starts with, and that it ends with."""
 
-FIRST_STEPS, LAST_STEPS = 40, 20
+FIRST_STEPS, LAST_STEPS = 40, 10
 """Steps of the search with the first rows and with all of them."""
 
 CONSTANT_VARIANCE = 10.0

@@ -41,7 +41,7 @@ MOST_TUNED_ROWS = 1500
 MIN_ROWS_OF_OWN_SCALES = 2 * MOST_TUNED_ROWS
 """From this many rows on columns may have scales of their own, learned from other rows."""
 
-OWN_FACTORS = np.sqrt(2.0) ** np.arange(-2.0, 3.0)
+OWN_FACTORS = np.sqrt(2.0) ** np.arange(-1.0, 2.0)
 """Candidates in units of these scales."""
 
 MOST_KINKED_ROWS = 300
