@@ -22,6 +22,7 @@ from hplus.storage.files import Json
 from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import Region
 from hplus.studies.frames import Frame
+from hplus.studies.group_scans import scan_groups
 from hplus.windows import Window
 from hplus.wording import counted
 
@@ -82,14 +83,17 @@ class GroupedStudy(Estimator):
         self.most_groups = most_groups
 
     def fit(self, source: TableLike, y: None = None) -> Self:
-        """Read the table once to find the groups, and once for each group to learn its rate."""
+        """Read the table once to find the groups, and once to learn the rates of all of them.
+
+        With weights, whose unit is that of a group, the second time is one for each group.
+        """
         with whole_or_not(self):
             if not isinstance(self.study, EventStudy):
                 raise TypeError(f"study must be an EventStudy, got {shown(self.study)}.")
             most = check_count("most_groups", self.most_groups)
             table, frame = as_table(source), self.study.frame
             if table.is_pipe:
-                raise ValueError("by= reads a file several times, got a pipe: save it first.")
+                raise ValueError("by= reads a file twice, got a pipe: save it first.")
             groups = _groups(table, frame, self.by)
             nowhere = groups.pop("", 0)
             kept = [name for name, n in groups.most_common(most) if n >= GROUP_EVENTS]
@@ -102,10 +106,24 @@ class GroupedStudy(Estimator):
                 )
             numeric = _are_numbers(groups)
             self.studies_: dict[str, EventStudy] = {
-                name: self._unfitted(name, numeric).fit(table) for name in kept
+                name: self._unfitted(name, numeric) for name in kept
             }
+            self._learn(table)
             self.made_with_: Json = {}
         return self
+
+    def _learn(self, table: Table) -> None:
+        """Learn the rate of each group."""
+        studies = list(self.studies_.values())
+        if self.study.frame.weight or self.study.checkpoint:
+            for study in studies:
+                study.fit(table)
+            return
+        scans = [study.new_scan() for study in studies]
+        given = (self.study.frame.where, self.study.n_jobs, self.study.skip_bad)
+        scan_groups(table, scans, *given)
+        for study, scan in zip(studies, scans, strict=True):
+            study.learn(scan, table.path)
 
     def __getitem__(self, group: str) -> EventStudy:
         """The study of a group."""
