@@ -83,7 +83,7 @@ def test_cells_that_are_not_alike_cost_the_row():
 
 def test_large_whole_numbers_are_told_apart():
     ids = np.array([2**60, 2**60 + 1, 7])
-    table = as_table({"a": ids, "b": ids + [1, 0, 0]})
+    table = as_table({"a": ids, "b": ids + np.array([1, 0, 0])})
     assert sum(map(len, table.chunks(["a"], Condition("a == b")))) == 2
 
 
