@@ -36,7 +36,7 @@ from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedChunks, TypedColumns, kind_of_values, read_columns
 from hplus.files.tables import open_table
-from hplus.wording import count, rounded, six_digits
+from hplus.wording import count, listed, rounded, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.encoding import Column
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 MAX_ROWS_HELD = 200_000
 """Rows of a table up to which all are held in memory; of more, a sample is."""
 
-MIN_SHARE_SHOWN = 0.01
-"""Share of the importance of all columns below which a column is not named."""
+MIN_SHARE_SHOWN, MOST_SHOWN = 0.03, 8
+"""The share of the importance of all columns from which on a column is named, and how many are."""
 
 
 @command(
@@ -136,18 +136,30 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
-    whole = sum(part["lost"] for part in found["importance"] if part["lost"] > 0.0) or 1.0
-    ranked = [part for part in found["importance"] if part["lost"] > MIN_SHARE_SHOWN * whole]
-    shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     rows, tested = count(found["rows"]), count(found["held_out"])
     return {
         "rows": f"{rows}, {_tested(rows, tested, found.get('folds'))}",
         "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
-        "importance": ", ".join(shares) or "no column improves the predictions",
+        "importance": importance_words(found["importance"]),
         "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
+
+
+def importance_words(importance: list[dict[str, Any]]) -> str:
+    """The share of each column in what all of them add, for example "a 60%, b and c 20% each"."""
+    from hplus.studies.importance import ranks
+
+    whole = sum(part["lost"] for part in importance if part["lost"] > 0.0) or 1.0
+    named = [part for part in importance if part["lost"] > MIN_SHARE_SHOWN * whole][:MOST_SHOWN]
+    said = []
+    for rank in ranks(named):
+        names = [str(part["column"]) for part in rank]
+        share = sum(part["lost"] for part in rank) / (len(rank) * whole)
+        each = "" if len(rank) == 1 else " each"
+        said.append(f"{listed(names)} {'about ' * bool(each)}{share:.0%}{each}")
+    return ", ".join(said) or "no column improves the predictions"
 
 
 def _tested(rows: str, tested: str, folds: int | None) -> str:

@@ -59,8 +59,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     ----------
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale in each column is the column's standard deviation times
-        one common factor. The factor is learned from at most 1,000 rows: by leave-one-out for the
-        squared loss, by cross-validation for the others.
+        one common factor, which is learned. From 3,000 rows on, with `penalty="auto"`, columns
+        have scales of their own if these predict better.
     loss : str or loss, default="squared"
         A name ("squared", "absolute", "quantile", "huber", "epsilon_insensitive",
         "poisson_log"), a value such as `Quantile(0.9)`, or any object with `value(y, f)` and

@@ -22,6 +22,7 @@ from hplus.storage.files import Json
 from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import Region
 from hplus.studies.frames import Frame
+from hplus.studies.group_scans import scan_groups
 from hplus.windows import Window
 from hplus.wording import counted
 
@@ -85,9 +86,10 @@ class GroupedStudy(Estimator):
         self.most_groups = most_groups
 
     def fit(self, source: TableLike, y: None = None, *, fit_all: FitAll | None = None) -> Self:
-        """Read the table once to find the groups, and once for each group to learn its rate.
+        """Read the table once to find the groups, and once to learn the rates of all of them.
 
-        `fit_all` fits studies to a table, if not one after the other: on a cluster, for example.
+        With weights, whose unit is that of a group, the second time is one for each group.
+        `fit_all` fits studies to a table in another way, on a cluster for example.
         """
         with whole_or_not(self):
             if not isinstance(self.study, EventStudy):
@@ -95,7 +97,7 @@ class GroupedStudy(Estimator):
             most = check_count("most_groups", self.most_groups)
             table, frame = as_table(source), self.study.frame
             if table.is_pipe:
-                raise ValueError("by= reads a file several times, got a pipe: save it first.")
+                raise ValueError("by= reads a file twice, got a pipe: save it first.")
             groups = _groups(table, frame, self.by)
             nowhere = groups.pop("", 0)
             kept = [name for name, n in groups.most_common(most) if n >= GROUP_EVENTS]
@@ -108,10 +110,19 @@ class GroupedStudy(Estimator):
                 )
             numeric = _are_numbers(groups)
             unfitted = [self._unfitted(name, numeric) for name in kept]
-            fitted = (fit_all or _one_by_one)(unfitted, table)
+            fitted = (fit_all or self._learned)(unfitted, table)
             self.studies_: dict[str, EventStudy] = dict(zip(kept, fitted, strict=True))
             self.made_with_: Json = {}
         return self
+
+    def _learned(self, studies: Sequence[EventStudy], table: Table) -> Sequence[EventStudy]:
+        """The studies of all groups, fitted."""
+        if self.study.frame.weight or self.study.checkpoint:
+            return [study.fit(table) for study in studies]
+        scans = [study.new_scan() for study in studies]
+        given = (self.study.frame.where, self.study.n_jobs, self.study.skip_bad)
+        scan_groups(table, scans, *given)
+        return [study.learn(scan, table.path) for study, scan in zip(studies, scans, strict=True)]
 
     def __getitem__(self, group: str) -> EventStudy:
         """The study of a group."""
@@ -173,10 +184,6 @@ class GroupedStudy(Estimator):
         zone = "UTC" if frame.clock is None else frame.clock.zone
         own = frame.narrowed(Condition(f"{named(self.by)} == {value}", zone))
         return EventStudy(**given | {"frame": own})
-
-
-def _one_by_one(studies: Sequence[EventStudy], table: Table) -> list[EventStudy]:
-    return [study.fit(table) for study in studies]
 
 
 def _groups(table: Table, frame: Frame, by: str) -> Counter[str]:
