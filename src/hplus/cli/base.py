@@ -122,10 +122,28 @@ def note_left_out(left_out: Mapping[str, int]) -> None:
     note(f"Left out: {left_out_words(left_out)}.") if left_out else None
 
 
+class _Command(click.Command):
+    """A command that says so if the value of an option was forgotten."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        known = {name for option in options for name in option.opts}
+        for option in options:
+            given = ctx.params.get(str(option.name))
+            for value in given if isinstance(given, tuple) else (given,):
+                if isinstance(value, str) and value in known:
+                    wanted = option.make_metavar(ctx)
+                    raise click.UsageError(f"{option.opts[-1]} needs {wanted} before {value}.", ctx)
+        return rest
+
+
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand, the help of which ends with examples and `more`."""
     title = "Example:" if len(examples) == 1 else "Examples:"
-    return click.command(epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more]))
+    return click.command(
+        cls=_Command, epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more])
+    )
 
 
 rows_output_option = click.option(
