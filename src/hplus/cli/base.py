@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -126,16 +127,14 @@ class _Command(click.Command):
     """A command that says so if the value of an option was forgotten."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
         options = [param for param in self.params if isinstance(param, click.Option)]
         known = {name for option in options for name in option.opts}
-        for option in options:
-            given = ctx.params.get(str(option.name))
-            for value in given if isinstance(given, tuple) else (given,):
-                if isinstance(value, str) and value in known:
-                    wanted = option.make_metavar(ctx)
-                    raise click.UsageError(f"{option.opts[-1]} needs {wanted} before {value}.", ctx)
-        return rest
+        valued = {name: o for o in options if not (o.is_flag or o.count) for name in o.opts}
+        for name, value in pairwise(args):
+            if name in valued and value in known:
+                wanted = valued[name].make_metavar(ctx)
+                raise click.UsageError(f"{name} needs {wanted} before {value}.", ctx)
+        return super().parse_args(ctx, args)
 
 
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from hplus import save
 from hplus._checks import Bools, shown
 from hplus.cli.base import (
+    CommandError,
     check_writable,
     command,
     json_option,
@@ -82,10 +83,12 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     check_writable(output)
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
+    _check_target(y, features, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
     where = options["where"]
     found = read_columns(table, names, Condition(where) if where else None, optional=features)
     _check_dropped(file, found, options["most_dropped"])
+    _check_numbers(found, {"--target": y, "--exposure": exposure})
     columns = {name: found.values[name] for name in features}
     study = QuantityStudy(options["level"], random_state=options["random_state"])
     with progress_bar(as_json), warnings.catch_warnings():
@@ -97,6 +100,32 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     if output:
         save(study, output)
     _tell(study, found, output, as_json)
+
+
+def _check_target(target: str, features: Sequence[str], exposure: str | None) -> None:
+    """An error if what is predicted is also predicted from, or the exposure is."""
+    for option, names in (("--features", features), ("--exposure", [exposure])):
+        if target in names:
+            raise CommandError(
+                f"{option} must not be the target, got {target!r}: it is what is predicted.", 2
+            )
+    if exposure in features:
+        raise CommandError(
+            f"--features must not include the exposure, got {exposure!r}: counts are already "
+            "proportional to it.",
+            2,
+        )
+
+
+def _check_numbers(found: TypedColumns, named: dict[str, str | None]) -> None:
+    for option, name in named.items():
+        values = np.asarray(found.values[name]) if name else np.empty(0)
+        if values.dtype.kind not in "biuf":
+            raise CommandError(
+                f"{option} must be a column of numbers, got {shown(str(values[0]))} in {name!r}: "
+                "choose another column, or correct the cells.",
+                2,
+            )
 
 
 def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
