@@ -36,6 +36,7 @@ from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedColumns, read_columns
 from hplus.files.tables import open_table
+from hplus.storage.files import Json
 from hplus.wording import count, listed, rounded, six_digits
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     }
 
 
-def importance_words(importance: list[dict[str, Any]]) -> str:
+def importance_words(importance: list[Json]) -> str:
     """The share of each column in what all of them add, for example "a 60%, b and c 20% each"."""
     from hplus.studies.importance import ranks
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hplus._checks import Floats
 from hplus._progress import each
+from hplus.storage.files import Json
 from hplus.studies.encoding import Column, encoded_table
 from hplus.studies.validation import HeldOut, LearnedRate, Rows, poisson_deviance
 
@@ -21,7 +20,7 @@ EXCHANGES = 3
 """How often the entries of a column are exchanged."""
 
 
-def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, Any]]:
+def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
     """How much of the explained deviance is lost if a column is shuffled, largest first.
 
     Every held-out row is predicted with the entries of the column from other rows of its fold, by
@@ -43,12 +42,12 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, An
     return sorted(facts, key=lambda fact: -float(fact["lost"]))
 
 
-def ranks(facts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def ranks(facts: list[Json]) -> list[list[Json]]:
     """Facts in the order of their losses; those that cannot be told apart share a rank.
 
     That is, from the first of the rank; models of earlier versions do not know errors.
     """
-    found: list[list[dict[str, Any]]] = []
+    found: list[list[Json]] = []
     for fact in facts:
         first = found[-1][0] if found else fact
         error = np.hypot(first.get("error", 0.0), fact.get("error", 0.0))
