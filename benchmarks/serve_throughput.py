@@ -16,7 +16,6 @@ import json
 import os
 import resource
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -41,21 +40,21 @@ KINDS = {"lines": "application/x-ndjson", "csv": "text/csv"}
 def serve(folder: str, port: Any, learns: bool, syncs: bool) -> None:
     """The server, in a process of its own on one core."""
     from hplus import Box
-    from hplus.cli.serve_run import SWITCH_SECONDS
     from hplus.serve.app import server_of
     from hplus.serve.live_app import live_app, watch_of
+    from hplus.serve.long_running import prepare_process
     from hplus.serve.opening import opened_store
     from hplus.serve.service import Service
     from hplus.studies.frames import Frame
     from hplus.studies.streams import StreamStudy
 
-    sys.setswitchinterval(SWITCH_SECONDS)
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     study = StreamStudy(Frame(("x", "y"), Box((0, 0), (1, 1)))).begin()
     with opened_store(folder, study) as store:
         if not syncs:
             store._disk.sync = lambda _: None  # type: ignore[method-assign]
         service = Service(store, 2.0, 30.0, learns)
+        prepare_process(service)
         listening = socket.create_server(("127.0.0.1", 0))
         watch = watch_of(service, folder)
         service.start()

@@ -152,5 +152,5 @@ def test_many_ticks_at_once_are_the_same_as_one_by_one():
         one.advance(i * HOUR, counts, known * HOUR / WEEK)
     assert many.found == one.found > 0
     assert many.now == one.now
-    assert many.evidence == pytest.approx(one.evidence)
+    assert many.evidence == pytest.approx(one.evidence, rel=1e-4)  # whose levels are learned
     assert many.since == pytest.approx(one.since)

@@ -10,9 +10,13 @@ from serving_kit import FRAME, JSON_LINES, running, until, until_text
 
 import hplus
 from hplus.cli.base import load_model
+from hplus.serve.opening import opened_store
 from hplus.serve.parsing import read_post
+from hplus.serve.posts import Post
+from hplus.serve.service import Service
 from hplus.studies.asking import counts_asked
 from hplus.studies.spans import Amount, Clock
+from hplus.studies.streams import StreamStudy
 
 X = np.random.default_rng(0).beta(2.0, 5.0, (400, 2))
 ROWS = "".join(json.dumps({"x": x, "y": y}) + "\n" for x, y in X.tolist())
@@ -235,3 +239,19 @@ def test_a_disk_that_cannot_confirm_a_write_stops_posts_and_says_so(tmp_path):
         del disk.sync
     with running(tmp_path) as client:
         assert client.post('{"x": 0.3, "y": 0.4}\n')[0] == 200
+
+
+def test_versions_of_models_go_on_after_a_restart(tmp_path):
+    versions = []
+    for run in range(3):
+        with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+            service = Service(store)
+            for number in range(2):
+                post = Post(np.array([[0.1 * run, 0.1 * number]]), np.zeros(1))
+                store.commit([post], 1.0, 0.0, service.version)
+                service._learn(store.frozen())
+                versions.append(service.model.version)
+            if run == 1:
+                store.snapshot()
+    assert versions[:2] == [1, 2]
+    assert sorted(set(versions)) == versions

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from hplus import load, progress, save
 from hplus.cli.regress import importance_words
 from hplus.studies import validation
-from hplus.studies.encoding import ColumnPart, learned_column
+from hplus.studies.encoding import ColumnPart, encoded_table, learned_column, table_values
 from hplus.studies.importance import ranks
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
@@ -369,3 +370,45 @@ def test_a_hook_is_called_at_every_stage_and_can_stop_the_fit():
     with pytest.raises(ZeroDivisionError), progress(lambda stage, done, total: 1 / (total - done)):
         study.fit(columns, mean + 5.0)
     assert np.array_equal(study.predict(columns), before)
+
+
+class SoldChunks:
+    """Sales in tables of 100 rows, made when they are asked for, and how often that was."""
+
+    def __init__(self, n):
+        rng = np.random.default_rng(5)
+        self.columns = {"hour": rng.integers(0, 24, n), "day": rng.choice(["work", "rest"], n)}
+        self.rate = np.where(self.columns["day"] == "work", 2.0, 6.0)
+        self.rate *= 1.1 + np.sin(self.columns["hour"] / 12 * np.pi)
+        self.columns["shops"] = rng.integers(1, 4, n).astype(float)
+        self.columns["sold"] = rng.poisson(self.rate * self.columns["shops"]).astype(float)
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        for start in range(0, len(self.rate), 100):
+            yield {name: column[start : start + 100] for name, column in self.columns.items()}
+
+
+def test_rows_in_chunks_are_learned_from_like_all_rows(monkeypatch):
+    chunks, given = SoldChunks(600), {"y": "sold", "exposure": "shops"}
+    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 150)
+    study = QuantityStudy(random_state=0).fit_chunks(chunks, **given)
+    assert chunks.passes < 15
+    facts, machine = study.summary_, study.machine_
+    assert (facts["rows"], facts["held_out"]) == (600, 150)
+    assert study.unit_ == pytest.approx(
+        chunks.columns["sold"].sum() / chunks.columns["shops"].sum()
+    )
+    X = encoded_table(study.columns_, table_values(study.columns_, chunks.columns))
+    shops = chunks.columns["shops"] / chunks.columns["shops"].mean()
+    sold = chunks.columns["sold"] / (study.unit_ * chunks.columns["shops"].mean())
+    whole = clone(machine).fit(X, sold, exposure=shops)
+    np.testing.assert_allclose(machine.predict(X), whole.predict(X), rtol=1e-3)
+    with pytest.raises(ValueError, match="starts again"):
+        study.fit_chunks(iter(chunks), **given)
+    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 600)
+    chunks.passes = 0
+    all_at_once = QuantityStudy(random_state=0).fit(chunks.columns, **given)
+    few = QuantityStudy(random_state=0).fit_chunks(chunks, **given)
+    assert (few.summary_, chunks.passes) == (all_at_once.summary_, 1)

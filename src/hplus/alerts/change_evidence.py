@@ -61,17 +61,43 @@ def gather(counts, means, factors, fade, now, known, evidence, score, since):
 
 
 @compiled
+def gather_known(counts, means, factors, stays, now, evidence, score, since):
+    """What `gather` does where rates are known exactly and are the same in every tick.
+
+    `stays` (places, factors) is the likelihood ratio of a tick without an event.
+    """
+    for p in range(len(counts)):
+        n, m = counts[p], means[p]
+        if m <= 0.0:
+            continue
+        for k in range(len(factors)):
+            gain, ratio = (1.0 - factors[k]) * m, stays[p, k]
+            if n:
+                gain += n * math.log(factors[k])
+                ratio *= factors[k] ** n
+            evidence[p, k] = min((evidence[p, k] + m) * ratio, HUGE_EVIDENCE)
+            if score[p, k] + gain <= 0.0:
+                score[p, k] = 0.0
+                since[p, k, 0], since[p, k, 1], since[p, k, 2] = now, 0.0, 0.0
+            else:
+                score[p, k] += gain
+                since[p, k, 1] += n
+                since[p, k, 2] += m
+
+
+@compiled
 def gather_many(
     start, per_tick, cells, first, starts, places, means, factors, chances, thresholds, tick, now,
-    once, known, evidence, score, since,
+    once, evidence, score, since,
 ):  # fmt: skip
-    """Ticks of equal means, from `start` on, until the evidence reaches a threshold or, if `once`,
-    for one tick; returns how many ticks and events are done.
+    """Ticks of equal means that are known exactly, from `start` on, until the evidence reaches a
+    threshold or, if `once`, for one tick; returns how many ticks and events are done.
 
     Events are in `cells`, from `first` on, `per_tick` of them in each tick; those of cell c are in
     places[starts[c] : starts[c + 1]].
     """
     counts, i, reached = np.zeros(len(means)), start, False
+    stays = np.exp(means.reshape(-1, 1) * (1.0 - factors))
     while i < len(per_tick) and not reached:
         counts[:] = 0.0
         for event in range(first, first + per_tick[i]):
@@ -79,7 +105,9 @@ def gather_many(
                 counts[places[at]] += 1.0
         first += per_tick[i]
         i += 1
-        gather(counts, means, factors, 1.0, now + (i - start) * tick, known, evidence, score, since)
+        gather_known(
+            counts, means, factors, stays, now + (i - start) * tick, evidence, score, since
+        )
         reached = once
         for p in range(len(means)):
             total = 0.0

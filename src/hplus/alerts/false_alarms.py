@@ -11,7 +11,7 @@ from hplus.alerts.watch import WEEK, Watch
 TYPICAL_CORRECTION = 0.45
 """Where the simulation begins: evidence overshoots its threshold, and blocks overlap."""
 
-SIMULATED_ALARMS = 120
+SIMULATED_ALARMS = 400
 """Alarms that the simulation is long enough for."""
 
 MOST_EVENTS_AN_ALARM = 3000.0
@@ -34,10 +34,12 @@ def correction(
     *,
     random_state: Seed = None,
     alarms: int = SIMULATED_ALARMS,
+    tick: float | None = None,
 ) -> float:
     """The `correction` of a watch, so that it raises as many false alarms as were asked for.
 
     `weekly` is the number of events expected in each cell in a week; events are drawn from it.
+    `tick` are the seconds from one look at the counts to the next, by default those of `tick_of`.
     """
     total = float(weekly.sum())
     if total <= 0.0:
@@ -45,8 +47,7 @@ def correction(
     asked = max(alarms_per_week, total / MOST_EVENTS_AN_ALARM)
     watch = Watch(blocks, weekly, asked, correction=TYPICAL_CORRECTION)
     rng = check_random_state(random_state)
-    events_a_tick = float(np.clip(total / asked / 100.0, 1.0, EVENTS_A_TICK))
-    tick = events_a_tick * WEEK / total
+    tick = min(tick or tick_of(total), EVENTS_A_TICK * WEEK / total)
     means, ends = weekly * (tick / WEEK), np.cumsum(weekly.ravel()) / total
     ticks = int(alarms / asked * WEEK / tick)
     per_tick = rng.poisson(total * tick / WEEK, ticks).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
@@ -20,6 +21,9 @@ FACTORS = np.array([1.4, 2.0, 3.5, 8.0, 0.5, 0.2])
 
 PRIOR_CHANCES = np.array([0.2, 0.3, 0.2, 0.1, 0.1, 0.1])
 """How likely each of these is beforehand."""
+
+OPEN_NUMBERS = 9
+"""Numbers that are saved of an episode that goes on."""
 
 CLOSING_DROP = math.log(100.0)
 """An alert ends when the likelihood ratio has dropped to a hundredth of its peak."""
@@ -58,6 +62,19 @@ class _Open:
         self.number, self.found = number, found
         self.place, self.factor, self.peak, self.score = -1, 0, 0.0, 0.0
         self.seen = (0.0, 0.0, 0.0)
+
+    def row(self) -> list[float]:
+        """All of it as numbers."""
+        peak = [self.place, self.factor, self.peak, self.score]
+        return [self.number, self.found, *peak, *self.seen]
+
+    @classmethod
+    def of_row(cls, row: list[float]) -> _Open:
+        """The episode that `row` made numbers of."""
+        held = cls(int(row[0]), row[1])
+        held.place, held.factor, held.peak, held.score = int(row[2]), int(row[3]), row[4], row[5]
+        held.seen = (row[6], row[7], row[8])
+        return held
 
 
 @final
@@ -132,8 +149,8 @@ class Watch:
     def run(self, tick: float, per_tick: Ints, cells: Ints, means: Floats) -> None:
         """Many ticks of equal length and means, as `advance` would add them one by one.
 
-        The events are in `cells`, in their order, `per_tick` of them in each tick. The memory is
-        infinite.
+        The events are in `cells`, in their order, `per_tick` of them in each tick. Rates are
+        known exactly.
         """
         starts, places = self.blocks.places_of_cells
         sums, done, first = self.blocks.sums(means), 0, 0
@@ -142,11 +159,52 @@ class Watch:
             before, once = done, bool(self._open)
             done, first = gather_many(
                 done, per_tick, cells, first, starts, places, sums, FACTORS, PRIOR_CHANCES,
-                self.thresholds, tick, self.now, once, self.known, self.evidence, self.scores,
-                self.since,
+                self.thresholds, tick, self.now, once, self.evidence, self.scores, self.since,
             )  # fmt: skip
             self.now += (done - before) * tick
             self._episodes()
+
+    def saved(self) -> dict[str, Floats]:
+        """All that a watch of the same blocks needs to go on."""
+        rows = [held.row() for held in self._open]
+        return {
+            "weekly": self.rates[: self.blocks.cells**self.blocks.dimension],
+            "known": self.known,
+            "evidence": self.evidence,
+            "scores": self.scores,
+            "since": self.since,
+            "settings": np.array([self.alarms_per_week, self._correction, *FACTORS]),
+            "progress": np.array([self.now, self.found]),
+            "open": np.array(rows).reshape(len(rows), OPEN_NUMBERS),
+        }
+
+    @classmethod
+    def restored(
+        cls,
+        blocks: OverlappingBlocks,
+        saved: Mapping[str, Floats],
+        alarms_per_week: float,
+        memory: float,
+    ) -> Watch | None:
+        """The watch that was saved; None if it was one of other blocks or settings."""
+        asked, correction, *factors = saved["settings"].tolist()
+        same = asked == alarms_per_week and factors == FACTORS.tolist()
+        if not same or saved["weekly"].size != blocks.cells**blocks.dimension:
+            return None
+        watch = cls(blocks, saved["weekly"], asked, memory=memory, correction=correction)
+        for name in ("known", "evidence", "scores", "since"):
+            part = getattr(watch, name)
+            if saved[name].shape != part.shape:
+                return None
+            part[...] = saved[name]
+        watch.now, watch.found = float(saved["progress"][0]), int(saved["progress"][1])
+        watch._open = [_Open.of_row(row) for row in saved["open"].tolist()]
+        return watch
+
+    @property
+    def going_on(self) -> list[int]:
+        """The numbers of the episodes that have not ended."""
+        return [held.number for held in self._open]
 
     def expect(self, weekly: Floats) -> None:
         """Expect other numbers of events in a week; the level of each place stays what it is."""

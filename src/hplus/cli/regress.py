@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
@@ -34,7 +35,7 @@ from hplus.cli.writing import print_json
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.kinds import TypedColumns, read_columns
+from hplus.files.kinds import TypedChunks, TypedColumns, kind_of_values, read_columns
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
 from hplus.wording import count, listed, rounded, six_digits
@@ -42,6 +43,9 @@ from hplus.wording import count, listed, rounded, six_digits
 if TYPE_CHECKING:
     from hplus.studies.encoding import Column
     from hplus.studies.quantity_study import QuantityStudy
+
+MAX_ROWS_HELD = 200_000
+"""Rows of a table up to which all are held in memory; of more, a sample is."""
 
 MIN_SHARE_SHOWN, MOST_SHOWN = 0.03, 8
 """The share of the importance of all columns from which on a column is named, and how many are."""
@@ -86,16 +90,25 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     features = options["columns"] or _others(table, y, exposure)
     _check_target(y, features, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    where = options["where"]
-    found = read_columns(table, names, Condition(where) if where else None, optional=features)
-    _check_dropped(file, found, options["most_dropped"])
-    _check_numbers(found, {"--target": y, "--exposure": exposure})
-    columns = {name: found.values[name] for name in features}
+    where, condition = options["where"], None
+    if where:
+        condition = Condition(where)
+    most = math.inf if table.is_pipe else MAX_ROWS_HELD
+    found = read_columns(table, names, condition, optional=features, most=most)
     study = QuantityStudy(options["level"], random_state=options["random_state"])
     with progress_bar(as_json), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes are printed below
-        exposures = found.values[exposure] if exposure else None
-        study.fit(columns, found.values[y], exposure=exposures)
+        if found.whole:
+            _check_dropped(file, found, options["most_dropped"])
+            _check_numbers(found, {"--target": y, "--exposure": exposure})
+            study.fit(found.values, y, exposure=exposure)
+        else:
+            _check_numbers(found, {"--target": y, "--exposure": exposure})
+            kinds = {name: kind_of_values(values) for name, values in found.values.items()}
+            chunks = TypedChunks(table, kinds, condition, features)
+            study.fit_chunks(chunks, y, exposure=exposure)
+            found = found._replace(dropped=chunks.dropped, left_out=table.left_out)
+            _check_dropped(file, found, options["most_dropped"], study.summary_["rows"])
     study.made_with_ = made_with(began, options["random_state"])
     study.made_with_ |= {"file": file, "target": y, "exposure": exposure, "where": where or None}
     if output:
@@ -121,7 +134,7 @@ def _check_target(target: str, features: Sequence[str], exposure: str | None) ->
 def _check_numbers(found: TypedColumns, named: dict[str, str | None]) -> None:
     for option, name in named.items():
         values = np.asarray(found.values[name]) if name else np.empty(0)
-        if values.dtype.kind not in "biuf":
+        if len(values) and values.dtype.kind not in "biuf":
             raise CommandError(
                 f"{option} must be a column of numbers, got {shown(str(values[0]))} in {name!r}: "
                 "choose another column, or correct the cells.",
@@ -129,7 +142,7 @@ def _check_numbers(found: TypedColumns, named: dict[str, str | None]) -> None:
             )
 
 
-def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
+def _check_dropped(file: str, found: TypedColumns, most: float, kept: int | None = None) -> None:
     """Raise if more than this share of the rows of a table cannot be used."""
     from hplus.studies.events import Reading
 
@@ -138,7 +151,7 @@ def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
         raise TableError(
             f"no row of {file} can be used ({reasons}): leave out a column with --features."
         )
-    kept = int(found.rows.sum())
+    kept = int(found.rows.sum()) if kept is None else kept
     reading = Reading(file, kept + found.dropped.total(), kept, dict(found.dropped))
     reading.check_dropped(most, "fix the file, choose other --features")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,9 +28,6 @@ from hplus.wording import count
 if TYPE_CHECKING:
     from hplus.serve.store import Store
     from hplus.serve.tokens import Tokens
-
-SWITCH_SECONDS = 0.0005
-"""How long a thread that learns may keep those waiting that answer."""
 
 PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -63,6 +59,7 @@ def run_service(options: Json) -> None:
 def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     from hplus.serve.app import server_of
     from hplus.serve.live_app import live_app, watch_of
+    from hplus.serve.long_running import prepare_process
     from hplus.serve.service import Service
 
     service = Service(store, options["refresh"], options["snapshot"])
@@ -77,7 +74,7 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
         known = {"state": options["state"], "events": service.events, "address": address}
         click.echo(json_text(known, indent=None))
     note(f"{options['state']} holds {count(service.events)} events. Listening on {address}.")
-    sys.setswitchinterval(SWITCH_SECONDS)
+    prepare_process(service)
     service.start()
     watch.start()
     with stop_signals():  # which the server raises again when it has ended

@@ -151,7 +151,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     def fit_chunks(self, chunks: Chunks) -> Self:
         """Learn from rows that are too many for memory, in chunks (X, y) or (X, y, sample_weight).
 
-        `chunks` is gone through twice for the squared loss and about ten times for "poisson_log",
+        `chunks` is gone through twice for the squared loss and some five times for "poisson_log",
         the only losses here: a list, or any object that gives all chunks whenever `iter` is called
         on it. `landmarks` are needed. They, the kernel and the penalty are learned from at most
         20,000 distinct rows, the same ones in any order; if there are no more, the result is that
@@ -182,7 +182,11 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
                 ScaledRows(rows, level, some.total),
                 bias and (some.mean > 0.0 or isinstance(loss, Squared)),
             )
-            found = minimised(scaled, features, loss, self.penalty_, bias=bias)
+            start = None
+            if some.share < 1.0 and not isinstance(loss, Squared):
+                few = [(some.X, some.y / level, shares)]
+                start = minimised(few, features, loss, self.penalty_, bias=bias)
+            found = minimised(scaled, features, loss, self.penalty_, bias=bias, start=start)
             self.function_ = Function(self.kernel_, features.centers, features.root @ found.weights)
             self.intercept_, self.solution_ = found.bias + float(np.log(level)), found.result
             warn_if_loose(self, self.solution_, promised_gap(loss))

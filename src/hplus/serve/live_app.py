@@ -10,6 +10,7 @@ from hplus.serve.alert_log import AlertLog
 from hplus.serve.app import create_app
 from hplus.serve.disk import FolderDisk
 from hplus.serve.guard import PUBLIC
+from hplus.serve.kept_watch import KeptWatch
 from hplus.serve.live_watch import LiveWatch
 from hplus.serve.page_routes import add_page, page_files
 from hplus.serve.service import Service
@@ -28,9 +29,10 @@ def watch_of(
 
     `webhook` is an address to which alerts are posted, signed with `secret`.
     """
-    log = AlertLog(FolderDisk(folder), keep_outbox=bool(webhook))
+    disk = FolderDisk(folder)
+    log = AlertLog(disk, keep_outbox=bool(webhook))
     sender = Webhook(log, webhook, secret) if webhook else None
-    return LiveWatch(service, log, alarms_per_week, sender)
+    return LiveWatch(service, log, alarms_per_week, sender, KeptWatch(disk))
 
 
 def live_app(watch: LiveWatch, tokens: Tokens = NO_TOKENS, title: str = "") -> FastAPI:

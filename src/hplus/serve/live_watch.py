@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from typing import final
 
@@ -16,6 +17,7 @@ from hplus.alerts.watch import WEEK, Episode, Watch
 from hplus.serve.alert_log import AlertLog
 from hplus.serve.cell_rates import CellRates, blocks_of, cell_rates, cells_of
 from hplus.serve.event_history import EventHistory
+from hplus.serve.kept_watch import KeptWatch
 from hplus.serve.service import RecentEvents, Service
 from hplus.serve.webhook import Webhook
 from hplus.storage.files import Json
@@ -57,8 +59,9 @@ class LiveWatch:
         log: AlertLog,
         alarms_per_week: float,
         webhook: Webhook | None = None,
+        kept: KeptWatch | None = None,
     ) -> None:
-        self.service, self.log, self.webhook = service, log, webhook
+        self.service, self.log, self.webhook, self._kept = service, log, webhook, kept
         self.alarms_per_week = alarms_per_week
         self.blocks = blocks_of(service.frame)
         self.history = EventHistory(service.frame.window.dimension)
@@ -69,7 +72,8 @@ class LiveWatch:
         self._pending: tuple[Floats, Floats] = (np.zeros(0), np.zeros(0))
         self._tick, self._rates_at, self._calibrated_for = 0.0, -math.inf, 0.0
         self._came, self._version, self._told = 0.0, 0, dict[str, float]()
-        self._first = 1 + max((int(name.rpartition("-")[2]) for name in log.alerts), default=0)
+        self._next = 1 + max((int(name.rpartition("-")[2]) for name in log.alerts), default=0)
+        self._names, self._from = dict[int, str](), math.nan
         self._stopping, self._one_step, self._started = Event(), Lock(), time.time()
         self._threads = [Thread(target=self._run, daemon=True)]
         if webhook is not None:
@@ -77,8 +81,8 @@ class LiveWatch:
         service.heard = self.hear
 
     def start(self) -> None:
-        """Watch in the background."""
-        self._end_former()
+        """Watch in the background, from where a former process was."""
+        self.resume(time.time())
         for thread in self._threads:
             thread.start()
 
@@ -87,6 +91,7 @@ class LiveWatch:
         self._stopping.set()
         for thread in self._threads:
             thread.join()
+        self.keep(time.time())
         self.log.close()
 
     def hear(self, recent: RecentEvents) -> None:
@@ -116,7 +121,7 @@ class LiveWatch:
             if self.watch is None or self.rates is None or not math.isfinite(now):
                 self._forget(now)
                 return
-            if math.isnan(self.watch.now):
+            if math.isnan(self._from):
                 self._begin(self.watch, now)
             ticks = int((now - self.watch.now) / self._tick)
             tick = self._tick * max(1.0, ticks / MOST_TICKS)
@@ -124,9 +129,11 @@ class LiveWatch:
                 self._advance(self.watch, self.rates, self.watch.now + tick)
 
     def _begin(self, watch: Watch, now: float) -> None:
-        """Watch from now on: what came before was learned from."""
+        """Watch from now on: what came before, or while no one watched, was learned from."""
         nothing = np.zeros((self.blocks.cells,) * self.blocks.dimension)
-        watch.advance(now, nothing, nothing)
+        for episode in watch.advance(now, nothing, nothing):
+            self._tell(episode)
+        self._from = now
         self._forget(now)
 
     def _forget(self, until: float) -> None:
@@ -147,7 +154,7 @@ class LiveWatch:
     def _advance(self, watch: Watch, rates: CellRates, until: float) -> None:
         times, cells = self._pending
         here = times <= until
-        counted = here & (times > watch.now - LATE)
+        counted = here & (times > max(watch.now - LATE, self._from))
         counts = np.bincount(cells[counted].astype(np.int64), minlength=rates.weekly.size)
         self._pending = (times[~here], cells[~here])
         means = rates.means(watch.now, until)
@@ -175,6 +182,8 @@ class LiveWatch:
             self._set_up(rates)
         else:
             self.watch.expect(rates.weekly)
+            self.state = ""
+            self.keep(wall)
 
     def _set_up(self, rates: CellRates) -> None:
         self.state = "Working out which deviations are rare enough."
@@ -193,7 +202,7 @@ class LiveWatch:
 
     def _tell(self, episode: Episode) -> None:
         """Note an episode that is new, has ended, or has become twice as unlikely."""
-        name = f"alert-{self._first + episode.number - 1}"
+        name = self._name(episode.number)
         ended = not math.isnan(episode.end)
         if not ended and episode.weeks < 2.0 * self._told.get(name, 0.0):
             return
@@ -201,6 +210,12 @@ class LiveWatch:
         alert = self._alert(name, episode)
         if self.log.tell(alert):
             self.service.subscribers.publish("alert", alert)
+
+    def _name(self, number: int) -> str:
+        """The id of the alert of an episode."""
+        if number not in self._names:
+            self._names[number], self._next = f"alert-{self._next}", self._next + 1
+        return self._names[number]
 
     def _alert(self, name: str, episode: Episode) -> Json:
         end = None if math.isnan(episode.end) else self._moment(episode.end)
@@ -234,12 +249,25 @@ class LiveWatch:
         low, high = (list(map(six_digits, corner)) for corner in ends.tolist())
         return {"low": low, "high": high, "place": place}
 
-    def _end_former(self) -> None:
-        """End alerts of a process that has ended: their evidence is gone."""
-        for name in self.log.open_ids():
+    def resume(self, wall: float) -> None:
+        """Go on with the evidence of a former process; end alerts of which none is left."""
+        kept = self._kept and self._kept.load(self.blocks, self.alarms_per_week, MEMORY, wall)
+        if kept:
+            self.watch, self._names = kept
+            self._tick = tick_of(float(self.watch.rates[-1]))
+        for name in set(self.log.open_ids()) - set(self._names.values()):
             alert = self.log.alerts[name]
             known = {key: part for key, part in alert.items() if key != "acknowledged"}
             self.log.tell({**known, "end": alert["found"]})
+
+    def keep(self, wall: float) -> None:
+        """Keep the evidence so far for a process that follows."""
+        if self._kept is None or self.watch is None or math.isnan(self.watch.now):
+            return
+        known = ((n, self._names.get(n, "")) for n in self.watch.going_on)
+        names = {n: name for n, name in known if name in self.log.open_ids()}
+        with suppress(OSError):  # the service itself says what is wrong with the disk
+            self._kept.save(self.watch, names, wall)
 
     def _run(self) -> None:
         while not self._stopping.wait(STEP_SECONDS):

@@ -63,7 +63,7 @@ class Metrics(Collector):
             "hplus_queued_posts": ("Posts that wait to be written.", service.queued),
             "hplus_writable": ("Whether posts are taken.", int(not store.broken)),
             "hplus_streams": ("Subscribers.", len(service.subscribers)),
-            "hplus_model_version": ("Models since the start.", model.version if model else 0),
+            "hplus_model_version": ("Models so far.", model.version if model else 0),
             "hplus_model_lag_events": ("Events that the model has not seen.", lag),
             "hplus_model_age_seconds": ("Since the model was learned.",
                                         time.time() - model.at if model else float("nan")),

@@ -25,13 +25,14 @@ class FrozenStudy(NamedTuple):
     study: StreamStudy
     position: int
     clock: float
+    models: int
     ledger: Ledger
 
     def pieces(self) -> Iterable[memoryview]:
         """The contents of a file that `hplus stream` and all that reads its state can open."""
         packed = self.ledger.packed()
         words = np.frombuffer(packed + b" " * (-len(packed) % 8), np.int64)
-        self.study.posted_ = (self.position, self.clock, words)
+        self.study.posted_ = (self.position, self.clock, words, self.models)
         for piece in contents(self.study, self.study.facts()):
             if (view := memoryview(piece)).nbytes:
                 yield view.cast("B")
@@ -43,9 +44,10 @@ class StudyMachine:
 
     def __init__(self, study: StreamStudy) -> None:
         self.study, self.ledger, self.position, self.clock = study, Ledger(), 0, 0.0
+        self.models = 0
         if hasattr(study, "posted_"):
-            self.position, self.clock, words = study.posted_
-            self.ledger = Ledger.unpacked(words.tobytes())
+            self.position, self.clock, words, *models = study.posted_  # earlier versions: no models
+            self.ledger, self.models = Ledger.unpacked(words.tobytes()), sum(models)
         self._days_before = _days_before(study, self.clock)
 
     @property
@@ -65,6 +67,7 @@ class StudyMachine:
             self.ledger.note(post, group.clock, end)
         self.study.offset_ += end - self.position
         self.position, self.clock = end, group.clock
+        self.models = max(self.models, group.models)
 
     def frozen(self) -> FrozenStudy:
         """The study as it is now, in a copy that learns no more."""
@@ -74,7 +77,7 @@ class StudyMachine:
         if self._days_before is not None:
             days = max(self.clock, LEAST_SECONDS) / SECONDS["day"]
             study.exposure = Amount(self._days_before + days, "day")
-        return FrozenStudy(study, self.position, self.clock, self.ledger.copy())
+        return FrozenStudy(study, self.position, self.clock, self.models, self.ledger.copy())
 
 
 def _days_before(study: StreamStudy, clock: float) -> float | None:

@@ -47,19 +47,22 @@ class Post(NamedTuple):
 
 
 class PostGroup(NamedTuple):
-    """Posts that are written and synced together; `clock` are seconds that the service has run."""
+    """Posts that are written and synced together; `clock` are seconds that the service has run.
+
+    `models` is how many models had been learned by then.
+    """
 
     posts: tuple[Post, ...]
     clock: float
     at: float = 0.0
+    models: int = 0
 
 
 def encode(group: PostGroup) -> bytes:
     """A group as bytes: a head in JSON, and the numbers."""
-    head = json.dumps(
-        {"clock": group.clock, "at": group.at, "posts": [_head(post) for post in group.posts]},
-        separators=(",", ":"),
-    ).encode()
+    posts = [_head(post) for post in group.posts]
+    known = {"clock": group.clock, "at": group.at, "models": group.models, "posts": posts}
+    head = json.dumps(known, separators=(",", ":")).encode()
     numbers = [part for post in group.posts for part in (post.X, post.seconds)]
     return b"".join([LENGTH.pack(len(head)), head, *(_bytes(part) for part in numbers)])
 
@@ -77,7 +80,7 @@ def decode(payload: bytes) -> PostGroup:
         at += n * (d + 1)
         rejected = tuple(Rejected(*pair) for pair in known.pop("rejected", ()))
         posts.append(Post(X, seconds, rejected=rejected, **known))
-    return PostGroup(tuple(posts), head["clock"], head["at"])
+    return PostGroup(tuple(posts), head["clock"], head["at"], head.get("models", 0))
 
 
 def _head(post: Post) -> dict[str, object]:

@@ -46,7 +46,10 @@ SNAPSHOT_BYTES = 2**25
 
 
 class Model(NamedTuple):
-    """What was learned from the events up to an offset; `version` grows by one each time."""
+    """What was learned from the events up to an offset.
+
+    `version` grows by one each time, and by a few when the service is started again.
+    """
 
     version: int
     study: EventStudy
@@ -96,6 +99,8 @@ class Service:
         self.trouble = ""
         self.recent: deque[RecentEvents] = deque(maxlen=MOST_RECENT_POSTS)
         self.heard: Callable[[RecentEvents], None] | None = None
+        self.learned: Callable[[int], None] | None = None
+        self.models, self._before = 0, _models_before(self.machine)
         self.posts, self.duplicates, self.refused, self.groups = 0, 0, 0, 0
         self._queue: deque[_Waiting] = deque()
         self._queued_bytes, self._stopping = 0, Event()
@@ -122,6 +127,11 @@ class Service:
     def clock(self) -> float:
         """Seconds that the service has run, in all; no jump of the system's clock changes it."""
         return self._clock + time.monotonic() - self._began
+
+    @property
+    def version(self) -> int:
+        """The version of the newest model; 0 if there has never been one."""
+        return self._before + self.models
 
     @property
     def queued(self) -> int:
@@ -173,7 +183,7 @@ class Service:
             posts = [waiting.post for waiting in group]
             at = time.time()
             try:
-                answers = self.store.commit(posts, self.clock, at)
+                answers = self.store.commit(posts, self.clock, at, self.version)
             except Exception as error:  # the thread must go on, and whoever waits must hear
                 self.store.broken = f"a post could not be taken ({type(error).__name__})."
                 answers = [Refused(503, self.store.broken)] * len(posts)
@@ -235,7 +245,8 @@ class Service:
                 self._save_and_learn(began)
             except Exception as error:  # the thread must go on: the next model may be learned
                 self.trouble = f"no model could be learned ({type(error).__name__}: {error})"
-            wait = max(self.refresh_seconds, (time.monotonic() - began) / MOST_SHARE)
+            took = 0.0 if self.models <= 1 else time.monotonic() - began  # at first, it compiles
+            wait = max(self.refresh_seconds, took / MOST_SHARE)
 
     def _save_and_learn(self, now: float) -> None:
         frozen: Frozen | None = None
@@ -259,8 +270,20 @@ class Service:
         except ValueError as error:
             self.why_not = str(error)
             return
-        version = 1 if self.model is None else self.model.version + 1
+        version = self.version + 1
         took = time.monotonic() - began
         self.model = Model(version, answers, study.events_, frozen.position, time.time(), took)
         told: Json = {"version": version, "events": study.events_, "offset": frozen.position}
+        self.models += 1
         self.subscribers.publish("model", told)
+        if self.learned is not None:
+            self.learned(self.models)
+
+
+def _models_before(machine: StudyMachine) -> int:
+    """A number that no model of an earlier process has had.
+
+    The log says how many there were when its last frame was begun: one may have been learned while
+    it was written, and one after that.
+    """
+    return machine.models + (2 if machine.position else 0)

@@ -91,7 +91,9 @@ class Store:
         """Bytes of the log that no snapshot holds."""
         return self.log.end - max(self._saved.values(), default=0)
 
-    def commit(self, posts: Sequence[Post], clock: float, at: float) -> list[Answer | Refused]:
+    def commit(
+        self, posts: Sequence[Post], clock: float, at: float, models: int = 0
+    ) -> list[Answer | Refused]:
         """Write posts that are new, together, and answer all; without posts, the clock alone."""
         try:
             self._settle()
@@ -111,7 +113,7 @@ class Store:
                 continue
             fresh.append(i)
             taken, zone = taken | marks, zone or post.zone
-        group = PostGroup(tuple(posts[i] for i in fresh), clock, at)
+        group = PostGroup(tuple(posts[i] for i in fresh), clock, at, models)
         refused = self._write(group) if fresh or not posts else None
         for i in fresh:
             answers[i] = refused or Answer(len(posts[i].X), posts[i].rejected, self.log.end)

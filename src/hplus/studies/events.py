@@ -109,7 +109,7 @@ class Tallied:
     def add(self, part: Placed, take: Take) -> None:
         """Pass the events of a chunk to `take`."""
         columns = len(self._frame.columns)
-        keys = row_keys(np.column_stack([part.X[:, :columns], part.seconds]))
+        keys = row_keys(part.X[:, :columns], part.seconds)
         take(part, keys)
         self.total = (self.total + key_sum(keys)) % 2**64
         self.rows += len(part.rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -31,6 +31,9 @@ GROUP_EVENTS = 10
 
 MOST_DISTINCT = 10_000
 """Distinct values of the column of groups; with more it is no column of groups."""
+
+FitAll = Callable[[Sequence[EventStudy], Table], Sequence[EventStudy]]
+"""Fits studies to a table."""
 
 
 class RegionRatio(NamedTuple):
@@ -82,10 +85,11 @@ class GroupedStudy(Estimator):
         self.by = by
         self.most_groups = most_groups
 
-    def fit(self, source: TableLike, y: None = None) -> Self:
+    def fit(self, source: TableLike, y: None = None, *, fit_all: FitAll | None = None) -> Self:
         """Read the table once to find the groups, and once to learn the rates of all of them.
 
         With weights, whose unit is that of a group, the second time is one for each group.
+        `fit_all` fits studies to a table in another way, on a cluster for example.
         """
         with whole_or_not(self):
             if not isinstance(self.study, EventStudy):
@@ -105,25 +109,20 @@ class GroupedStudy(Estimator):
                     f"{counted(groups.total())}: learn them together, without by=."
                 )
             numeric = _are_numbers(groups)
-            self.studies_: dict[str, EventStudy] = {
-                name: self._unfitted(name, numeric) for name in kept
-            }
-            self._learn(table)
+            unfitted = [self._unfitted(name, numeric) for name in kept]
+            fitted = (fit_all or self._learned)(unfitted, table)
+            self.studies_: dict[str, EventStudy] = dict(zip(kept, fitted, strict=True))
             self.made_with_: Json = {}
         return self
 
-    def _learn(self, table: Table) -> None:
-        """Learn the rate of each group."""
-        studies = list(self.studies_.values())
+    def _learned(self, studies: Sequence[EventStudy], table: Table) -> Sequence[EventStudy]:
+        """The studies of all groups, fitted."""
         if self.study.frame.weight or self.study.checkpoint:
-            for study in studies:
-                study.fit(table)
-            return
+            return [study.fit(table) for study in studies]
         scans = [study.new_scan() for study in studies]
         given = (self.study.frame.where, self.study.n_jobs, self.study.skip_bad)
         scan_groups(table, scans, *given)
-        for study, scan in zip(studies, scans, strict=True):
-            study.learn(scan, table.path)
+        return [study.learn(scan, table.path) for study, scan in zip(studies, scans, strict=True)]
 
     def __getitem__(self, group: str) -> EventStudy:
         """The study of a group."""

@@ -70,7 +70,7 @@ class StreamStudy(Estimator):
         The first line of CSV; "" for JSON lines.
     """
 
-    posted_: tuple[int, float, Ints]  # offset, clock and ledger of hplus.serve, if there are posts
+    posted_: tuple[int, float, Ints, int]  # of hplus.serve: offset, clock, ledger, models
 
     def __init__(
         self,
