@@ -132,7 +132,7 @@ class _Command(click.Command):
         valued = {name: o for o in options if not (o.is_flag or o.count) for name in o.opts}
         for name, value in pairwise(args):
             if name in valued and value in known:
-                wanted = valued[name].make_metavar(ctx)
+                wanted = valued[name].metavar or "a value"
                 raise click.UsageError(f"{name} needs {wanted} before {value}.", ctx)
         return super().parse_args(ctx, args)
 
