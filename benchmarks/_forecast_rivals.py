@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri, pdtr, xlogy
+from scipy.special import gammaincinv, gammaln, log_ndtr, logsumexp, ndtr, ndtri, pdtr
 
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 
@@ -24,8 +24,10 @@ FIRST_JUDGED = 16
 
 GAMMA_POINTS = 400
 
-LARGE_MEAN = 200.0
-"""Counts of a larger mean are nearly normal."""
+LEAST_MEAN = 1e-9
+
+NEWTON_STEPS = 40
+"""Steps to the most probable log mean of a count; most need fewer than ten."""
 
 
 class Predictive(Protocol):
@@ -53,15 +55,24 @@ class Mixed(NamedTuple):
         return float(mixed_poisson_quantile(self.means[None], p)[0])
 
     def log_chance(self, count: float) -> float:
-        """Large means are smoothed by Silverman's rule: some hundreds of them leave gaps."""
-        if self.means.mean() < LARGE_MEAN:
-            logs = xlogy(count, self.means) - self.means - gammaln(count + 1.0)
-        else:
-            width = 0.9 * self.means.std() * len(self.means) ** -0.2
-            deviations = np.sqrt(self.means + width**2)
-            x = (count - self.means) / deviations
-            logs = -0.5 * x**2 - np.log(deviations) - 0.5 * np.log(2.0 * np.pi)
-        return float(logsumexp(logs) - np.log(len(self.means)))
+        """Logs of means are smoothed by Silverman's rule: some hundreds of them leave gaps.
+
+        Beyond the largest of them, a Poisson tail would say how few were drawn.
+        """
+        logs = np.log(np.maximum(self.means, LEAST_MEAN))
+        width = 0.9 * logs.std() * len(logs) ** -0.2
+        at = _poisson_lognormal(count, logs, max(width, 1e-6))
+        return float(logsumexp(at) - np.log(len(logs)))
+
+
+def _poisson_lognormal(count: float, centers: np.ndarray, width: float) -> np.ndarray:
+    """log P(N = count) for log means that are normal around each center, by Laplace's method."""
+    x = np.maximum(centers, np.log(max(count, 0.5)))  # from above, Newton's steps never overshoot
+    for _ in range(NEWTON_STEPS):
+        slope = count - np.exp(x) - (x - centers) / width**2
+        x = x + slope / (np.exp(x) + 1.0 / width**2)
+    far = 0.5 * ((x - centers) / width) ** 2 + 0.5 * np.log1p(width**2 * np.exp(x))
+    return count * x - np.exp(x) - gammaln(count + 1.0) - far
 
 
 class Normal(NamedTuple):

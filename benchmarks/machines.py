@@ -141,13 +141,17 @@ def compare_classifiers(
 
 
 def classifiers(folder: Path | None) -> None:
-    X, y = smooth_classes(30_000, 0)
-    compare_classifiers("smooth classes", X[:20_000], y[:20_000], X[20_000:], y[20_000:])
-    X, y = make_classification(
-        30_000, 10, n_informative=5, n_redundant=1, n_clusters_per_class=4, flip_y=0.03,
-        random_state=0,
-    )  # fmt: skip
-    compare_classifiers("clusters", X[:20_000], y[:20_000], X[20_000:], y[20_000:])
+    """Simulated tables with three seeds and 40,000 test rows each, and a9a."""
+    for seed in (20, 21, 22):
+        X, y = smooth_classes(60_000, seed)
+        split = X[:20_000], y[:20_000], X[20_000:], y[20_000:]
+        compare_classifiers(f"smooth classes, seed {seed}", *split)
+        X, y = make_classification(
+            60_000, 10, n_informative=5, n_redundant=1, n_clusters_per_class=4, flip_y=0.03,
+            random_state=seed,
+        )  # fmt: skip
+        split = X[:20_000], y[:20_000], X[20_000:], y[20_000:]
+        compare_classifiers(f"clusters, seed {seed}", *split)
     if folder is not None:
         X, y = read_a9a(folder / "a9a_train.csv.gz")
         X_test, y_test = read_a9a(folder / "a9a_test.csv")

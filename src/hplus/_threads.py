@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 from hplus._checks import Reals, check_count
 
 Found = TypeVar("Found")
+Other = TypeVar("Other")
 
 MAX_ONE_THREAD_SIDE = 1000
 """Matrices up to this size are handled by one thread."""
@@ -70,13 +71,15 @@ def mapping_over_cores(size: int) -> Iterator[Mapped]:
         yield pool.map
 
 
-def at_once(tasks: list[Callable[[], Found]], n_jobs: int | None) -> list[Found]:
-    """What tasks return; the first runs in this thread, which may show its progress.
+def at_once(
+    first: Callable[[], Found], second: Callable[[], Other], n_jobs: int | None
+) -> tuple[Found, Other]:
+    """What two tasks return; the first runs in this thread, which may show its progress.
 
-    Threads suffice: most of the time is spent in FFTs, which release the GIL.
+    Threads suffice: most of the time is spent in FFTs and compiled loops, which release the GIL.
     """
     if n_jobs in (None, 1):
-        return [task() for task in tasks]
+        return first(), second()
     with ThreadPoolExecutor(1) as pool:
-        others = [pool.submit(task) for task in tasks[1:]]
-        return [tasks[0](), *(other.result() for other in others)]
+        other = pool.submit(second)
+        return first(), other.result()

@@ -1,5 +1,7 @@
 """hplus regress: dropped rows are counted, missing cells are used, what was never seen is said."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,17 @@ def test_categories_and_codes_that_were_never_seen_are_said(sales, run):
     assert "1 of 4 rows have a code unlike any in the fit, for example 99.0:" in said
     (sales / "next.csv").write_text("shop,code\nnorth,3\nwest,6\n")
     assert run("predict", "m.hplus", "next.csv").stderr == ""
+
+
+def test_a_file_of_very_many_rows_is_learned_from_in_chunks(sales, run, monkeypatch):
+    words = ["regress", "sales.csv", "--target", "known", "--features", "shop,code,price"]
+    words += ["--most-dropped", 0.5, "--where", "code < 8", "--json"]
+    whole = json.loads(run(*words).stdout)
+    monkeypatch.setattr("hplus.cli.regress.MAX_ROWS_HELD", 20)
+    assert json.loads(run(*words).stdout)["coverage"] == whole["coverage"]
+    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 30)
+    found = json.loads(run(*words).stdout)
+    assert [found[name] for name in ("rows", "dropped", "left_out")] == [
+        whole[name] for name in ("rows", "dropped", "left_out")
+    ]
+    assert found["held_out"] == 30 < whole["held_out"]

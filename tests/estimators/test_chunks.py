@@ -47,6 +47,16 @@ def test_chunks_give_the_function_of_all_rows(loss, intercept, monkeypatch, rng)
     assert chunks.passes == 2 if loss == "squared" else chunks.passes < 15
 
 
+def test_a_start_from_some_of_the_rows_saves_passes(monkeypatch, rng):
+    X, y, w = data(rng, "poisson_log", 2000)
+    model = KernelRegressor(Gaussian(1.0), "poisson_log", 1e-4, Nystroem(20, 0))
+    whole, chunks = Chunks(X, y, w), Chunks(X, y, w)
+    model.fit_chunks(whole)
+    monkeypatch.setattr(chunked_rows, "MAX_SAMPLED_ROWS", 400)
+    assert model.fit_chunks(chunks).solution_.relative_gap <= 1e-8
+    assert chunks.passes <= 6 < whole.passes
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_slopes_and_curvatures_over_chunks_are_derivatives(loss, rng):
     X, y, w = data(rng, loss, 30)

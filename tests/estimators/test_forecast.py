@@ -81,6 +81,15 @@ def test_more_varies_than_chance_and_it_says_so(model):
     assert other.dispersion_.length == 7.0
 
 
+def test_how_much_counts_vary_does_not_depend_on_one_surge(model, monkeypatch):
+    means = np.random.RandomState(0).normal(100.0, 10.0, 960)
+    monkeypatch.setattr(type(model.rate_), "count_draws", lambda *_: means[None])
+    usual = model.rate_.dispersion("day").index
+    assert usual == pytest.approx(2.0, abs=0.1)
+    means[7] = 1e5
+    assert model.rate_.dispersion("day").index == pytest.approx(usual, abs=0.1)
+
+
 @pytest.mark.usefixtures("thoroughly")
 def test_what_changes_from_week_to_week_lasts_until_the_week_ends():
     rng = np.random.RandomState(0)

@@ -205,7 +205,7 @@ BAD = {
     "no value": ("mag >=", "number or a quoted text before 'the end'"),
     "no comparison": ("mag 5", "comparison such as mag == 'a'"),
     "a column alone": ("mag", "comparison such as"),
-    "text without quotes": ("place == north", "write text as 'north'"),
+    "text without quotes": ("place in [north]", "write text as 'north'"),
     "a date without quotes": ("day >= 2020-01-01", "write '2020-01-01'"),
     "an open quote": ("place == 'a", "close every quote"),
     "an open bracket": ("(mag > 1", r"closing \)"),

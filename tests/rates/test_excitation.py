@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 
 from hplus import Box, Interval, Polygon
+from hplus.estimators.futures import futures_of
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
@@ -380,6 +381,40 @@ def test_the_level_is_that_of_the_background_and_not_of_what_was_triggered():
     assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
     burst = follow(drift, own + 3.0 * triggered, own, 3.0 * triggered)
     np.testing.assert_allclose(burst.factors, 1.0)
+
+
+def test_what_came_since_replaces_what_was_known_of_the_level_when_it_was_learned():
+    drift, hundred, none = Drift(0.0, 1.0, 0.01, 1.0), np.full(60, 100.0), np.zeros(60)
+    known = follow(drift, hundred, hundred, none)
+    unknown = follow(drift, hundred, hundred, none, first=1.0)
+    assert known.memory == pytest.approx(unknown.memory, abs=1e-4)
+    assert unknown.memory < 1e-4
+    assert unknown.variance == pytest.approx(known.variance, rel=1e-4)
+    # after a block of 100 events, the logarithm is off by 0.1 at most, whatever it was before
+    once = follow(drift, hundred[:1], hundred[:1], none[:1], first=1.0)
+    assert once.memory == pytest.approx(1.0 / (1.0 + 1.01 * 100.0))
+    assert once.variance + once.memory**2 < 0.1**2
+    fast = follow(drift, 2.0 * hundred[:1], hundred[:1], none[:1], first=1.0)
+    slow = follow(drift, 2.0 * hundred[:1], hundred[:1], none[:1])
+    assert fast.factors[-1] > slow.factors[-1]
+
+
+def test_a_forecast_long_after_the_window_forgets_how_uncertain_the_level_was_at_its_end(rng):
+    weights = np.full((1, 1, len(LAGS) - 1, 1), 1e-6)
+    rate = replace(line_rate(weights, level=4.0), drift=Drift(0.0, 5.0, 1e-4, 1.0))
+    logs = np.log(np.append(rate.background.levels.ravel(), weights.ravel()))
+    draws = np.tile(logs, (50, 1, 1))
+    draws[:, 0, : rate.background.levels.size] += rng.normal(0.0, 0.5, (50, 1))
+    rate = replace(rate, draws=draws)
+    times = np.sort(rng.uniform(0.0, 1000.0, 4000))
+    history = in_order(times, np.zeros((4000, 0)), np.zeros(4000), np.zeros(4000, dtype=int))
+    spreads = []
+    for start in (0.0, 1000.0):
+        known = rate_given(rate, history.until(start), start)
+        counts = futures_of(known, (start, start + 100.0), [None], 1000, rng).counts
+        spreads.append(counts.std() / counts.mean())
+    assert spreads[0] > 0.3
+    assert spreads[1] < 0.1
 
 
 @pytest.mark.parametrize("variance", [0.0, 0.5])

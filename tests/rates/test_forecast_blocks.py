@@ -83,6 +83,30 @@ def test_variances_and_draws_are_those_of_dense_matrices(blocks):
     np.testing.assert_allclose(np.cov(paths.T), want, atol=0.02)
 
 
+def test_steps_to_come_have_the_variance_that_was_learned_and_heavier_tails():
+    # one watched block, then nobody knows; the fast field is new in every block
+    steps = np.append(0.0, np.ones(20))
+    watched = (np.arange(21) == 0) * 1e9
+    blocks = Blocks(watched, watched, steps, steps)
+    fields = Fields((9e9, 1e-9), (9e9, 1e-9), (1e-3, 0.2), -6.0)
+    links = chain(fields, blocks)
+    mode = find_mode(blocks, links, fields.bend, np.ones(21))
+    z = draw_paths(links, mode, 20_000, np.random.default_rng(0))[:, 1:]
+    z = (z - z.mean(axis=1, keepdims=True)).ravel() / 0.2 / np.sqrt(19.0 / 20.0)
+    assert z.std() == pytest.approx(1.0, rel=0.02)
+    assert np.mean(np.abs(z) > 1.645) == pytest.approx(0.08, abs=0.006)  # of 0.1 if normal
+    assert np.mean(z > 6.0) == pytest.approx(7e-4, rel=0.2)  # 1e-9 if normal
+
+
+def test_the_deviation_of_a_surge_is_bounded():
+    fields = FIELDS._replace(fast=(0.7, 1.5))
+    blocks = replace(BLOCKS, counts=COUNTS * (STEPS < 1.0), means=MEANS * (STEPS < 1.0))
+    links = chain(fields, blocks)
+    mode = find_mode(blocks, links, fields.bend, np.ones(10))
+    paths = draw_paths(links, mode, 20_000, np.random.default_rng(0))
+    assert np.abs(paths[:, -1]).max() < 12.0  # up to six times 1.5, it would be 20 and more
+
+
 def test_what_a_jump_gains_is_the_difference_of_the_evidences():
     # many events, so that logarithms of counts are nearly normal
     rng, n = np.random.default_rng(0), 40

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hplus import Box, Cycle, Interval, Polygon
+from hplus import Box, Cycle, Intensity, Interval, Polygon
 from hplus.rates.spreading import spread
 from hplus.rates.statistic import Statistic
 
@@ -93,3 +93,13 @@ def test_each_position_may_have_a_box_of_its_own():
     codes, counts = spread(s, np.array([[0.0], [0.5]]), 6, 0)
     assert counts[0] == 1000
     assert len(codes) > 7
+
+
+def test_a_rounded_position_that_very_many_events_share_is_not_blurred(thoroughly):
+    rng = np.random.default_rng(3)
+    window, step, many = Box((-25.0, -5.25), (25.0, 41.75)), 0.1, 2_000
+    X = np.round(rng.normal((0.0, 18.0), 6.0, (20_000, 2)) / step) * step
+    X = X[window.contains(X)]
+    rate = Intensity(window, model="tree").fit(np.concatenate([X, np.zeros((many, 2))]))
+    assert rate.expected_count(Box((-step, -step), (step, step))) == pytest.approx(many, rel=0.1)
+    assert rate.resolution_ == pytest.approx(step)

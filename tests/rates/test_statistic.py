@@ -17,6 +17,7 @@ from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.binned import BinnedStatistic, finest_grid
 from hplus.rates.lattice import CellLattice
 from hplus.rates.statistic import count_codes, merged
+from hplus.rates.weight_units import in_units
 
 TRIANGLE = Polygon([[0, 0], [2, 0], [0, 2]])
 WINDOWS = [
@@ -133,7 +134,7 @@ def test_many_small_statistics_are_added_in_pairs(rng, monkeypatch):
 @pytest.mark.parametrize("most", [2**23, 300])
 def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeypatch, most):
     monkeypatch.setattr(module, "MAX_CELLS", most)
-    monkeypatch.setattr("hplus.rates.accumulator.LEAST_WAITING", 500)
+    monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 500)
     monkeypatch.setattr("hplus.rates.accumulator.BUFFERED_EVENTS", 64)
     window, X = Box((0, 0), (8, 5)), rng.random((5000, 2)) * [8, 5]
     ours, other = CellAccumulator(window), CellAccumulator(window)
@@ -146,6 +147,30 @@ def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeyp
     coarse.add(X)
     whole = Statistic.of(window, X)
     assert coarse.statistic() == whole.coarsened(min(whole.depth, 4))
+
+
+@pytest.mark.parametrize("window", [Interval(0, 1), Box((0, 0), (8, 5))], ids=["line", "plane"])
+def test_cells_that_fill_up_are_counted_in_a_table(rng, monkeypatch, window):
+    monkeypatch.setattr(module, "MAX_CELLS", 2000)
+    monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 700)
+    X = window.sample(30_000, random_state=1)
+    cells, parts = CellAccumulator(window), np.array_split(X, 60)
+    for part in parts[:-5]:
+        one = cells.another()
+        one.add(part)
+        cells.absorb(one)
+    assert cells._table is not None
+    copy = cells.copy()
+    for part in parts[-5:]:
+        cells.add(part)
+    assert copy.statistic() == Statistic.of(window, np.concatenate(parts[:-5]))
+    copy.add(parts[-5])
+    assert copy.statistic().events == 28_000
+    assert cells.copy().statistic() == Statistic.of(window, X)
+    weights = in_units(np.arange(1.0, 101.0), 100)
+    cells.add(X[:100], weights)
+    twice = Statistic.of(window, X[:100], np.arange(1.0, 101.0))
+    assert cells.statistic() == Statistic.of(window, X) + twice
 
 
 @every_window

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
 from hplus import Box, Density, EventStudy, Intensity, StreamingIntensity
 from hplus.files.tables import as_table
 from hplus.rates.statistic import Statistic
-from hplus.studies.clusters import fit_on_cluster
+from hplus.studies.clusters import fit_groups_on_cluster, fit_on_cluster
+from hplus.studies.grouped_study import GroupedStudy
 from hplus.studies.plans import plan
 
 WINDOW = Box((0, 0), (8, 8))
@@ -66,6 +68,8 @@ def test_files_read_by_a_cluster_give_the_same_study(tmp_path):
         table.iloc[rows].to_parquet(tmp_path / f"{i}.parquet")
     (tmp_path / "3.parquet").write_bytes(b"")
     frame = plan(table, ("x", "y"), window=(0, 0, 8, 8))
+    named = str(tmp_path.with_suffix(".parquet"))
+    table.assign(z=np.where(X[:, 0] > X[:, 1] + 1.0, "a", "b")).to_parquet(named)
 
     def study():
         return EventStudy(frame, model="tree", updatable=True, skip_bad=True)
@@ -78,6 +82,11 @@ def test_files_read_by_a_cluster_give_the_same_study(tmp_path):
         Client(c),
     ):
         found = fit_on_cluster(study(), files, c.scheduler_address)
+        grouped = GroupedStudy(EventStudy(frame, model="tree", holdout=0.0), by="z")
+        groups = fit_groups_on_cluster(clone(grouped), as_table(named), c.scheduler_address)
+    one_by_one = grouped.fit(named)
+    assert list(groups.studies_) == list(one_by_one.studies_) == ["b", "a"]
+    np.testing.assert_array_equal(groups["a"].predict(table), one_by_one["a"].predict(table))
     alone = study().fit(files)
     assert found.summary_ == alone.summary_
     assert found.reading_ == alone.reading_

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from hplus import load, progress, save
+from hplus.cli.regress import importance_words
 from hplus.studies import validation
-from hplus.studies.encoding import ColumnPart, learned_column
+from hplus.studies.encoding import ColumnPart, encoded_table, learned_column, table_values
+from hplus.studies.importance import ranks
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.ratio_intervals import learned_ratios
@@ -84,6 +87,32 @@ def test_it_beats_the_plain_mean_and_finds_what_matters(study):
     order = [fact["column"] for fact in facts["importance"]]
     assert set(order[:2]) == {"hour", "shop"}
     assert facts["notes"] == []
+
+
+def fact(column, lost, error=None):
+    return {"column": column, "lost": lost} | ({} if error is None else {"error": error})
+
+
+def test_columns_that_cannot_be_told_apart_share_a_rank_whatever_their_order():
+    one = [fact("d", 0.4, 0.02), fact("c", 0.13, 0.03), fact("a", 0.11, 0.02), fact("b", 0.01, 0.0)]
+    other = [one[0], fact("a", 0.14, 0.02), fact("c", 0.1, 0.03), one[3]]
+    for facts in (one, other):
+        assert [[f["column"] for f in rank] for rank in ranks(facts)] == [["d"], ["a", "c"], ["b"]]
+    assert importance_words(one) == importance_words(other) == "d 62%, a and c about 18% each"
+    earlier = [fact("d", 0.75), fact("a", 0.25)]
+    assert importance_words(earlier) == "d 75%, a 25%"
+    assert importance_words([fact("d", 0.0, 0.0)]) == "no column improves the predictions"
+
+
+def test_what_matters_does_not_depend_on_the_seed():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(150, 4))
+    y = rng.poisson(3.0 * np.exp(0.8 * X[:, 0] + 0.2 * X[:, 1] + 0.2 * X[:, 2])).astype(float)
+    columns = dict(zip("abcd", X.T, strict=True))
+    found = [QuantityStudy(random_state=seed).fit(columns, y).summary_ for seed in range(3)]
+    first = [[f["column"] for f in ranks(facts["importance"])[0]] for facts in found]
+    assert first == [["a"]] * 3
+    assert all(f["error"] > 0.0 for facts in found for f in facts["importance"])
 
 
 def test_effects_follow_the_truth_and_have_values_of_the_column(study):
@@ -273,7 +302,8 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
 
 
 def test_a_fifth_with_all_that_is_above_zero_is_not_the_one_held_out(monkeypatch):
-    monkeypatch.setattr(validation, "MIN_HELD_OUT", 10)  # a single fifth
+    monkeypatch.setattr(validation, "MIN_HELD_OUT", 10)
+    monkeypatch.setattr(validation, "MIN_FOLDS", 1)  # a single fifth
     y = np.zeros(50)
     y[np.random.RandomState(3).permutation(50)[:2]] = 1.0
     study = QuantityStudy(random_state=3).fit({"x": np.arange(50.0)}, y)
@@ -340,3 +370,45 @@ def test_a_hook_is_called_at_every_stage_and_can_stop_the_fit():
     with pytest.raises(ZeroDivisionError), progress(lambda stage, done, total: 1 / (total - done)):
         study.fit(columns, mean + 5.0)
     assert np.array_equal(study.predict(columns), before)
+
+
+class SoldChunks:
+    """Sales in tables of 100 rows, made when they are asked for, and how often that was."""
+
+    def __init__(self, n):
+        rng = np.random.default_rng(5)
+        self.columns = {"hour": rng.integers(0, 24, n), "day": rng.choice(["work", "rest"], n)}
+        self.rate = np.where(self.columns["day"] == "work", 2.0, 6.0)
+        self.rate *= 1.1 + np.sin(self.columns["hour"] / 12 * np.pi)
+        self.columns["shops"] = rng.integers(1, 4, n).astype(float)
+        self.columns["sold"] = rng.poisson(self.rate * self.columns["shops"]).astype(float)
+        self.passes = 0
+
+    def __iter__(self):
+        self.passes += 1
+        for start in range(0, len(self.rate), 100):
+            yield {name: column[start : start + 100] for name, column in self.columns.items()}
+
+
+def test_rows_in_chunks_are_learned_from_like_all_rows(monkeypatch):
+    chunks, given = SoldChunks(600), {"y": "sold", "exposure": "shops"}
+    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 150)
+    study = QuantityStudy(random_state=0).fit_chunks(chunks, **given)
+    assert chunks.passes < 15
+    facts, machine = study.summary_, study.machine_
+    assert (facts["rows"], facts["held_out"]) == (600, 150)
+    assert study.unit_ == pytest.approx(
+        chunks.columns["sold"].sum() / chunks.columns["shops"].sum()
+    )
+    X = encoded_table(study.columns_, table_values(study.columns_, chunks.columns))
+    shops = chunks.columns["shops"] / chunks.columns["shops"].mean()
+    sold = chunks.columns["sold"] / (study.unit_ * chunks.columns["shops"].mean())
+    whole = clone(machine).fit(X, sold, exposure=shops)
+    np.testing.assert_allclose(machine.predict(X), whole.predict(X), rtol=1e-3)
+    with pytest.raises(ValueError, match="starts again"):
+        study.fit_chunks(iter(chunks), **given)
+    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 600)
+    chunks.passes = 0
+    all_at_once = QuantityStudy(random_state=0).fit(chunks.columns, **given)
+    few = QuantityStudy(random_state=0).fit_chunks(chunks, **given)
+    assert (few.summary_, chunks.passes) == (all_at_once.summary_, 1)

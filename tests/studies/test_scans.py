@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from sklearn.base import clone
 
 from hplus import Box, EventStudy, load, save
 from hplus.files import parquet as parquet_files
@@ -151,6 +152,22 @@ def test_model_files_are_the_same_by_files_merge_and_update(tmp_path, small_part
     documents = [document(tmp_path / f"{i}.hplus") for i in range(len(found))]
     assert all(one == documents[0] for one in documents[1:])
     assert load(tmp_path / "2.hplus").reading_.kept == N
+
+
+def test_models_with_weights_are_merged_and_updated_to_that_of_all_events():
+    weighted = EVENTS | {"w": 0.1 + np.random.default_rng(3).gamma(0.5, 1.0, N)}
+    weighted["w"][:1900] *= 40.0  # so that the units of the parts differ
+    halves = np.s_[:1900], np.s_[1900:]
+    low, high = ({k: v[half] for k, v in weighted.items()} for half in halves)
+    frame = plan(weighted, **FRAMES["places"], weight="w")
+    asked = EventStudy(frame, model="tree", updatable=True, holdout=0.0)
+    whole = clone(asked).fit(weighted)
+    parts = [clone(asked).fit(part) for part in (low, high)]
+    assert parts[0].weights_["unit"] > 10.0 * parts[1].weights_["unit"]
+    for found in (merge_studies(parts), update_study(parts[1], low)):
+        assert found.weights_ == pytest.approx(whole.weights_)
+        assert found.reading_.kept == N
+        np.testing.assert_allclose(found.predict(weighted), whole.predict(weighted), rtol=1e-3)
 
 
 def test_models_that_do_not_belong_together_are_not_merged():

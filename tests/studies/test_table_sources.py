@@ -20,6 +20,7 @@ from hplus import (
     save,
 )
 from hplus.files.feeds import TableError
+from hplus.files.tables import as_table
 from hplus.studies.event_weights import weight_unit
 from hplus.studies.events import sampled
 from hplus.studies.excitation_study import ExcitationStudy
@@ -127,6 +128,21 @@ def test_each_group_is_the_study_of_its_rows():
     np.testing.assert_array_equal(grouped["b"].predict(FRAME), alone.predict(FRAME))
     (reason,) = grouped.left_out_
     assert reason == "in 1 group beyond the 2 largest"
+
+
+@pytest.mark.parametrize("source", ["csv", "parquet"])
+def test_the_rows_of_all_groups_are_read_in_one_pass(source, sources):
+    frame = plan(sources[source], ["lon"], window=WINDOW[::2], where="amount >= 2")
+    single = EventStudy(frame, model="tree", holdout=0.0)
+    table, passes = as_table(sources[source]), []
+    read = table._reader
+    table._reader = lambda *given: (passes.append(1), read(*given))[1]
+    grouped = GroupedStudy(single, by="kind").fit(table)
+    assert len(passes) == 2  # to find the groups, and to learn
+    for study in grouped.studies_.values():
+        alone = EventStudy(study.frame, model="tree", holdout=0.0).fit(sources[source])
+        assert study.reading_ == alone.reading_
+        np.testing.assert_array_equal(study.predict(FRAME), alone.predict(FRAME))
 
 
 def test_the_ratio_of_two_groups_is_that_of_their_counts_and_regions_cover_it():

@@ -48,7 +48,12 @@ def fit_groups(
     began = perf_counter()
     grouped = GroupedStudy(study, options["by"], options["most_groups"])
     with progress_bar(as_json):
-        grouped.fit(table)
+        if options["dask"]:
+            from hplus.studies.clusters import fit_groups_on_cluster
+
+            fit_groups_on_cluster(grouped, table, options["dask"])
+        else:
+            grouped.fit(table)
     grouped.made_with_ = made_with(began, options["random_state"])
     for part in grouped.studies_.values():
         part.made_with_ = grouped.made_with_

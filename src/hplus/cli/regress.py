@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -33,16 +34,19 @@ from hplus.cli.writing import print_json
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
-from hplus.files.kinds import TypedColumns, read_columns
+from hplus.files.kinds import TypedChunks, TypedColumns, kind_of_values, read_columns
 from hplus.files.tables import open_table
-from hplus.wording import count, rounded, six_digits
+from hplus.wording import count, listed, rounded, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.encoding import Column
     from hplus.studies.quantity_study import QuantityStudy
 
-MIN_SHARE_SHOWN = 0.01
-"""Share of the importance of all columns below which a column is not named."""
+MAX_ROWS_HELD = 200_000
+"""Rows of a table up to which all are held in memory; of more, a sample is."""
+
+MIN_SHARE_SHOWN, MOST_SHOWN = 0.03, 8
+"""The share of the importance of all columns from which on a column is named, and how many are."""
 
 
 @command(
@@ -83,15 +87,23 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
-    where = options["where"]
-    found = read_columns(table, names, Condition(where) if where else None, optional=features)
-    _check_dropped(file, found, options["most_dropped"])
-    columns = {name: found.values[name] for name in features}
+    where, condition = options["where"], None
+    if where:
+        condition = Condition(where)
+    most = math.inf if table.is_pipe else MAX_ROWS_HELD
+    found = read_columns(table, names, condition, optional=features, most=most)
     study = QuantityStudy(options["level"], random_state=options["random_state"])
     with progress_bar(as_json), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes are printed below
-        exposures = found.values[exposure] if exposure else None
-        study.fit(columns, found.values[y], exposure=exposures)
+        if found.whole:
+            _check_dropped(file, found, options["most_dropped"])
+            study.fit(found.values, y, exposure=exposure)
+        else:
+            kinds = {name: kind_of_values(values) for name, values in found.values.items()}
+            chunks = TypedChunks(table, kinds, condition, features)
+            study.fit_chunks(chunks, y, exposure=exposure)
+            found = found._replace(dropped=chunks.dropped, left_out=table.left_out)
+            _check_dropped(file, found, options["most_dropped"], study.summary_["rows"])
     study.made_with_ = made_with(began, options["random_state"])
     study.made_with_ |= {"file": file, "target": y, "exposure": exposure, "where": where or None}
     if output:
@@ -99,7 +111,7 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     _tell(study, found, output, as_json)
 
 
-def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
+def _check_dropped(file: str, found: TypedColumns, most: float, kept: int | None = None) -> None:
     """Raise if more than this share of the rows of a table cannot be used."""
     from hplus.studies.events import Reading
 
@@ -108,7 +120,7 @@ def _check_dropped(file: str, found: TypedColumns, most: float) -> None:
         raise TableError(
             f"no row of {file} can be used ({reasons}): leave out a column with --features."
         )
-    kept = int(found.rows.sum())
+    kept = int(found.rows.sum()) if kept is None else kept
     reading = Reading(file, kept + found.dropped.total(), kept, dict(found.dropped))
     reading.check_dropped(most, "fix the file, choose other --features")
 
@@ -124,18 +136,30 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     """What a study of a quantity found as a short table."""
     error, plain = (found[name]["mean_absolute_error"] for name in ("scores", "plain_mean"))
     inside = f"contain {found['coverage']:.1%} of held-out targets"
-    whole = sum(part["lost"] for part in found["importance"] if part["lost"] > 0.0) or 1.0
-    ranked = [part for part in found["importance"] if part["lost"] > MIN_SHARE_SHOWN * whole]
-    shares = (f"{part['column']} {part['lost'] / whole:.0%}" for part in ranked[:8])
     rows, tested = count(found["rows"]), count(found["held_out"])
     return {
         "rows": f"{rows}, {_tested(rows, tested, found.get('folds'))}",
         "mean error": f"{rounded(error)}, against {rounded(plain)} for the plain mean",
         "explained": f"{found['explained']:.0%} of the Poisson deviance",
         "intervals": f"{found['level']:.0%} level, {inside}",
-        "importance": ", ".join(shares) or "no column improves the predictions",
+        "importance": importance_words(found["importance"]),
         "seconds": rounded(made_with.get("seconds", float("nan"))),
     }
+
+
+def importance_words(importance: list[dict[str, Any]]) -> str:
+    """The share of each column in what all of them add, for example "a 60%, b and c 20% each"."""
+    from hplus.studies.importance import ranks
+
+    whole = sum(part["lost"] for part in importance if part["lost"] > 0.0) or 1.0
+    named = [part for part in importance if part["lost"] > MIN_SHARE_SHOWN * whole][:MOST_SHOWN]
+    said = []
+    for rank in ranks(named):
+        names = [str(part["column"]) for part in rank]
+        share = sum(part["lost"] for part in rank) / (len(rank) * whole)
+        each = "" if len(rank) == 1 else " each"
+        said.append(f"{listed(names)} {'about ' * bool(each)}{share:.0%}{each}")
+    return ", ".join(said) or "no column improves the predictions"
 
 
 def _tested(rows: str, tested: str, folds: int | None) -> str:

@@ -53,7 +53,8 @@ def scan_options(command: Any) -> Any:
             "Add the events to those of a model made with --updatable, or of a stream, with its "
             "options.")),
         click.option("--dask", metavar="ADDRESS", help=(
-            "Read the files on a Dask cluster: local, or the address of its scheduler.")),
+            "Read the files on a Dask cluster, or fit groups there: local, or the address of its "
+            "scheduler.")),
     ]  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -69,7 +70,7 @@ def check_scan(options: Json) -> None:
     """Refuse options that do not go with one pass over all events."""
     alone = next((name for name in ("by", "self_exciting") if options[name]), None)
     given = next((name for name in ("checkpoint", "update", "dask") if options[name]), None)
-    if alone and given:
+    if alone and given and (alone, given) != ("by", "dask"):
         alone = alone.replace("_", "-")
         raise click.UsageError(f"--{given} needs one pass over all events: leave out --{alone}.")
     if options["dask"] and (options["checkpoint"] or options["update"]):

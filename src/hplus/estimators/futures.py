@@ -84,9 +84,14 @@ def _possible_rates(
     many: int,
     rng: np.random.Generator,
 ) -> list[ExcitedRate]:
-    """Rates with weights and a level that are equally likely, for a time to come."""
+    """Rates with weights and a level that are equally likely, for a time to come.
+
+    What came since the window tells of the level: how uncertain it was at its end is forgotten.
+    """
     rate, levels = known.rate, known.levels
     ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
     spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
-    factors = levels.factors[-1] * np.exp(spread * rng.standard_normal(many))
+    logs = spread * rng.standard_normal((many, 1))
+    logs = logs - (1.0 - levels.memory) * rate.last_level_errors()[:many]
+    factors = levels.factors[-1] * np.exp(logs)
     return [rate.drawn(k, factor) for k, factor in enumerate(factors)]

@@ -59,8 +59,8 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     ----------
     kernel : Kernel or "auto", default="auto"
         "auto" is a Gaussian whose scale in each column is the column's standard deviation times
-        one common factor. The factor is learned from at most 1,000 rows: by leave-one-out for the
-        squared loss, by cross-validation for the others.
+        one common factor, which is learned. From 3,000 rows on, with `penalty="auto"`, columns
+        have scales of their own if these predict better.
     loss : str or loss, default="squared"
         A name ("squared", "absolute", "quantile", "huber", "epsilon_insensitive",
         "poisson_log"), a value such as `Quantile(0.9)`, or any object with `value(y, f)` and
@@ -150,7 +150,7 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
     def fit_chunks(self, chunks: Chunks) -> Self:
         """Learn from rows that are too many for memory, in chunks (X, y) or (X, y, sample_weight).
 
-        `chunks` is gone through twice for the squared loss and about ten times for "poisson_log",
+        `chunks` is gone through twice for the squared loss and some five times for "poisson_log",
         the only losses here: a list, or any object that gives all chunks whenever `iter` is called
         on it. `landmarks` are needed. They, the kernel and the penalty are learned from at most
         20,000 distinct rows, the same ones in any order; if there are no more, the result is that
@@ -181,7 +181,11 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
                 ScaledRows(rows, level, some.total),
                 bias and (some.mean > 0.0 or isinstance(loss, Squared)),
             )
-            found = minimised(scaled, features, loss, self.penalty_, bias=bias)
+            start = None
+            if some.share < 1.0 and not isinstance(loss, Squared):
+                few = [(some.X, some.y / level, shares)]
+                start = minimised(few, features, loss, self.penalty_, bias=bias)
+            found = minimised(scaled, features, loss, self.penalty_, bias=bias, start=start)
             self.function_ = Function(self.kernel_, features.centers, features.root @ found.weights)
             self.intercept_, self.solution_ = found.bias + float(np.log(level)), found.result
             warn_if_loose(self, self.solution_, promised_gap(loss))

@@ -79,3 +79,28 @@ def texts(column: pa.Array) -> list[str | None]:
     """A pyarrow array as text, None where a cell is empty."""
     cells = column.cast(arrow().string()).to_pylist()
     return [None if cell is None or cell.strip() in MISSING else cell.strip() for cell in cells]
+
+
+class Cells(NamedTuple):
+    """A column read as one kind: a pyarrow array with nulls, and which cells are of another."""
+
+    array: pa.Array
+    wrong: Bools
+
+
+def flags(column: pa.Array) -> Cells:
+    """Cells that are true or false, or say so in any case of letters."""
+    pa = arrow()
+    if pa.types.is_boolean(column.type):
+        return Cells(column, np.zeros(len(column), bool))
+    if not is_text(column):
+        return none_of_kind(column, pa.bool_())
+    said = [None if cell is None else cell.strip().lower() for cell in column.to_pylist()]
+    found = [{"true": True, "false": False}.get(str(cell)) for cell in said]
+    wrong = np.array([a is not None and b is None for a, b in zip(said, found, strict=True)], bool)
+    return Cells(pa.array(found, pa.bool_()), wrong)
+
+
+def none_of_kind(column: pa.Array, kind: pa.DataType) -> Cells:
+    """A column without any cell of the kind."""
+    return Cells(arrow().nulls(len(column), kind), ~are_empty(column))

@@ -68,6 +68,8 @@ class Table:
         if ahead is not None and ahead[:2] == (set(columns), where):
             return ahead[2]
         wanted = list(dict.fromkeys([*columns, *(where.columns if where else ())]))
+        for name in where.others if where else ():
+            self._check_compared(name)
         for name in wanted:
             self.require(name)
         self.tally = Tally()
@@ -114,6 +116,14 @@ class Table:
         if errors:
             raise errors[0]
         return None
+
+    def _check_compared(self, name: str) -> None:
+        """An error if what a condition compares with is text without quotes."""
+        if name not in self.names:
+            raise TableError(
+                f"where compares a column with a number, a quoted text or another column, and "
+                f"{name!r} is not a column of {self.path}: write text as '{name}'."
+            )
 
     def require(self, name: str) -> str:
         """The name of a column, of which the file must have exactly one."""

@@ -1,8 +1,9 @@
 """Condition: which rows of a table are meant, by a condition on its columns, such as `mag >= 5`.
 
 What a column is compared with decides how its cells are read: with a number as numbers, with a
-quoted date or time as times, with other quoted text as they are written. A comparison with a
-missing cell is unknown, and a row is meant only if its condition is known to hold.
+quoted date or time as times, with other quoted text as they are written, with another column as
+both cells can be read. A comparison with a missing cell is unknown, and a row is meant only if its
+condition is known to hold.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import TYPE_CHECKING, final
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from hplus._checks import Bools, shown
+from hplus._checks import shown
 from hplus._values import Value, value
-from hplus.files.cells import are_empty, is_text, numbers
+from hplus.files.cells import Cells, are_empty, flags, is_text, none_of_kind, numbers
+from hplus.files.column_pairs import FUNCTIONS, compare_columns, pair_filter
 from hplus.files.expressions import (
+    ColumnPair,
     Comparison,
     Junction,
     Literal,
@@ -40,9 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-FUNCTIONS = {"<": "less", "<=": "less_equal", "==": "equal", "!=": "not_equal",
-             ">=": "greater_equal", ">": "greater"}  # fmt: skip
-"""What pyarrow calls each comparison."""
+OfOneColumn = Comparison | Membership | Missing
 
 KIND_WORDS = {"number": "numbers", "time": "times", "text": "text", "flag": "true or false"}
 WRONG_WORDS = {"number": "a number", "time": "a time", "text": "text", "flag": "true or false"}
@@ -54,13 +55,6 @@ class Tally:
 
     dropped: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-
-
-class _Cells(NamedTuple):
-    """A column read as one kind: a pyarrow array with nulls, and which cells are of another."""
-
-    array: pa.Array
-    wrong: Bools
 
 
 @final
@@ -88,7 +82,13 @@ class Condition(Value):
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it looks at."""
-        return tuple(dict.fromkeys(leaf.column for leaf in leaves(parsed(self.text))))
+        found = list(leaves(parsed(self.text)))
+        return tuple(dict.fromkeys([*(leaf.column for leaf in found), *self.others]))
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The columns that others are compared with; text without quotes is taken for one."""
+        return tuple(leaf.other for leaf in self._pairs)
 
     @property
     def reason(self) -> str:
@@ -105,21 +105,29 @@ class Condition(Value):
         A cell that is not of the kind that it is compared with costs the row, unless the rest of
         the condition decides. `alone` says that no row may look at the others.
         """
-        cells = {
-            key: self._read(chunk, *key, alone) for key in map(_key, leaves(parsed(self.text)))
+        cells = {key: self._read(chunk, *key, alone) for key in map(_key, self._leaves)}
+        pairs = {
+            pair: compare_columns(
+                pair, chunk.columns, lambda name, kind: self._read(chunk, name, kind, alone)
+            )
+            for pair in self._pairs
         }
         found = _evaluated(
             parsed(self.text),
             lambda name, kind: cells[name, kind].array,
             lambda name, kind, literal: self._scalar(kind, literal),
+            lambda pair: pairs[pair].array,
         )
         known = ~are_empty(found)
         holds = np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False), dtype=bool)
         bad = np.zeros(len(chunk), dtype=bool)
-        for (name, kind), (_, wrong) in cells.items():
+        reasons = {f"{name} is not {WRONG_WORDS[kind]}": c.wrong
+                   for (name, kind), c in cells.items() if kind != "any"}  # fmt: skip
+        reasons |= {f"{p.column} and {p.other} are not alike": c.wrong for p, c in pairs.items()}
+        for reason, wrong in reasons.items():
             lost = wrong & ~known & ~bad
             if lost.any():
-                tally.dropped[f"{name} is not {WRONG_WORDS[kind]}"] += int(lost.sum())
+                tally.dropped[reason] += int(lost.sum())
             bad |= lost
         if skipped := int(np.sum(~holds & ~bad)):
             tally.left_out[self.reason] += skipped
@@ -130,7 +138,7 @@ class Condition(Value):
 
     def check_kinds(self, chunk: Chunk, path: str) -> None:
         """An error if not one cell of a column is of the kind that it is compared with."""
-        for leaf in leaves(parsed(self.text)):
+        for leaf in self._leaves:
             name, kind = _key(leaf)
             wrong = self._read(chunk, name, kind, False).wrong
             if not wrong.any() or not np.array_equal(wrong, ~are_empty(chunk.columns[name])):
@@ -155,39 +163,47 @@ class Condition(Value):
 
         if not all(_is_native(types[name], kind) for name, kind in map(_key, self._leaves)):
             return None
+        pairs = {pair: pair_filter(pair, types) for pair in self._pairs}
+        if any(found is None for found in pairs.values()):
+            return None
         return _evaluated(
             parsed(self.text),
             lambda name, kind: compute.field(name),
             lambda name, kind, literal: compute.scalar(
                 self._stamp(types[name], str(literal)) if kind == "time" else literal
             ),
+            pairs.__getitem__,
         )
 
     @property
-    def _leaves(self) -> list[Comparison | Membership | Missing]:
-        return list(leaves(parsed(self.text)))
+    def _leaves(self) -> list[OfOneColumn]:
+        return [leaf for leaf in leaves(parsed(self.text)) if not isinstance(leaf, ColumnPair)]
 
-    def _read(self, chunk: Chunk, name: str, kind: str, alone: bool) -> _Cells:
+    @property
+    def _pairs(self) -> list[ColumnPair]:
+        return [leaf for leaf in leaves(parsed(self.text)) if isinstance(leaf, ColumnPair)]
+
+    def _read(self, chunk: Chunk, name: str, kind: str, alone: bool) -> Cells:
         """A column as one kind."""
         pa, column = arrow(), chunk.columns[name]
         if kind == "any":
             values = numbers(column).values if pa.types.is_floating(column.type) else None
             empty = are_empty(column) if values is None else np.isnan(values)
-            return _Cells(pa.array(np.zeros(len(column)), mask=empty), np.zeros(len(column), bool))
+            return Cells(pa.array(np.zeros(len(column)), mask=empty), np.zeros(len(column), bool))
         if kind == "text":
             if not is_text(column):
-                return _none(column, pa.string())
-            return _Cells(column, np.zeros(len(column), bool))
+                return none_of_kind(column, pa.string())
+            return Cells(column, np.zeros(len(column), bool))
         if kind == "flag":
-            return _flags(column)
+            return flags(column)
         if kind == "time":
             form = self.form if name == self.time else ""
             seconds, missing, wrong, _ = times(chunk.as_numbers(name), self.zone, form, alone=alone)
-            return _Cells(pa.array(np.nan_to_num(seconds), mask=missing | wrong), wrong)
+            return Cells(pa.array(np.nan_to_num(seconds), mask=missing | wrong), wrong)
         cells = numbers(chunk.as_numbers(name))
         wrong = cells.wrong & ~np.isinf(cells.values)
         bad = cells.missing | wrong
-        return _Cells(pa.array(np.where(bad, 0.0, cells.values), mask=bad), wrong)
+        return Cells(pa.array(np.where(bad, 0.0, cells.values), mask=bad), wrong)
 
     def _scalar(self, kind: str, literal: Literal) -> pa.Scalar:
         """A value as the cells of a chunk are read."""
@@ -209,7 +225,7 @@ class Condition(Value):
         return pa.scalar(there.astimezone(UTC), pa.timestamp("us", "UTC"))
 
 
-def _key(leaf: Comparison | Membership | Missing) -> tuple[str, str]:
+def _key(leaf: OfOneColumn) -> tuple[str, str]:
     """The column that a part of a condition looks at, and how it reads its cells."""
     if isinstance(leaf, Missing):
         return leaf.column, "any"
@@ -225,12 +241,13 @@ def _evaluated(
     node: Node,
     column: Callable[[str, str], pa.Array | pc.Expression],
     scalar: Callable[[str, str, Literal], pa.Scalar | pc.Expression],
+    pair: Callable[[ColumnPair], pa.Array | pc.Expression],
 ) -> pa.Array | pc.Expression:
     """A condition by pyarrow: on arrays an array with nulls, on expressions an expression."""
     from pyarrow import compute
 
     def inner(part: Node) -> pa.Array | pc.Expression:
-        return _evaluated(part, column, scalar)
+        return _evaluated(part, column, scalar, pair)
 
     match node:
         case Negation(part):
@@ -241,6 +258,8 @@ def _evaluated(
             for part in parts[1:]:
                 found = join(found, inner(part))
             return found
+        case ColumnPair():
+            return pair(node)
         case Missing(name):
             return compute.is_null(column(name, "any"), nan_is_null=True)
         case Membership(name, literals):
@@ -263,21 +282,3 @@ def _is_native(kind: pa.DataType, wanted: str) -> bool:
         "any": (lambda _: True,),
     }
     return any(holds(kind) for holds in native[wanted])
-
-
-def _flags(column: pa.Array) -> _Cells:
-    """Cells that are true or false, or say so in any case of letters."""
-    pa = arrow()
-    if pa.types.is_boolean(column.type):
-        return _Cells(column, np.zeros(len(column), bool))
-    if not is_text(column):
-        return _none(column, pa.bool_())
-    said = [None if cell is None else cell.strip().lower() for cell in column.to_pylist()]
-    found = [{"true": True, "false": False}.get(str(cell)) for cell in said]
-    wrong = np.array([a is not None and b is None for a, b in zip(said, found, strict=True)], bool)
-    return _Cells(pa.array(found, pa.bool_()), wrong)
-
-
-def _none(column: pa.Array, kind: pa.DataType) -> _Cells:
-    """A column without any cell of the kind."""
-    return _Cells(arrow().nulls(len(column), kind), ~are_empty(column))

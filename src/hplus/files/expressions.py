@@ -45,6 +45,15 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class ColumnPair:
+    """A column against another one, by the same signs."""
+
+    column: str
+    sign: str
+    other: str
+
+
+@dataclass(frozen=True)
 class Membership:
     """Is the value of a column one of these?"""
 
@@ -74,7 +83,9 @@ class Junction:
     parts: tuple[Node, ...]
 
 
-Node = Comparison | Membership | Missing | Negation | Junction
+Leaf = Comparison | ColumnPair | Membership | Missing
+
+Node = Leaf | Negation | Junction
 
 
 class Token(NamedTuple):
@@ -88,8 +99,8 @@ class Token(NamedTuple):
 END = Token("end", "the end")
 
 
-def leaves(node: Node) -> Iterator[Comparison | Membership | Missing]:
-    """The parts of a condition that look at one column each."""
+def leaves(node: Node) -> Iterator[Leaf]:
+    """The parts of a condition that look at one column each, or compare two."""
     match node:
         case Negation(inner):
             yield from leaves(inner)
@@ -250,13 +261,15 @@ class _Parser:
             self.need("null", "null")
             return _negated_if(negative, Missing(column))
         sign = self.need(f"a comparison such as {column} == 'a'", *MIRRORED).text
+        if other := self.take("column"):
+            return ColumnPair(column, sign, other.text)
         return Comparison(column, sign, self._value())
 
     def _value(self) -> Literal:
         if self.next.kind == "column":
             raise ValueError(
-                f"where compares a column with a value, got {shown(self.next.text)} without quotes "
-                f"in {shown(self.text)}: write text as '{self.next.text}'."
+                f"where lists values after in, got {shown(self.next.text)} without quotes in "
+                f"{shown(self.text)}: write text as '{self.next.text}'."
             )
         if self.next.kind == "null":
             raise ValueError(f"where tests for missing cells with is null, got {shown(self.text)}.")

@@ -8,6 +8,7 @@ from os import stat
 from typing import TYPE_CHECKING
 
 from hplus.files.conditions import Condition, Tally
+from hplus.files.extras import arrow
 from hplus.files.feeds import reading
 from hplus.files.rows import Chunk
 from hplus.files.typed_tables import ROWS_AT_ONCE, kind_of, plain
@@ -50,6 +51,8 @@ class ParquetPart:
                 first += batch.num_rows
         if where is not None and first < self.rows:
             tally.left_out[where.reason] += self.rows - first
+        if first >= ROWS_PER_PART:
+            arrow().default_memory_pool().release_unused()  # or each thread keeps what it decoded
 
     def _batches(self, wanted: list[str], where: Condition | None) -> Iterator[pa.RecordBatch]:
         from pyarrow import dataset, fs, parquet

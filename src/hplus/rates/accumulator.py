@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus.rates.filled_cells import CellTable, suits_table
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic, count_codes, count_events, depth_of_sum, sum_at
 from hplus.rates.weight_units import WEIGHT_BITS
@@ -15,11 +16,8 @@ from hplus.windows import Window
 BUFFERED_EVENTS = 2**16
 """Events that came one by one, or in small chunks, and wait for their cells to be found."""
 
-LEAST_WAITING, MOST_WAITING = 2**19, 2**21
-"""Cells of events that wait to be sorted: as many as were counted, within these bounds.
-
-So the time to merge them with those counted is a small multiple of that to sort them.
-"""
+MOST_WAITING = 2**20
+"""Cells of events that wait to be sorted together."""
 
 MERGED_RATIO = 4
 """How many times as many cells a statistic must have for a new one not to be added to it yet."""
@@ -32,6 +30,7 @@ class CellAccumulator:
     Its statistic is that of all events at once, bit for bit, whatever the chunks and their order.
     Events are trusted to lie in the window; they wait in a buffer, and memory is bounded by the
     buffer and the largest number of cells of a statistic, which is no deeper than `most_depth`.
+    Events without weights that fill most cells are counted in a table of all cells.
     """
 
     def __init__(
@@ -41,6 +40,8 @@ class CellAccumulator:
         bits = self._lattice.bits
         self._depth = bits if most_depth is None else min(most_depth, bits)
         self._parts: tuple[Statistic, ...] = () if known is None else (known,)
+        self._table: CellTable | None = None
+        self._unsorted = False
         self._rows = np.empty((BUFFERED_EVENTS, window.dimension))
         self._codes, self._units = list[Codes](), list[Ints]()
         self._buffered, self._waiting = 0, 0
@@ -74,14 +75,24 @@ class CellAccumulator:
         """The events of another accumulator, which must not be used afterwards."""
         other._empty_buffer()
         self._total += other._total
-        for part in other._parts:
+        for part in other._without_table():
             self._merge(part, MERGED_RATIO)
         for i, codes in enumerate(other._codes):
             self._wait(codes, other._units[i] if other._units else None)
 
+    def another(self) -> CellAccumulator:
+        """An accumulator of other events, to be absorbed: in cells no smaller than they will be.
+
+        Where these are counted in a table, few events need not be sorted before.
+        """
+        other = CellAccumulator(self._lattice.window, None, self._present_depth)
+        other._unsorted = self._table is not None
+        return other
+
     def copy(self) -> CellAccumulator:
         """Another accumulator with the same events, made at once: what waits goes on waiting."""
         other = CellAccumulator(self._lattice.window, None, self._depth)
+        other._table = None if self._table is None else self._table.copy()
         other._parts, other._total = self._parts, self._total
         other._codes, other._units = list(self._codes), list(self._units)
         other._rows[: self._buffered] = self._rows[: self._buffered]
@@ -92,9 +103,10 @@ class CellAccumulator:
         """The statistic of all events so far."""
         self._empty_buffer()
         self._count()
-        none = np.zeros((0, self._lattice.dimension))
         while len(self._parts) > 1:
             self._merge(self._pop(), np.inf)
+        none = np.zeros((0, self._lattice.dimension))
+        self._parts, self._table = self._without_table(), None
         found = self._pop() if self._parts else count_events(self._lattice, none)
         found = found.coarsened(min(found.depth, self._depth))
         self._parts = (found,)
@@ -113,34 +125,60 @@ class CellAccumulator:
         if units is not None:
             self._units.append(units)
         self._waiting += len(codes)
-        counted = max((len(part.codes) for part in self._parts), default=0)
-        if self._waiting >= min(max(counted, LEAST_WAITING), MOST_WAITING):
+        if self._waiting >= MOST_WAITING * (2 if self._unsorted else 1):
             self._count()
 
     def _count(self) -> None:
         """Count the events that wait, in cells no smaller than those of the statistic."""
         if not self._codes:
             return
-        codes = np.concatenate(self._codes)
-        units = np.concatenate(self._units) if self._units else None
+        waiting, units = self._codes, np.concatenate(self._units) if self._units else None
         self._codes, self._units, self._waiting = [], [], 0
-        depth = min((part.depth for part in self._parts), default=self._depth)
-        self._merge(count_codes(self._lattice, codes, units, depth), MERGED_RATIO)
+        if self._table is not None and units is None:
+            for codes in waiting:
+                self._table.add_codes(codes)
+            return
+        codes = np.concatenate(waiting)
+        self._merge(count_codes(self._lattice, codes, units, self._present_depth), MERGED_RATIO)
 
     def _merge(self, new: Statistic, factor: float) -> None:
         """Add a statistic to those that have at most `factor` times as many cells.
 
-        If the sum would have too many cells, those of both are made larger first, one after the
-        other, so that memory holds neither the sum nor both of them twice.
+        If the sum has too many cells, those of both are made larger, one after the other, so that
+        memory holds neither the sum nor both of them twice.
         """
+        if self._table is not None and not new.weights.size:
+            self._table.add(new)
+            return
+        self._parts, self._table = self._without_table(), None
         while self._parts and len(self._parts[-1].codes) <= factor * len(new.codes):
             last = self._pop()
-            depth = depth_of_sum(last, new)
-            last = last.coarsened(depth)
-            new = new.coarsened(depth)
-            new = sum_at(depth, last, new)
-            del last
+            depth = min(last.depth, new.depth)
+            last, new = last.coarsened(depth), new.coarsened(depth)
+            found = None if last.weights.size + new.weights.size else sum_at(depth, last, new)
+            if found is None or not len(found.codes):
+                depth = depth_of_sum(last, new)
+                last = last.coarsened(depth)
+                new = new.coarsened(depth)
+                found = sum_at(depth, last, new)
+            new = found
+            del last, found
         self._parts = (*self._parts, new)
+        weighted = any(part.weights.size for part in self._parts)
+        if not weighted and suits_table(self._lattice, new.depth, len(new.codes)):
+            self._table = CellTable(self._pop())
+            while self._parts:
+                self._table.add(self._pop())
+
+    def _without_table(self) -> tuple[Statistic, ...]:
+        """The statistics of all events that were counted."""
+        return self._parts if self._table is None else (self._table.statistic(),)
+
+    @property
+    def _present_depth(self) -> int:
+        """That of the events counted so far, which those to come will not exceed."""
+        depths = [part.depth for part in (*self._parts, self._table) if part is not None]
+        return min([*depths, self._depth])
 
     def _pop(self) -> Statistic:
         *others, last = self._parts

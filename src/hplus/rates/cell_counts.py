@@ -14,6 +14,9 @@ MAX_DRAWN_EVENTS = 10_000
 CELLS_PER_EVENT = 2
 """Cells for each event up to which all of them are counted, instead of sorting the events."""
 
+FAR_TOO_MANY = 1.5
+"""How many times too many events, in the mean, are so even with luck: none need be drawn."""
+
 GOLDEN = np.uint64(0x9E37_79B9_7F4A_7C15)
 MIX_1, MIX_2 = np.uint64(0xBF58_476D_1CE4_E5B9), np.uint64(0x94D0_49BB_1331_11EB)
 """The constants of splitmix64, a generator whose i-th number is a hash of seed + i * GOLDEN."""
@@ -87,18 +90,25 @@ def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tu
 
 
 @compiled
-def merge_counts(codes: Codes, counts: Ints, others: Codes, more: Ints) -> tuple[Codes, Ints]:
-    """Two sets of sorted cells as one; the counts (m,) of cells in both are added."""
-    most = len(codes) + len(others)
+def merge_counts(
+    codes: Codes, counts: Ints, others: Codes, more: Ints, limit: int
+) -> tuple[Codes, Ints]:
+    """Two sets of sorted cells as one; the counts (m,) of cells in both are added.
+
+    Nothing if there are more than `limit` cells.
+    """
+    most = min(len(codes) + len(others), limit)
     out, sums = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
     i = j = k = 0
-    while i < len(codes) and j < len(others):
+    while i < len(codes) and j < len(others) and k < most:
         a, b = codes[i], others[j]
         mine, theirs = a <= b, b <= a
         out[k] = min(a, b)
         sums[k] = counts[i] * mine + more[j] * theirs
         i, j, k = i + mine, j + theirs, k + 1
     last = k + len(codes) - i + len(others) - j
+    if last > most:
+        return out[:0].copy(), sums[:0].copy()
     out[k:last] = codes[i:] if i < len(codes) else others[j:]
     sums[k:last] = counts[i:] if i < len(codes) else more[j:]
     if 2 * last < most:
@@ -222,6 +232,17 @@ def drawn_counts(codes: Codes, counts: Ints, seed: np.uint64, shares: Floats) ->
             drawn = int(np.floor(mean + np.sqrt(mean * (1.0 - share)) * z + 0.5))
             out[i] = min(max(drawn, 0), counts[i])
     return out
+
+
+def drawn_at_most(codes: Codes, counts: Ints, seed: np.uint64, shares: Floats, most: int) -> Ints:
+    """What `drawn_counts` draws if shares are halved until they are at most so many in all."""
+    while counts @ shares > FAR_TOO_MANY * most:
+        shares = 0.5 * shares
+    drawn = drawn_counts(codes, counts, seed, shares)
+    while drawn.sum() > most:
+        shares = 0.5 * shares
+        drawn = drawn_counts(codes, counts, seed, shares)
+    return drawn
 
 
 @compiled

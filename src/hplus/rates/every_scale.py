@@ -190,20 +190,30 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clu
     if not held_out:
         return fit.refined(), np.eye(len(PARTS))[0], None
     folds = [_fold(observed, held.fold) for held in each("growing trees", held_out)]
+    trees = np.concatenate([fold.tree for fold in folds])
     smooth = _smooth_density(observed, held_out, folds)
+    counts = np.concatenate([fold.counts for fold in folds])
+    if np.average(np.log(trees / smooth), weights=counts) >= TREES_TAKE_OVER:
+        weights, known = _weights(observed, fit, held_out, folds)
+        if weights[PARTS.index("tree")] == 1.0:
+            return fit, weights, known
+    fit = fit.refined()
+    return fit, *_weights(observed, fit, fit.held_out(), folds)
+
+
+def _weights(
+    observed: Observed, fit: SmoothFit, held_out: list[WithoutFold], folds: list[TreeFold]
+) -> tuple[Floats, Clustering]:
+    """The weights of PARTS, and the concentrations of trees on the smooth field."""
+    smooth = both = _smooth_density(observed, held_out, folds)
     trees = np.concatenate([fold.tree for fold in folds])
     counts = np.concatenate([fold.counts for fold in folds])
-    if np.average(np.log(trees / smooth), weights=counts) < TREES_TAKE_OVER:
-        fit = fit.refined()
-        held_out = fit.held_out()
-        smooth = _smooth_density(observed, held_out, folds)
     known = observed.clustering_on(TreeBase(observed.times_plain(fit.function())))
-    both = smooth
     if known.stops.size:
         both = _density_on_smooth(observed, held_out, folds, known)
     on_line = observed.statistic.window.dimension == 1
     errors = MIN_GAIN_ERRORS_ON_LINE if on_line else MIN_GAIN_ERRORS
-    return fit, stacking_weights(np.stack([smooth, trees, both]), counts, errors), known
+    return stacking_weights(np.stack([smooth, trees, both]), counts, errors), known
 
 
 def _density_on_smooth(

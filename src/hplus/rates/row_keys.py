@@ -11,10 +11,16 @@ from hplus.rates.lattice import Codes
 FIRST_FACTOR, SECOND_FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 """Odd factors that mix the bits of 64-bit numbers."""
 
+ZERO, NEGATIVE_ZERO = np.uint64(0), np.uint64(1 << 63)
+"""The bits of 0.0 and -0.0."""
 
-def row_keys(rows: Floats) -> Codes:
-    """A hash of each row of numbers (n, d); -0.0 is 0.0."""
-    return _mixed_rows(read_only(np.asarray(rows, dtype=np.float64) + 0.0).view(np.uint64))
+
+def row_keys(rows: Floats, *more: Floats) -> Codes:
+    """A hash of each row of numbers (n, d), followed by those of more columns (n,); -0.0 is 0.0."""
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for columns in (rows, *(column[:, None] for column in more)):
+        _mix_in(keys, read_only(np.asarray(columns, dtype=np.float64)).view(np.uint64))
+    return keys
 
 
 def both_keys(keys: Codes, others: Codes) -> Codes:
@@ -28,13 +34,12 @@ def key_sum(keys: Codes) -> int:
 
 
 @compiled
-def _mixed_rows(bits: Codes) -> Codes:
-    out = np.zeros(len(bits), dtype=np.uint64)
-    for i in range(len(bits)):
-        mixed = np.uint64(0)
+def _mix_in(keys: Codes, bits: Codes) -> None:
+    """Change keys (n,) by the bits of more numbers (n, d)."""
+    for i in range(len(keys)):
+        mixed = keys[i]
         for j in range(bits.shape[1]):
-            mixed = (mixed ^ bits[i, j]) * FIRST_FACTOR
+            mixed = (mixed ^ (bits[i, j] if bits[i, j] != NEGATIVE_ZERO else ZERO)) * FIRST_FACTOR
             mixed = (mixed ^ (mixed >> np.uint64(31))) * SECOND_FACTOR
             mixed ^= mixed >> np.uint64(29)
-        out[i] = mixed
-    return out
+        keys[i] = mixed

@@ -23,8 +23,8 @@ from hplus.windows import Window, check_window
 class _Counted:
     """Events of a part, and rows that could not be used."""
 
-    def __init__(self, window: Window) -> None:
-        self.cells, self.kept, self.bad = CellAccumulator(window), 0, 0
+    def __init__(self, cells: CellAccumulator) -> None:
+        self.cells, self.kept, self.bad = cells, 0, 0
 
 
 def scan_files(
@@ -66,10 +66,10 @@ def scan_files(
     table, chosen = as_table(source, skip_bad=skip_bad), Condition(where) if where else None
     needed = [*columns, *([weight] if weight else [])]
     wanted = [*needed, *(chosen.columns if chosen else ())]
-    whole = _Counted(window)
+    whole = _Counted(CellAccumulator(window))
 
     def work(part: Table) -> _Counted:
-        return _counted(part, window, columns, weight, chosen)
+        return _counted(part, whole.cells.another(), window, columns, weight, chosen)
 
     for _, found in scan_parts(table, list(dict.fromkeys(wanted)), work, check_jobs(n_jobs)):
         if isinstance(found, TableError):
@@ -87,10 +87,15 @@ def scan_files(
 
 
 def _counted(
-    part: Table, window: Window, columns: Sequence[str], weight: str, where: Condition | None
+    part: Table,
+    into: CellAccumulator,
+    window: Window,
+    columns: Sequence[str],
+    weight: str,
+    where: Condition | None,
 ) -> _Counted:
-    """The events of a part."""
-    found = _Counted(window)
+    """The events of a part, in cells that have none yet."""
+    found = _Counted(into)
     for chunk in part.chunks([*columns, *([weight] if weight else [])], where):
         cells = [numbers(chunk.as_numbers(name)) for name in columns]
         if weight:

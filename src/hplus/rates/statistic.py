@@ -173,7 +173,7 @@ class Statistic(Value):
             return self
         shift = np.uint64(self.window.dimension * (self.depth - depth))
         codes, rows = group_cells(self.codes, self._rows(self.weights.size > 0), shift)
-        return _of_rows(self.window, depth, codes, rows, self.squares)
+        return of_rows(self.window, depth, codes, rows, self.squares)
 
     def part(self, counts: Ints) -> Statistic:
         """Some of the events of each cell, (m,), with their share of its weight."""
@@ -185,7 +185,7 @@ class Statistic(Value):
         shared = -(-self.squares * events // max(self.events, 1))
         squares = max(shared, -(-(units**2) // max(events, 1)))
         rows = np.stack([counts[held], weights]) if weights.size else counts[held][None]
-        return _of_rows(self.window, self.depth, self.codes[held], rows, squares)
+        return of_rows(self.window, self.depth, self.codes[held], rows, squares)
 
     def __add__(self, other: Statistic) -> Statistic:
         if not isinstance(other, Statistic):
@@ -233,15 +233,15 @@ def depth_of_sum(a: Statistic, b: Statistic) -> int:
 
 
 def sum_at(depth: int, a: Statistic, b: Statistic) -> Statistic:
-    """The sum of two statistics at a depth that both have."""
+    """The sum of two statistics at a depth that both have; empty if it has too many cells."""
     check_units(a._units + b._units)
     squares, a, b = a.squares + b.squares, a.coarsened(depth), b.coarsened(depth)
     if a.weights.size + b.weights.size:
         codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
     else:
-        codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
+        codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts, MAX_CELLS)
         rows = counts[None]
-    return _of_rows(a.window, depth, codes, rows, squares)
+    return of_rows(a.window, depth, codes, rows, squares)
 
 
 def merged(parts: Iterable[Statistic]) -> Statistic:
@@ -280,10 +280,10 @@ def count_codes(
         order, ones = np.argsort(codes), np.ones((1, len(codes)), dtype=np.int64)
         given = read_only(codes[order]), read_only(np.vstack([ones, q[order]]))
         (found, rows), squares = group_cells(*given, shift), sum_of_squares(q)
-    return _of_rows(lattice.window, depth, found, rows, squares).bounded()
+    return of_rows(lattice.window, depth, found, rows, squares).bounded()
 
 
-def _of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
+def of_rows(window: Window, depth: int, codes: Codes, rows: Ints, squares: int) -> Statistic:
     """The statistic of rows of counts and, where there are any, weights: sums of valid ones."""
     codes, rows = read_only(codes), read_only(rows)
     if len(rows) == 2:

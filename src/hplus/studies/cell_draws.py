@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hplus._checks import Bools, Floats
-from hplus.rates.cell_counts import drawn_counts, mixed_copies, uniforms
+from hplus.rates.cell_counts import drawn_at_most, mixed_copies, uniforms
 from hplus.rates.lattice import Codes
 from hplus.rates.statistic import Statistic
 from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents
@@ -30,10 +30,7 @@ def drawn_from_cells(
     shares = np.ones(len(events.codes))
     if largest > 0.0:
         shares = np.minimum(events.masses / events.counts / largest, 1.0)
-    counts = drawn_counts(events.codes, events.counts, np.uint64(seed), shares)
-    while counts.sum() > most:
-        shares *= 0.5
-        counts = drawn_counts(events.codes, events.counts, np.uint64(seed), shares)
+    counts = drawn_at_most(events.codes, events.counts, np.uint64(seed), shares, most)
     keys = mixed_copies(events.codes, counts)
     order = np.argsort(keys)
     cells, keys = np.repeat(events.codes, counts)[order], keys[order]

@@ -14,6 +14,7 @@ from hplus.files.times import Zone
 from hplus.studies.event_study import EventStudy
 from hplus.studies.event_summary import EventSummary, include, summary_of
 from hplus.studies.event_weights import weight_scale
+from hplus.studies.grouped_study import GroupedStudy
 from hplus.studies.scans import EventScan, zone_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,22 @@ def fit_on_cluster(study: EventStudy, table: Table, address: str) -> EventStudy:
         include(scan, summary_on_cluster(scan, table, client, study.skip_bad))
     scan.read.skipped += table.skipped
     return study.learn(scan, table.path)
+
+
+def fit_groups_on_cluster(grouped: GroupedStudy, table: Table, address: str) -> GroupedStudy:
+    """Fit a study of groups, each group by a task of a cluster, whose workers read the files."""
+
+    def fit_all(studies: Sequence[EventStudy], table: Table) -> Sequence[EventStudy]:
+        with _client(address) as client:
+            tasks = [client.submit(_fitted, study, table, pure=False) for study in studies]
+            found: Sequence[EventStudy] = client.gather(tasks)
+            return found
+
+    return grouped.fit(table, fit_all=fit_all)
+
+
+def _fitted(study: EventStudy, table: Table) -> EventStudy:
+    return study.fit(table)
 
 
 def summary_on_cluster(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
-from hplus.rates.cell_counts import drawn_counts, mixed_copies
+from hplus.rates.cell_counts import drawn_at_most, mixed_copies
 from hplus.rates.lattice import Codes
 
 MAX_SAMPLE = 200_000
@@ -66,8 +66,8 @@ class EventSample:
         chosen: Bools | None = None,
     ) -> None:
         """Events (n, d), times and weights (n,), and keys (n,); those that are chosen (n,)."""
-        below = self._below(keys)
-        some = np.flatnonzero(below if chosen is None else below & chosen)
+        some = np.flatnonzero(self._below(keys))
+        some = some if chosen is None else some[chosen[some]]
         own = np.ones(len(some)) if weights is None else weights[some]
         rows = np.column_stack([X[some], seconds[some], own])
         self._keep(KeptRows(rows, keys[some], np.ones(len(rows), dtype=np.int64)))
@@ -111,10 +111,7 @@ class EventSample:
         shares = np.ones(len(keys))
         if largest > 0.0:
             shares = np.minimum(rows[:, -1] / largest, 1.0)
-        drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
-        while drawn.sum() > most:
-            shares *= 0.5
-            drawn = drawn_counts(keys, counts, np.uint64(seed), shares)
+        drawn = drawn_at_most(keys, counts, np.uint64(seed), shares, most)
         which = np.repeat(np.arange(len(keys)), drawn)
         d = self._dimension
         return DrawnEvents(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))

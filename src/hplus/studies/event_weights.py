@@ -9,6 +9,8 @@ are needed, to score and to check.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,7 +18,8 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
-from hplus.rates.weight_units import exact_sum
+from hplus.rates.statistic import Statistic
+from hplus.rates.weight_units import WEIGHT_BITS, exact_sum
 from hplus.studies.frames import Frame
 
 if TYPE_CHECKING:
@@ -59,6 +62,24 @@ def weight_scale(table: Table, frame: Frame) -> WeightScale | None:
             "the window to be a weight, got none: name another column."
         )
     return WeightScale(squares / total, largest, total / 2**UNIT_BITS)
+
+
+def joint_scale(scales: Sequence[WeightScale]) -> WeightScale:
+    """The scale of the weights of several parts together."""
+    some = [scale for scale in scales if scale.total > 0.0]
+    total = sum(scale.total for scale in some)
+    squares = sum(scale.unit * scale.total for scale in some)
+    return WeightScale(squares / total, max(scale.largest for scale in some), total)
+
+
+def in_other_unit(statistic: Statistic, factor: float) -> Statistic:
+    """The same events with weights that are `factor` times as large, rounded."""
+    weights = np.rint(statistic.masses * (factor * 2.0**WEIGHT_BITS)).astype(np.int64)
+    events, units = statistic.events, exact_sum(weights)
+    squares = max(
+        round(statistic.squares * Fraction(factor) ** 2), -(-(units**2) // max(events, 1))
+    )
+    return statistic.replace(weights=weights, squares=squares)
 
 
 def exact_units(values: Floats) -> int:

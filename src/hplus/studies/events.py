@@ -102,19 +102,27 @@ class Tallied:
 
     def read(self, table: Table, take: Take, zone: Zone = Zone.NEITHER) -> None:
         """Pass the events of a table to `take`, chunk by chunk."""
-        columns = len(self._frame.columns)
         for part in placed(table, self._frame, zone):
-            keys = row_keys(np.column_stack([part.X[:, :columns], part.seconds]))
-            take(part, keys)
-            self.total = (self.total + key_sum(keys)) % 2**64
-            self.rows += len(part.rows)
-            self.kept += len(part.X)
-            self.dropped += part.dropped
-            self.left_out += part.left_out
-            self.extent = self.extent.including(part.low, part.high)
-        self.rows += table.dropped.total() + table.left_out.total()
-        self.dropped += table.dropped
-        self.left_out += table.left_out
+            self.add(part, take)
+        self.miss(table.dropped, table.left_out)
+
+    def add(self, part: Placed, take: Take) -> None:
+        """Pass the events of a chunk to `take`."""
+        columns = len(self._frame.columns)
+        keys = row_keys(part.X[:, :columns], part.seconds)
+        take(part, keys)
+        self.total = (self.total + key_sum(keys)) % 2**64
+        self.rows += len(part.rows)
+        self.kept += len(part.X)
+        self.dropped += part.dropped
+        self.left_out += part.left_out
+        self.extent = self.extent.including(part.low, part.high)
+
+    def miss(self, dropped: Counter[str], left_out: Counter[str]) -> None:
+        """Rows that a pass did not give."""
+        self.rows += dropped.total() + left_out.total()
+        self.dropped += dropped
+        self.left_out += left_out
 
     def absorb(self, other: Tallied) -> None:
         """What was read of another part."""

@@ -7,18 +7,21 @@ without them; only a pattern that they refute is dropped after all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from functools import partial
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
-from hplus._threads import over_cores
+from hplus._threads import at_once
 from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.evaluation import AdaptiveKDE, best_kde
 from hplus.evaluation.scores import Rate
+from hplus.rates.every_scale import are_very_many
+from hplus.rates.positions import Positions, find_positions
 from hplus.rates.statistic import Statistic
 from hplus.studies.event_samples import DrawnEvents
 from hplus.studies.frames import Frame
@@ -33,8 +36,18 @@ JUDGED_STRETCHES = {"times": 2, "places": 1}
 
 Spans = Sequence[Span]
 
-Learn = Callable[[int, Statistic, StepExposure | None, bool], Intensity]
-"""Learn the rate of a factor from its statistic; the last says that it is constant."""
+
+class Learn(Protocol):
+    """Learns the rate of a factor, by its number, from its statistic."""
+
+    @property
+    def is_stepped(self) -> bool:
+        """Does a rate that is not constant know the step of the events' positions?"""
+
+    def __call__(
+        self, i: int, statistic: Statistic, exposure: StepExposure | None, constant: bool
+    ) -> Intensity:
+        """The rate, constant if that is asked for."""
 
 
 @final
@@ -89,27 +102,33 @@ class FactorTrial:
         sample, others = self.events.held_sample, self.events.learned_sample
         pattern = self._chosen() if self.may_be_constant else None
         constant = pattern is not None and not pattern.kept
-        model = self._learned(statistic, learned, constant)
-        X, Z = (self.columns(part.X, model) for part in (sample, others))
-        tasks: list[Callable[[], tuple[Floats, str]]] = [
-            lambda: (self._gains(model, X, held), "ours"),
-            lambda: self._kde_gains(Z, X, learned, held),
-        ]
-        (ours, _), (theirs, kde) = over_cores(lambda i: tasks[i](), 2, len(statistic.codes))
+
+        def compared() -> tuple[Floats, Floats, str]:
+            positions = self._positions(statistic, constant)
+            X, Z = (self.columns(part.X, positions) for part in (sample, others))
+            return X, *self._kde_gains(Z, X, learned, held)
+
+        jobs = 2 if are_very_many(statistic.events) else 1
+        learn = partial(self._learned, statistic, learned, constant)
+        model, (X, theirs, kde) = at_once(learn, compared, jobs)
+        ours = self._gains(model, X, held)
         mean, error = block_error(ours, blocks)
         if pattern is not None and pattern.kept and mean < -error:
             pattern = pattern.replace(kept=False)
             model, ours = self._learned(statistic, learned, True), np.zeros(len(X))
         return FactorScores(model, ours, theirs, kde, pattern)
 
-    def columns(self, X: Floats, model: Intensity) -> Floats:
-        """The columns of events (n, d), moved within the step of positions that it learned from.
+    def _positions(self, statistic: Statistic, constant: bool) -> Positions | None:
+        """The step of positions that a rate learns from."""
+        return None if constant or not self.learn.is_stepped else find_positions(statistic)
+
+    def columns(self, X: Floats, positions: Positions | None) -> Floats:
+        """The columns of events (n, d), moved within the step of positions learned from.
 
         Below it likelihoods of different models say nothing.
         """
         window = self.events.windows[self.index]
         columns = X[:, self.start : self.start + window.dimension]
-        positions = getattr(model, "positions_", None)
         return columns if positions is None else positions.spread(window, columns, self.rng)
 
     def _chosen(self) -> JudgedPattern:
@@ -122,7 +141,7 @@ class FactorTrial:
             statistic, at = self.events.learned(before=k)[self.index], part == k
             if statistic.events >= MIN_LEARNED and at.any() and self._covered(spans[:k]):
                 model = self._learned(statistic, spans[:k], False)
-                X = self.columns(sample.X[at], model)
+                X = self.columns(sample.X[at], self._positions(statistic, False))
                 scores.append(self._gains(model, X, spans[k : k + 1]))
                 found = time_blocks(sample.seconds[at], spans[k : k + 1], self.frame.cycle)
                 blocks.append(found + 1000 * k)

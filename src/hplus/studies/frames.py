@@ -165,11 +165,9 @@ class Frame(Value):
             good = _drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
             raw.append(found.seconds)
         weights = self._weights(chunk, dropped, good)
-        rows = np.column_stack(raw)
-        if not good.all():
-            rows = rows[good]
-        low, high = _range(rows)
-        X, inside = self._within(rows, dropped, left_out)
+        columns = raw if good.all() else [column[good] for column in raw]
+        rows, (low, high) = np.column_stack(columns), _range(columns)
+        X, inside = self._within(rows, low, high, dropped, left_out)
         seconds = rows[:, -1]
         if not inside.all():
             good[good] = inside
@@ -193,9 +191,14 @@ class Frame(Value):
         return cells.values
 
     def _within(
-        self, rows: Floats, dropped: Counter[str], left_out: Counter[str]
+        self,
+        rows: Floats,
+        low: Floats,
+        high: Floats,
+        dropped: Counter[str],
+        left_out: Counter[str],
     ) -> tuple[Floats, Bools]:
-        """Rows in the units of the window, and which of them lie in it."""
+        """Rows from low to high, in the units of the window, and which of them lie in it."""
         good = np.ones(len(rows), dtype=bool)
         X = self.placed(rows)
         if self.place is not None:
@@ -204,13 +207,21 @@ class Frame(Value):
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
             good = _drop(left_out, good, outside, "outside the observation period")
-        if self.region is not None:
+        if self.region is not None and not self._surround(low, high):
             outside = ~self.region.contains(X[:, : self.region.dimension])
             good = _drop(left_out, good, outside, "outside the window")
         return X, good
 
+    def _surround(self, low: Floats, high: Floats) -> bool:
+        """Are all places from low to high in the region?"""
+        box = None if self.region is None or self.place is not None else self.region.box_bounds()
+        d = len(self.columns)
+        return box is not None and bool(np.all((box[0] <= low[:d]) & (high[:d] <= box[1])))
+
     def placed(self, rows: Floats) -> Floats:
         """Numbers of the columns, and seconds of the clock, (n, d) as points of the window."""
+        if self.place is None and self.clock is None:
+            return np.asarray(rows, dtype=float)
         X = np.array(rows, dtype=float)
         if self.place is not None:
             X[:, :2] = self.place.forward(np.clip(rows[:, :2], -1e6, 1e6))
@@ -279,8 +290,8 @@ def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
     return good & ~bad
 
 
-def _range(rows: Floats) -> tuple[Floats, Floats]:
-    if len(rows) == 0:
-        d = rows.shape[1]
+def _range(columns: Sequence[Floats]) -> tuple[Floats, Floats]:
+    if len(columns[0]) == 0:
+        d = len(columns)
         return np.full(d, np.inf), np.full(d, -np.inf)
-    return np.array([c.min() for c in rows.T]), np.array([c.max() for c in rows.T])
+    return np.array([c.min() for c in columns]), np.array([c.max() for c in columns])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -22,6 +22,7 @@ from hplus.storage.files import Json
 from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import Region
 from hplus.studies.frames import Frame
+from hplus.studies.group_scans import scan_groups
 from hplus.windows import Window
 from hplus.wording import counted
 
@@ -30,6 +31,9 @@ GROUP_EVENTS = 10
 
 MOST_DISTINCT = 10_000
 """Distinct values of the column of groups; with more it is no column of groups."""
+
+FitAll = Callable[[Sequence[EventStudy], Table], Sequence[EventStudy]]
+"""Fits studies to a table."""
 
 
 class RegionRatio(NamedTuple):
@@ -81,15 +85,19 @@ class GroupedStudy(Estimator):
         self.by = by
         self.most_groups = most_groups
 
-    def fit(self, source: TableLike, y: None = None) -> Self:
-        """Read the table once to find the groups, and once for each group to learn its rate."""
+    def fit(self, source: TableLike, y: None = None, *, fit_all: FitAll | None = None) -> Self:
+        """Read the table once to find the groups, and once to learn the rates of all of them.
+
+        With weights, whose unit is that of a group, the second time is one for each group.
+        `fit_all` fits studies to a table in another way, on a cluster for example.
+        """
         with whole_or_not(self):
             if not isinstance(self.study, EventStudy):
                 raise TypeError(f"study must be an EventStudy, got {shown(self.study)}.")
             most = check_count("most_groups", self.most_groups)
             table, frame = as_table(source), self.study.frame
             if table.is_pipe:
-                raise ValueError("by= reads a file several times, got a pipe: save it first.")
+                raise ValueError("by= reads a file twice, got a pipe: save it first.")
             groups = _groups(table, frame, self.by)
             nowhere = groups.pop("", 0)
             kept = [name for name, n in groups.most_common(most) if n >= GROUP_EVENTS]
@@ -101,11 +109,20 @@ class GroupedStudy(Estimator):
                     f"{counted(groups.total())}: learn them together, without by=."
                 )
             numeric = _are_numbers(groups)
-            self.studies_: dict[str, EventStudy] = {
-                name: self._unfitted(name, numeric).fit(table) for name in kept
-            }
+            unfitted = [self._unfitted(name, numeric) for name in kept]
+            fitted = (fit_all or self._learned)(unfitted, table)
+            self.studies_: dict[str, EventStudy] = dict(zip(kept, fitted, strict=True))
             self.made_with_: Json = {}
         return self
+
+    def _learned(self, studies: Sequence[EventStudy], table: Table) -> Sequence[EventStudy]:
+        """The studies of all groups, fitted."""
+        if self.study.frame.weight or self.study.checkpoint:
+            return [study.fit(table) for study in studies]
+        scans = [study.new_scan() for study in studies]
+        given = (self.study.frame.where, self.study.n_jobs, self.study.skip_bad)
+        scan_groups(table, scans, *given)
+        return [study.learn(scan, table.path) for study, scan in zip(studies, scans, strict=True)]
 
     def __getitem__(self, group: str) -> EventStudy:
         """The study of a group."""

@@ -14,6 +14,9 @@ from hplus.studies.validation import HeldOut, LearnedRate, Rows, poisson_devianc
 MAX_EXCHANGED_ROWS = 4000
 """Held-out rows of which entries are exchanged, at most."""
 
+TIED_ERRORS = 2.5
+"""Differences up to this many standard errors, of few folds, may be chance."""
+
 EXCHANGES = 3
 """How often the entries of a column are exchanged."""
 
@@ -22,19 +25,38 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, An
     """How much of the explained deviance is lost if a column is shuffled, largest first.
 
     Every held-out row is predicted with the entries of the column from other rows of its fold, by
-    the model that saw none of them.
+    the model that saw none of them. `error` is the standard error, from the differences of folds.
     """
     limit = max(2, MAX_EXCHANGED_ROWS // len(held.folds))
-    lost, plain = np.zeros(len(columns)), 0.0
+    shares = []
     for model, tested in each("shuffling columns", held.folds):
         rows = tested.take(np.arange(min(len(tested.y), limit)))
-        lost += _losses(columns, model, rows)
-        plain += len(rows.y) * poisson_deviance(rows.y, model.unit * rows.exposure)
+        plain = len(rows.y) * poisson_deviance(rows.y, model.unit * rows.exposure)
+        lost = _losses(columns, model, rows)
+        shares.append(lost / plain if plain > 0.0 else np.zeros(len(columns)))
+    folds = len(shares)
+    errors = np.std(shares, axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else 0.0 * shares[0]
     facts = [
-        {"column": column.name, "lost": float(loss / plain) if plain > 0.0 else 0.0}
-        for column, loss in zip(columns, lost, strict=True)
+        {"column": column.name, "lost": float(share), "error": float(error)}
+        for column, share, error in zip(columns, np.mean(shares, axis=0), errors, strict=True)
     ]
     return sorted(facts, key=lambda fact: -float(fact["lost"]))
+
+
+def ranks(facts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Facts in the order of their losses; those that cannot be told apart share a rank.
+
+    That is, from the first of the rank; models of earlier versions do not know errors.
+    """
+    found: list[list[dict[str, Any]]] = []
+    for fact in facts:
+        first = found[-1][0] if found else fact
+        error = np.hypot(first.get("error", 0.0), fact.get("error", 0.0))
+        if found and first["lost"] - fact["lost"] <= TIED_ERRORS * error:
+            found[-1].append(fact)
+        else:
+            found.append([fact])
+    return [sorted(rank, key=lambda fact: str(fact["column"])) for rank in found]
 
 
 def _losses(columns: tuple[Column, ...], model: LearnedRate, rows: Rows) -> Floats:

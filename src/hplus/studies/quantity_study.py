@@ -28,6 +28,13 @@ from hplus.studies.encoding import (
 from hplus.studies.importance import importances
 from hplus.studies.leaks import leaks
 from hplus.studies.named_arrays import as_columns, column_named, without
+from hplus.studies.quantity_chunks import (
+    ColumnChunks,
+    EncodedChunks,
+    NamedChunks,
+    learned_from_all,
+    sampled_rows,
+)
 from hplus.studies.ratio_intervals import learned_ratios
 from hplus.studies.validation import Rows, held_out, learned_rate
 from hplus.wording import counted
@@ -79,7 +86,7 @@ class QuantityStudy(Estimator):
         those of the `plain_mean`, `explained` (the share of the plain mean's Poisson deviance),
         `level`, `coverage` and `width` of intervals (learned from half of the held-out rows, tried
         on the others), `importance` (how much of `explained` is lost if a column is shuffled, over
-        all folds), `notes`.
+        all folds, with its standard `error`), `notes`.
 
     >>> rng = np.random.default_rng(0)
     >>> hour, day = rng.integers(0, 24, 300), rng.choice(["work", "rest"], 300)
@@ -131,6 +138,28 @@ class QuantityStudy(Estimator):
             }
         for note in notes:
             warnings.warn(note, UserWarning, stacklevel=2)
+        return self
+
+    def fit_chunks(self, chunks: ColumnChunks, y: str, *, exposure: str | None = None) -> Self:
+        """Learn from rows that are too many for memory, in chunks that are tables in memory.
+
+        `y` and `exposure` are names of columns. `chunks` is a list, or any object that gives all
+        chunks whenever `iter` is called on it: it is gone through some five times. From at most
+        100,000 rows, chosen at random, `fit` learns what columns hold, how much they matter and how
+        good predictions are; then the rate is learned again from all rows.
+        """
+        with whole_or_not(self):
+            rng = check_random_state(self.random_state)
+            named = NamedChunks(chunks, y, exposure)
+            some = sampled_rows(named, rng)
+            self.fit(some.columns, some.y, exposure=some.exposure)
+            if not some.whole:
+                step("learning from all rows", 0, 1)
+                every = EncodedChunks(self.columns_, named, some.unit)
+                self.machine_ = learned_from_all(self.machine_, len(some.y), some.rows, every)
+                self.unit_, self.solution_ = some.unit, self.machine_.solution_
+                self.summary_["rows"] = some.rows
+                step("learning from all rows", 1, 1)
         return self
 
     def predict(self, columns: Any, *, exposure: Any = None) -> Floats:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import NamedTuple
 
 from hplus._checks import Floats
 from hplus._threads import at_once
@@ -52,20 +51,17 @@ class RateLearning:
     def learned(self, n_jobs: int | None) -> StudiedRate:
         """The rate and its hold-out, at the same time if there may be several jobs."""
         (many, held), everything = self.events.sizes(), self.events.everything
-        enough = many >= MIN_EVENTS and held >= 2
-        priors = tuple(map(self._priors, self.events.learned() if enough else everything))
-        if not enough:
-            return StudiedRate(self._joined(self._parts(priors), None), None)
+        if many < MIN_EVENTS or held < 2:
+            parts = self._parts(tuple(map(self.priors_of, everything)))
+            return StudiedRate(self._joined(parts, None), None)
+        trial = HoldoutTrial(self)
         if are_very_many(many) and self.model in STATISTIC_MODELS:
-            trial = HoldoutTrial(self, priors)
             holdout = trial.holdout()
-            parts = self._parts(tuple(trial.similar.get(i, p) for i, p in enumerate(priors)))
+            known = tuple(trial.similar.get(i, p) for i, p in enumerate(trial.priors))
+            parts = self._parts(known)
         else:
-            tasks: list[Callable[[], Any]] = [
-                partial(self._parts, priors),
-                HoldoutTrial(self, priors).holdout,
-            ]
-            parts, holdout = at_once(tasks, n_jobs)
+            priors = trial.priors
+            parts, holdout = at_once(lambda: self._parts(priors), trial.holdout, n_jobs)
         return StudiedRate(self._joined(parts, holdout), holdout)
 
     def rate_of(
@@ -77,7 +73,7 @@ class RateLearning:
             return rate.fit(statistic, exposure=exposure, priors=priors)
         return rate.fit(X, exposure=exposure)
 
-    def _priors(self, statistic: Statistic) -> Given:
+    def priors_of(self, statistic: Statistic) -> Given:
         """The priors of the smooth field, learned once for all fits."""
         if self.model not in SMOOTH_MODELS:
             return "auto"
@@ -119,19 +115,29 @@ class HoldoutTrial:
     """The rate without the events held out; `similar` is what it learned, by part."""
 
     learning: RateLearning
-    priors: tuple[Given, ...]
     similar: dict[int, Similar] = field(default_factory=dict)
+
+    @cached_property
+    def priors(self) -> tuple[Given, ...]:
+        """Those of all parts, learned when the first is asked for: by then others may be busy."""
+        return tuple(map(self.learning.priors_of, self.learning.events.learned()))
 
     def holdout(self) -> Holdout:
         """How well the rate of the other events predicts the held-out ones."""
         learning = self.learning
-        return held_out(learning.frame, learning.events, self._learn, learning.seed)
+        return held_out(learning.frame, learning.events, self, learning.seed)
 
-    def _learn(
+    @property
+    def is_stepped(self) -> bool:
+        """Does a rate that is not constant know the step of the events' positions?"""
+        return self.learning.model in STATISTIC_MODELS
+
+    def __call__(
         self, i: int, statistic: Statistic, exposure: StepExposure | None, constant: bool
     ) -> Intensity:
+        """The rate of a part, constant if that is asked for."""
         learning = self.learning
-        alone = 1.0 if len(self.priors) == 2 else learning.amount
+        alone = 1.0 if len(learning.events.windows) == 2 else learning.amount
         over = alone if exposure is None else exposure.over_axis
         X = learning.events.learned_sample.X
         if constant:

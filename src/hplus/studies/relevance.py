@@ -25,8 +25,8 @@ from hplus.studies.pair_products import (
     sums_by_factor,
 )
 
-MAX_ROWS = 500
-"""Rows that scales are learned from, at most."""
+MIN_ROWS, MAX_ROWS = 500, 1000
+"""Rows that scales are learned from: a third of all, but at least and at most as many."""
 
 FIRST_ROWS = 250
 """Rows that the search starts with, which is eight times as fast."""
@@ -159,7 +159,8 @@ def _split(theta: Floats, p: int) -> tuple[Floats, Floats, float, float]:
 
 
 def _rows(n: int, parts: int) -> int:
-    return min(n, MAX_ROWS, max(50, int(np.sqrt(MAX_ENTRIES / max(parts, 1)))))
+    wanted = int(np.clip(n // 3, MIN_ROWS, MAX_ROWS))
+    return min(n, wanted, max(50, int(np.sqrt(MAX_ENTRIES / max(parts, 1)))))
 
 
 def _product(factors: list[Kernel]) -> Kernel:

@@ -83,7 +83,7 @@ def scan_events(
         elif skip_bad:
             scan.read.skipped += (str(found),)
         else:
-            raise _stopped(found, scan, len(table.parts))
+            raise stopped(found, scan, len(table.parts))
 
 
 def zone_of(table: Table, frame: Frame) -> Zone:
@@ -94,7 +94,7 @@ def zone_of(table: Table, frame: Frame) -> Zone:
     return Zone.NEITHER if first is None else frame.points(first).zone
 
 
-def _stopped(error: TableError, scan: EventScan, parts: int) -> TableError:
+def stopped(error: TableError, scan: EventScan, parts: int) -> TableError:
     """An error that says how much had been read."""
     if parts == 1 or not scan.read.rows:
         return error

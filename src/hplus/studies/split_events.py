@@ -65,6 +65,7 @@ class SplitEvents:
         joint = frame.window if len(self.windows) == 2 and frame.cycle else None
         self._joint_window = joint if isinstance(joint, Product) else None
         self.cells: dict[tuple[int, int], CellAccumulator] = {}
+        self._absorbing: dict[tuple[int, int], CellAccumulator] = {}
         d = frame.window.dimension
         self.samples = {held: EventSample(d, MAX_SAMPLE) for held in (False, True)}
 
@@ -89,7 +90,7 @@ class SplitEvents:
         for computed in ("_drawn", "_held_counts", "_halves"):
             self.__dict__.pop(computed, None)
         if keys is None:
-            keys = row_keys(np.column_stack([X, seconds]))
+            keys = row_keys(X, seconds)
         if weights is not None:
             keys = both_keys(keys, row_keys(weights[:, None]))
         part = np.zeros(len(X), dtype=np.int64)
@@ -105,8 +106,12 @@ class SplitEvents:
                 self._count(k, X, units, keys)
             elif some.any():
                 self._count(k, X[some], None if units is None else units[some], keys[some])
-        for held, chosen in ((False, part >= 0), (True, part == HELD)):
-            self.samples[held].add(X, seconds, weights, keys, chosen)
+        for held in (False, True):
+            if low < high:
+                chosen = part == HELD if held else part >= 0
+                self.samples[held].add(X, seconds, weights, keys, chosen)
+            elif low == HELD if held else low >= 0:
+                self.samples[held].add(X, seconds, weights, keys)
 
     def _count(self, k: int, X: Floats, units: Ints | None, keys: Codes) -> None:
         """Count the events of one part."""
@@ -120,7 +125,11 @@ class SplitEvents:
             self._cell(k, JOINT).add(np.column_stack([X[:, :-1], at]), units)
 
     def _cell(self, k: int, i: int) -> CellAccumulator:
-        if (k, i) not in self.cells:
+        if (k, i) in self.cells:
+            return self.cells[k, i]
+        if (k, i) in self._absorbing:
+            self.cells[k, i] = self._absorbing[k, i].another()
+        else:
             window = self.windows[i] if i != JOINT else self._joint_window
             assert window is not None
             most = JOINT_DEPTH if i == JOINT else None
@@ -138,6 +147,7 @@ class SplitEvents:
         """The same split of other events, which are to be absorbed."""
         found = SplitEvents(self.frame, self.split, self.seed, self.scale)
         found.samples = {held: sample.another() for held, sample in self.samples.items()}
+        found._absorbing = self.cells
         return found
 
     def sizes(self) -> tuple[int, int]:

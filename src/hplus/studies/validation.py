@@ -18,8 +18,8 @@ from hplus.studies.relevance import Scales, learned_scales
 FOLDS = 5
 """A fifth of the rows is held out at a time,"""
 
-MIN_HELD_OUT = 1000
-"""and further fifths until this many rows were."""
+MIN_HELD_OUT, MIN_FOLDS = 20_000, 3
+"""and further fifths until this many rows were, but at least as many fifths."""
 
 MIN_LANDMARKS, MAX_LANDMARKS = 400, 800
 """Landmarks of the kernel regression: half of the rows, but at least and at most as many."""
@@ -112,7 +112,7 @@ def held_out(columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState
 def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
     """Rows to learn from, some with y > 0, and held-out rows: fifths, until these are enough."""
     fifths = np.array_split(rng.permutation(len(y)), FOLDS)
-    count = int(np.ceil(MIN_HELD_OUT * FOLDS / len(y)))
+    count = max(MIN_FOLDS, int(np.ceil(MIN_HELD_OUT * FOLDS / len(y))))
     parts = [(np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]) for k in range(FOLDS)]
     return [(inside, outside) for inside, outside in parts if y[inside].any()][:count]
 

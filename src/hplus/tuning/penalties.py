@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus._progress import each
 from hplus._threads import one_thread_if_small
 from hplus.features import Nystroem
@@ -22,6 +22,7 @@ from hplus.kernels import Kernel
 from hplus.losses import Hinge, Huber, Logistic, PiecewiseLinear, PoissonLog
 from hplus.solvers.machines.gram import cholesky
 from hplus.solvers.machines.risk import Risk
+from hplus.tuning.column_scales import MOST_SCALED_ROWS, own_scales
 from hplus.tuning.scales import (
     SCALE_FACTORS,
     between,
@@ -36,6 +37,12 @@ from hplus.tuning.scales import (
 
 MOST_TUNED_ROWS = 1500
 """Penalties are learned from at most this many rows,"""
+
+MIN_ROWS_OF_OWN_SCALES = 2 * MOST_TUNED_ROWS
+"""From this many rows on columns may have scales of their own, learned from other rows."""
+
+OWN_FACTORS = np.sqrt(2.0) ** np.arange(-1.0, 2.0)
+"""Candidates in units of these scales."""
 
 MOST_KINKED_ROWS = 300
 """or this many for losses with kinks other than the hinge loss,"""
@@ -91,11 +98,13 @@ def tuned(
     Several risks belong to several outputs or classes, which share both. The penalty is learned
     from some rows and then scaled to all, for the same sum of losses.
     """
-    rows = rows_to_tune(
-        len(X), MOST_TUNED_ROWS, [risk.y for risk in risks if has_labels(risk.loss)]
-    )
+    labelings = [risk.y for risk in risks if has_labels(risk.loss)]
+    rows = rows_to_tune(len(X), MOST_TUNED_ROWS, labelings)
     parts = [restricted(risk, rows) for risk in risks]
-    best = _best_smooth(X[rows], [_smoothed(part) for part in parts], kernel)
+    own = None
+    if kernel is None and len(X) >= MIN_ROWS_OF_OWN_SCALES:
+        own = _own_scales(X, risks, rows)
+    best = _best_smooth(X[rows], [_smoothed(part) for part in parts], kernel, own)
     if isinstance(risks[0].loss, PiecewiseLinear):
         if not isinstance(risks[0].loss, Hinge) or solver == "primal":
             rows = rows[:MOST_KINKED_ROWS]
@@ -128,7 +137,17 @@ def diagonal_of(kernel: Kernel, X: Floats) -> float:
     return float(np.mean(kernel.diag(X))) or 1.0
 
 
-def _best_smooth(X: Floats, risks: Sequence[Risk], kernel: Kernel | None) -> Candidate:
+def _own_scales(X: Floats, risks: Sequence[Risk], rows: Ints) -> Floats | None:
+    """Scales of columns (d,) from rows that are not among `rows`, which judge them."""
+    more = rows_to_tune(len(X), len(rows) + MOST_SCALED_ROWS)
+    others = more[~np.isin(more, rows)][:MOST_SCALED_ROWS]
+    return own_scales(X[others], [restricted(_smoothed(risk), others) for risk in risks])
+
+
+def _best_smooth(
+    X: Floats, risks: Sequence[Risk], kernel: Kernel | None, own: Floats | None = None
+) -> Candidate:
+    """The best of all scales that are common to columns, and of those that are their own."""
     if kernel is not None:
         return _simplest(_along_path(kernel, X, risks))
     unit = column_units(X)
@@ -138,7 +157,10 @@ def _best_smooth(X: Floats, risks: Sequence[Risk], kernel: Kernel | None) -> Can
     best = min(found, key=lambda factor: min(map(_loss_of, found[factor])))
     for factor in each("refining the scale", between(best)):
         found[factor] = _along_path(gaussian_of(unit, factor), X, risks)
-    return _simplest([candidate for path in found.values() for candidate in path])
+    paths = list(found.values())
+    if own is not None:
+        paths += [_along_path(gaussian_of(own, t), X, risks) for t in OWN_FACTORS.tolist()]
+    return _simplest([candidate for path in paths for candidate in path])
 
 
 def _simplest(candidates: list[Candidate]) -> Candidate:

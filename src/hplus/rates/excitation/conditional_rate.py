@@ -102,7 +102,7 @@ def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> Condition
     """The rate given sources that are known until a time, which may be that of a target."""
     masses = masses_of(rate, sources, rate.region)
     factors = followed(rate, sources, masses, until)
-    steady = Levels(np.array([until]), np.ones(1), 0.0)
+    steady = Levels(np.array([until]), np.ones(1))
     known = ConditionalRate(rate, sources, factors.weigh(masses), factors, steady)
     return replace(known, levels=_levels(known, until))
 
@@ -123,11 +123,12 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
 
 def _levels(known: ConditionalRate, until: float) -> Levels:
     """The level of the background after each block of time since it was learned, up to a time."""
-    drift, many = known.rate.drift, 0
-    if until > drift.start and drift.variance > 0.0:
-        many = int((until - drift.start) / drift.block)
+    drift = known.rate.drift
+    if until <= drift.start or drift.variance == 0.0:
+        return Levels(np.array([drift.start]), np.ones(1))
+    many = int((until - drift.start) / drift.block)
     edges = drift.start + drift.block * np.arange(many + 1)
     counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
     own = np.array([known.background(*edges[k : k + 2]).sum() for k in range(many)])
     all_means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
-    return follow(drift, counts, own, all_means - own)
+    return follow(drift, counts, own, all_means - own, known.rate.last_level_variance())

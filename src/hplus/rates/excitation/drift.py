@@ -30,11 +30,16 @@ class Drift(Value):
 
 
 class Levels(NamedTuple):
-    """Factors of a background from edge to edge, and the variance of the last logarithm."""
+    """Factors of a background from edge to edge, and how well the last one is known.
+
+    The logarithm of the level at the last edge is off by `memory` times what it was off by at the
+    first edge, and by as much again as a normal number of this variance.
+    """
 
     edges: Floats
     factors: Floats
-    variance: float
+    variance: float = 0.0
+    memory: float = 1.0
 
     def at(self, times: Floats) -> Floats:
         """The factor at each time, (n,): 1 before the first edge, the last one after the last."""
@@ -53,19 +58,23 @@ class Levels(NamedTuple):
         return list(zip(edges[:-1], edges[1:], factors, strict=True))
 
 
-def follow(drift: Drift, counts: Floats, means: Floats, triggered: Floats) -> Levels:
+def follow(
+    drift: Drift, counts: Floats, means: Floats, triggered: Floats, first: float = 0.0
+) -> Levels:
     """The levels after blocks with these counts, of which some events were triggered.
 
-    `means` are those of the background at a level of 1, `triggered` of what comes on top.
+    `means` are those of the background at a level of 1, `triggered` of what comes on top, and
+    `first` is the variance of the logarithm of the level at the start.
     """
-    logs, variance = [0.0], 0.0
+    logs, variance, memory = [0.0], first, 1.0
     for count, mean, rest in zip(counts, means, triggered, strict=True):
-        variance += drift.variance * drift.block
+        before = max(variance + drift.variance * drift.block, 1e-12)
         own = mean * np.exp(logs[-1])
         share = own / (own + rest)
         # the mode of a Poisson likelihood divided by the dispersion, after one step of scoring
-        variance = 1.0 / (1.0 / max(variance, 1e-12) + share * own / drift.dispersion)
+        variance = 1.0 / (1.0 / before + share * own / drift.dispersion)
+        memory *= variance / before
         step = variance * share * (count - own - rest) / drift.dispersion
         logs.append(logs[-1] + float(np.clip(step, -1.0, 1.0)))
     edges: Floats = drift.start + drift.block * np.arange(len(logs), dtype=float)
-    return Levels(edges, np.exp(logs), variance)
+    return Levels(edges, np.exp(logs), variance - memory**2 * first, memory)

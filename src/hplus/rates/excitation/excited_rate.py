@@ -75,8 +75,17 @@ class ExcitedRate:
         rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
         return rows @ self.trigger.weights[:, kind].ravel()
 
-    def drawn(self, k: int, level: float = 1.0) -> ExcitedRate:
-        """The rate with the k-th draw of its weights, and the background at a level."""
+    def last_level_errors(self) -> Floats:
+        """How far draws of the log level are off where it was last learned, (k, types)."""
+        last = self.background.levels.shape[1] - 1
+        return self.draws[:, :, last] - np.log(self.background.levels[:, last])
+
+    def last_level_variance(self) -> float:
+        """The variance of that log level, 0 without draws."""
+        return float(np.mean(self.last_level_errors() ** 2)) if len(self.draws) else 0.0
+
+    def drawn(self, k: int, level: Floats | float = 1.0) -> ExcitedRate:
+        """The rate with the k-th draw of its weights, and the background at a level (types,)."""
         T, weights = self.background.levels.shape[1], np.exp(self.draws[k])
         shape = (self.types, self.types, *self.trigger.weights.shape[2:])
         trigger = np.moveaxis(weights[:, T:].reshape(shape), 0, 1)
@@ -87,7 +96,7 @@ class ExcitedRate:
             self,
             effects=effects,
             trigger=self.trigger.replace(weights=trigger),
-            background=replace(self.background, levels=level * weights[:, :T]),
+            background=replace(self.background, levels=(weights[:, :T].T * level).T),
         )
 
 

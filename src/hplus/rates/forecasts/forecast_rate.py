@@ -32,6 +32,9 @@ from hplus.wording import quantity
 PATHS_EACH = 20
 """Log rates that are drawn for each prior."""
 
+USUAL_SHARE = 0.99
+"""The share of the means of a count that its dispersion is taken from."""
+
 CELLS_PER_CYCLE = 48
 """Parts of the shortest cycle in which its factor is taken to be constant."""
 
@@ -170,10 +173,16 @@ class ForecastRate:
         return paths * factors[:, k]
 
     def dispersion(self, unit: str) -> Dispersion:
-        """How much more the count of the horizon varies, or of the last block if there is none."""
+        """How much more the count of the horizon varies, or of the last block if there is none.
+
+        Means beyond USUAL_SHARE of all count as if at its ends: the variance would be that of the
+        few surges which happened to be drawn.
+        """
         start, end = self.timeline.now, float(self.edges[-1])
         start = start if end > start else start - self.timeline.block
         means = self.count_draws([Interval(start, end)])[0]
+        tail = 0.5 * (1.0 - USUAL_SHARE)
+        means = np.clip(means, *np.quantile(means, [tail, 1.0 - tail]))
         return Dispersion(1.0 + float(np.var(means) / np.mean(means)), end - start, unit)
 
     def sample(self, n_paths: int, rng: np.random.RandomState) -> list[Floats]:

@@ -24,6 +24,12 @@ LEVEL_DEVIATION = 1.0
 JUMP_DEVIATION = 0.5
 """Deviation of a jump of the level."""
 
+SURGE_CHANCE, SURGE_RATIO, MAX_SURGE = 0.005, 6.0, 2.0
+"""One in 200 steps to come of the slow and the fast field is so many times as large as others.
+
+Its deviation is at most MAX_SURGE. The variance of a step is what was learned.
+"""
+
 MAX_MODE_STEPS = 40
 MAX_HALVINGS = 12
 
@@ -196,12 +202,17 @@ def variances(links: Chain, mode: Mode) -> Floats:
 def draw_paths(links: Chain, mode: Mode, count: int, rng: np.random.Generator) -> Floats:
     """Paths (count, n) drawn around a mode: of all blocks at once, those to come included.
 
-    A path without observations, corrected by what its own noisy observations miss.
+    A path without observations, corrected by what its own noisy observations miss. Steps after the
+    last observation may be surges, which nothing has to be corrected for.
     """
     n, w = len(mode.path), mode.precision
     noise = rng.standard_normal((count, n, STATES))
-    paths = simulated(links.F, _roots(links.Q), links.kind, links.start, noise)
     watched = w > 0.0
+    ahead = int(np.append(-1, np.flatnonzero(watched))[-1]) + 1
+    roots = _roots(links.Q)
+    deviations = roots[links.kind[ahead:]].diagonal(axis1=1, axis2=2)[:, 3:]
+    noise[:, ahead:, 3:] *= _surges(deviations, count, rng)
+    paths = simulated(links.F, roots, links.kind, links.start, noise)
     errors = rng.standard_normal((count, n))
     for path, error in zip(paths, errors, strict=True):
         error[watched] /= np.sqrt(w[watched])
@@ -211,7 +222,23 @@ def draw_paths(links: Chain, mode: Mode, count: int, rng: np.random.Generator) -
     return paths
 
 
+def _surges(deviations: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """Factors (count, *shape) of normal steps with these deviations: mean square 1, a few large."""
+    largest = np.divide(
+        MAX_SURGE, deviations, out=np.full(deviations.shape, SURGE_RATIO), where=deviations > 0.0
+    )
+    ratio = np.clip(largest, 1.0, SURGE_RATIO)
+    large = rng.random((count, *deviations.shape)) < SURGE_CHANCE
+    return np.where(large, ratio, 1.0) / np.sqrt(1.0 + SURGE_CHANCE * (ratio**2 - 1.0))
+
+
 def _roots(Q: Floats) -> Floats:
-    """Square roots of positive semi-definite matrices (k, 5, 5)."""
-    values, vectors = np.linalg.eigh(Q)
-    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    """Triangular roots of covariances (k, 5, 5) in which only smooth field and slope covary."""
+    roots = np.zeros_like(Q)
+    states = np.arange(STATES)
+    roots[:, states, states] = np.sqrt(np.maximum(Q[:, states, states], 0.0))
+    own = roots[:, 1, 1]
+    shared = np.divide(Q[:, 1, 2], own, out=np.zeros(len(Q)), where=own > 0.0)
+    roots[:, 2, 1] = shared
+    roots[:, 2, 2] = np.sqrt(np.maximum(Q[:, 2, 2] - shared**2, 0.0))
+    return roots

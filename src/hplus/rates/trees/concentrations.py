@@ -30,7 +30,7 @@ from hplus.rates.trees.planting import (
     effective_counts,
     have_mass,
     prepare,
-    sorted_codes,
+    sorted_distinct_codes,
 )
 
 MIN_GAIN, MIN_GAIN_OVER_CONSTANT, MIN_GAIN_PER_EVENT = 3.0, 0.5, 1e-4
@@ -177,7 +177,7 @@ def evidence_of(
     levels: dict[int, list[tuple[int, Families]]] = {}
 
     def families(k: int) -> list[tuple[int, tuple[int, Families]]]:
-        codes, order = sorted_codes(ground, k, cells)
+        codes, order = sorted_distinct_codes(ground, k, cells)
         sums = (np.append(0, np.cumsum(x[order])) for x in (counts, events))
         return list(_tree_families(ground, k, codes, *sums))
 

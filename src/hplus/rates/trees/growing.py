@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -60,21 +61,30 @@ def regrown(rate: TreeRate, events: Statistic) -> TreeRate:
 
 
 def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Statistic:
-    """Events in cells that are no smaller than the step of their positions.
+    """Events in cells as small as their positions allow.
 
     Events at rounded positions are spread at random over the boxes that were rounded to them, or
-    cells would see the pattern of the rounding.
+    cells would see the pattern of the rounding. Their cells are half as large as these boxes, or a
+    position that very many events share would be blurred over its neighbours. Other cells are no
+    smaller than the step.
     """
-    step = positions.step
-    if not step.any():
+    if not positions.step.any():
         return statistic
-    with np.errstate(divide="ignore"):
-        most = np.floor(np.log2(statistic.lattice.sides / step))
-    depth = int(np.clip(most.min(), 0, statistic.depth))
     if not positions.rounding.any() or statistic.weights.size:
-        return statistic.coarsened(depth)
+        return statistic.coarsened(_depth(statistic, np.floor, positions.step))
+    depth = min(
+        _depth(statistic, np.ceil, 0.5 * positions.rounding),
+        _depth(statistic, np.floor, positions.spacing),
+    )
     codes, counts = spread(statistic, positions.rounding, depth, seed)
     return Statistic(statistic.window, depth, codes, counts, statistic.weights, statistic.squares)
+
+
+def _depth(statistic: Statistic, whole: Callable[[Floats], Floats], sides: Floats) -> int:
+    """The depth at which cells have about these sides or larger ones; 0 is any side."""
+    with np.errstate(divide="ignore"):
+        most = whole(np.log2(statistic.lattice.sides / sides))
+    return int(np.clip(most.min(), 0, statistic.depth))
 
 
 def trees_for(events: float, smooth: bool) -> int:

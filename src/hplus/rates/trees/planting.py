@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from hplus._checks import Bools, Floats, Ints
 from hplus._threads import over_cores
 from hplus.grids import TensorGrid
-from hplus.grids.hats import read_only
+from hplus.grids.hats import compiled, read_only
 from hplus.rates.binned import finest_grid
 from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic
@@ -31,6 +31,10 @@ from hplus.windows import Window
 AXES = 3
 """Axes in compiled loops; those that a window does not have are one cell long."""
 
+
+PLACES_PER_CELL = 8
+"""Places in a tree for each cell that holds events up to which cells are put into their places,
+one after the other, which is quicker than sorting them."""
 
 MAX_HATS = 256
 """Integrals of hat functions that are kept: those of both axes of a hundred trees."""
@@ -172,7 +176,7 @@ def plant(statistic: Statistic, ground: Ground, concentrations: Floats, powers: 
     codes, sums = np.empty((trees, len(cells)), np.uint64), np.zeros((trees, len(cells) + 1))
 
     def grow(k: int) -> None:
-        codes[k], order = sorted_codes(ground, k, cells)
+        codes[k], order = sorted_distinct_codes(ground, k, cells)
         np.cumsum(counts[order], out=sums[k, 1:])
 
     over_cores(grow, trees, len(cells))
@@ -192,10 +196,37 @@ def have_mass(ground: Ground, cells: Ints) -> Bools:
 
 def sorted_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:
     """The codes of cells (m, d) in tree k, sorted, and the order that sorts them."""
-    codes = np.empty(len(cells), np.uint64)
-    tree_codes(ground.roots, ground.offsets[k], cells, codes)
+    codes = _codes_in_tree(ground, k, cells)
     order = np.argsort(codes)
     return codes[order], order
+
+
+def sorted_distinct_codes(ground: Ground, k: int, cells: Ints) -> tuple[Codes, Ints]:
+    """The same for cells that all differ, put into their places where they fill the tree."""
+    places = 2 ** (ground.roots.dimension * ground.roots.bits)
+    if places > PLACES_PER_CELL * len(cells):
+        return sorted_codes(ground, k, cells)
+    return _sorted_by_place(_codes_in_tree(ground, k, cells), places)
+
+
+def _codes_in_tree(ground: Ground, k: int, cells: Ints) -> Codes:
+    codes = np.empty(len(cells), np.uint64)
+    tree_codes(ground.roots, ground.offsets[k], cells, codes)
+    return codes
+
+
+@compiled
+def _sorted_by_place(codes: Codes, places: int) -> tuple[Codes, Ints]:
+    """Distinct codes below a number of places, sorted, and the order that sorts them."""
+    at = np.full(places, -1, np.int32)
+    for i in range(len(codes)):
+        at[codes[i]] = i
+    out, order, m = np.empty(len(codes), np.uint64), np.empty(len(codes), np.int64), 0
+    for place in range(places):
+        if at[place] >= 0:
+            out[m], order[m] = np.uint64(place), at[place]
+            m += 1
+    return out, order
 
 
 def effective_counts(statistic: Statistic) -> Floats:
