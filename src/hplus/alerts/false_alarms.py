@@ -39,8 +39,8 @@ def correction(
     """The `correction` of a watch, so that it raises as many false alarms as were asked for.
 
     `weekly` is the number of events expected in each cell in a week; events are drawn from it.
-    `tick` are the seconds from one look at the counts to the next, by default those of `tick_of`, but
-    not so few that most of them hold no event.
+    `tick` are the seconds from one look at the counts to the next: by default those of `tick_of`,
+    but not so few that most ticks hold no event.
     """
     total = float(weekly.sum())
     if total <= 0.0:
