@@ -57,6 +57,11 @@ def check_nonnegative(name: str, value: Any) -> float:
 
 def check_fraction(name: str, value: Any) -> float:
     """`value` as a float; an error unless it lies strictly between 0 and 1."""
+    if isinstance(value, int | float) and 1 < value < 100:
+        raise ValueError(
+            f"{name} must be a number between 0 and 1, got {shown(value)}: {value:g} % is "
+            f"{value / 100:g}."
+        )
     return _number(name, value, "a number between 0 and 1", lambda x: 0.0 < x < 1.0)
 
 

@@ -57,6 +57,33 @@ def test_categories_and_codes_that_were_never_seen_are_said(sales, run):
     assert run("predict", "m.hplus", "next.csv").stderr == ""
 
 
+BAD_COLUMNS = {
+    "features with the target": ("--target sold --features shop,sold", "--features must not be"),
+    "the target as exposure": (
+        "--target sold --exposure sold",
+        "--exposure must not be the target",
+    ),
+    "the exposure as feature": (
+        "--target sold --features shop,price --exposure price",
+        "--features must not include the exposure, got 'price'",
+    ),
+    "a target of text": ("--target shop", "--target must be a column of numbers, got "),
+    "a level in percent": ("--target sold --features shop --level 90", "90 % is 0.9"),
+    "text without quotes": ("--target sold --where shop==nord", "--where compares a column"),
+    "no value of an option": (
+        "--features --target sold",
+        "--features needs A,B,... before --target",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "said"), BAD_COLUMNS.values(), ids=BAD_COLUMNS)
+def test_columns_that_cannot_be_meant_are_refused_in_one_sentence(sales, run, words, said):
+    code = 3 if "where" in words else 2
+    found = run("regress", "sales.csv", *words.split(), code=code)
+    assert said in " ".join(found.stderr.split())
+
+
 def test_a_file_of_very_many_rows_is_learned_from_in_chunks(sales, run, monkeypatch):
     words = ["regress", "sales.csv", "--target", "known", "--features", "shop,code,price"]
     words += ["--most-dropped", 0.5, "--where", "code < 8", "--json"]

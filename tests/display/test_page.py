@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from hplus import Box
+from hplus import Box, EventStudy, plan
 from hplus.display.canvas import shape
 from hplus.display.colours import image_uri, png, ramp, text_bytes
 from hplus.display.page import report_html, write_report
@@ -142,6 +142,20 @@ def test_the_page_says_the_scores_in_words(shown):
     assert "20 % better than a kernel density estimate" in words
     assert "hplus fit events.csv --columns x,y -o model.hplus" in words
     assert "Dropped: 4 no x and 3 outside the window" in words
+
+
+def test_a_page_of_weights_counts_units_of_them_and_not_events(rng):
+    days = np.datetime64("2024-01-01") + rng.integers(0, 300, 60).astype("timedelta64[D]")
+    table = {"x": rng.uniform(0, 4, 60), "y": rng.uniform(0, 4, 60), "when": days}
+    table |= {"loss": rng.gamma(2.0, 50.0, 60)}
+    frame = plan(table, ["x", "y"], window=(0, 0, 4, 4), time="when", start="2024-01-01",
+                 end="2024-12-01", weight="loss")  # fmt: skip
+    page = report_html(EventStudy(frame, model="tree", holdout=0.0).fit(table))
+    assert "Expected units of loss in" in page
+    assert "units of loss per week" in page
+    for wrong in ("events per", "expected events", "number of events in"):
+        assert wrong not in page
+    assert "intervals. ." not in page
 
 
 def test_a_report_replaces_a_file_in_one_step(studied, tmp_path):

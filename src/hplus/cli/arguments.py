@@ -30,7 +30,7 @@ def as_options(text: str) -> str:
     """A message of the library, with options in place of arguments.
 
     "window=(0, 1), start='2026-01-01'" becomes "--window 0,1 --from 2026-01-01", and a sentence
-    that begins with "start must" begins with "--from must".
+    that begins with "start must", or another verb, begins with "--from must".
     """
     options = option_names()
     names = "|".join(options)
@@ -45,4 +45,8 @@ def as_options(text: str) -> str:
 
     text = re.sub(rf"\bcolumns=({value}), lonlat=True", r"lonlat=\1", text)
     text = re.sub(rf"\b({names})=({value})?(, (?=\w+=[^\s:,]))?", option, text)
-    return re.sub(rf"^({names})(?= must\b)", lambda found: options[found[1]], text)
+    return re.sub(
+        rf"^({names})(?= (?:must|compares|knows|tests|lists)\b)",
+        lambda found: options[found[1]],
+        text,
+    )

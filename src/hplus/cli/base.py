@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,26 @@ def note_left_out(left_out: Mapping[str, int]) -> None:
     note(f"Left out: {left_out_words(left_out)}.") if left_out else None
 
 
+class _Command(click.Command):
+    """A command that says so if the value of an option was forgotten."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        options = [param for param in self.params if isinstance(param, click.Option)]
+        known = {name for option in options for name in option.opts}
+        valued = {name: o for o in options if not (o.is_flag or o.count) for name in o.opts}
+        for name, value in pairwise(args):
+            if name in valued and value in known:
+                wanted = valued[name].metavar or "a value"
+                raise click.UsageError(f"{name} needs {wanted} before {value}.", ctx)
+        return super().parse_args(ctx, args)
+
+
 def command(*examples: str, more: str = "") -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand, the help of which ends with examples and `more`."""
     title = "Example:" if len(examples) == 1 else "Examples:"
-    return click.command(epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more]))
+    return click.command(
+        cls=_Command, epilog="\n".join(["", "\b", title, *(f"  {e}" for e in examples), more])
+    )
 
 
 rows_output_option = click.option(

@@ -65,7 +65,8 @@ def fit_groups(
         return
     reading = next(iter(grouped.studies_.values())).reading_
     note_dropped(reading.dropped, reading.rows)
-    print_groups(f"The rate of events by {grouped.by}", found)
+    noun = grouped.study.frame.weight or "events"
+    print_groups(f"The rate of {noun} by {grouped.by}", found)
     if output is None:
         note("The models were not saved: give -o models.hplus to use them later.")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from hplus import save
 from hplus._checks import Bools, shown
 from hplus.cli.base import (
+    CommandError,
     check_writable,
     command,
     json_option,
@@ -36,6 +37,7 @@ from hplus.files.conditions import Condition
 from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedChunks, TypedColumns, kind_of_values, read_columns
 from hplus.files.tables import open_table
+from hplus.storage.files import Json
 from hplus.wording import count, listed, rounded, six_digits
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     check_writable(output)
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
+    _check_target(y, features, exposure)
     names = [*features, y, *([exposure] if exposure else [])]
     where, condition = options["where"], None
     if where:
@@ -97,8 +100,10 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
         warnings.simplefilter("ignore", UserWarning)  # the notes are printed below
         if found.whole:
             _check_dropped(file, found, options["most_dropped"])
+            _check_numbers(found, {"--target": y, "--exposure": exposure})
             study.fit(found.values, y, exposure=exposure)
         else:
+            _check_numbers(found, {"--target": y, "--exposure": exposure})
             kinds = {name: kind_of_values(values) for name, values in found.values.items()}
             chunks = TypedChunks(table, kinds, condition, features)
             study.fit_chunks(chunks, y, exposure=exposure)
@@ -109,6 +114,32 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
     if output:
         save(study, output)
     _tell(study, found, output, as_json)
+
+
+def _check_target(target: str, features: Sequence[str], exposure: str | None) -> None:
+    """An error if what is predicted is also predicted from, or the exposure is."""
+    for option, names in (("--features", features), ("--exposure", [exposure])):
+        if target in names:
+            raise CommandError(
+                f"{option} must not be the target, got {target!r}: it is what is predicted.", 2
+            )
+    if exposure in features:
+        raise CommandError(
+            f"--features must not include the exposure, got {exposure!r}: counts are already "
+            "proportional to it.",
+            2,
+        )
+
+
+def _check_numbers(found: TypedColumns, named: dict[str, str | None]) -> None:
+    for option, name in named.items():
+        values = np.asarray(found.values[name]) if name else np.empty(0)
+        if len(values) and values.dtype.kind not in "biuf":
+            raise CommandError(
+                f"{option} must be a column of numbers, got {shown(str(values[0]))} in {name!r}: "
+                "choose another column, or correct the cells.",
+                2,
+            )
 
 
 def _check_dropped(file: str, found: TypedColumns, most: float, kept: int | None = None) -> None:
@@ -147,7 +178,7 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
     }
 
 
-def importance_words(importance: list[dict[str, Any]]) -> str:
+def importance_words(importance: list[Json]) -> str:
     """The share of each column in what all of them add, for example "a 60%, b and c 20% each"."""
     from hplus.studies.importance import ranks
 

@@ -107,10 +107,10 @@ def gap_chart(data: GapQuantiles) -> Element:
     )
 
 
-def concentration_chart(dense: Concentration, extent: str) -> Element:
+def concentration_chart(dense: Concentration, extent: str, noun: str) -> Element:
     """The share of the events in the busiest shares of the window, and where half of them are."""
     x = ChartAxis(f"share of the {extent}, busiest first", 0.0, 1.0, PERCENTS)
-    y = ChartAxis("share of the events", 0.0, 1.0, PERCENTS)
+    y = ChartAxis(f"share of the {noun}", 0.0, 1.0, PERCENTS)
     canvas = Canvas(x, y, CHART_SIZE[0], 250.0, top=26.0, right=20.0)
     shares, half = np.linspace(0.0, 1.0, 201), dense.holding(0.5)
     x0, y0, text = canvas.px(half) + 10.0, canvas.py(0.5) + 16.0, f"half in {percent(half)}"
@@ -121,7 +121,7 @@ def concentration_chart(dense: Concentration, extent: str) -> Element:
         canvas.path((0.0, half, half), (0.5, 0.5, 0.0), "drop"),
         _dot(canvas, half, 0.5, "peak"),
         written(x0, y0, text, "start", "label"),
-        label=f"Share of the events against share of the {extent}",
+        label=f"Share of the {noun} against share of the {extent}",
     )
 
 

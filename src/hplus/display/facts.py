@@ -27,6 +27,7 @@ from hplus.evaluation.goodness import Check, check
 from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_weights import counted_noun
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Window
 from hplus.wording import (
@@ -73,6 +74,7 @@ def gather(
         spectrum=page_spectrum(study),
         concentration=dense,
         extent=whole,
+        counted=counted_noun(study.frame),
         outlook=page_outlook(study),
         fit=fit(study, events, seconds),
         holdout=study.holdout_,
@@ -158,7 +160,9 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
     if not unit and model.window.dimension == 1 and axis.unit:
         unit, parts = axis.unit, model.window.volume
     if unit:
-        found.append(Fact("Expected", rounded(total / parts), f"events per {unit}"))
+        found.append(
+            Fact("Expected", rounded(total / parts), f"{counted_noun(study.frame)} per {unit}")
+        )
     return found
 
 
@@ -175,11 +179,11 @@ def findings(
         when = place_words(dict(last)) if last else _busiest_time(study, peak)
         where = place_words(first)
     kind = "interval" if line else "spot"
-    held = study.holdout_
+    held, noun = study.holdout_, counted_noun(study.frame)
     return (
-        concentrated(dense.holding(0.5), "half of all", whole),
+        concentrated(dense.holding(0.5), "half of all", whole, noun),
         busiest(float(spots.ratio[0]), kind, where, when),
-        concentrated(dense.holding(0.9), "nine out of ten", whole)
+        concentrated(dense.holding(0.9), "nine out of ten", whole, noun)
         if held is None
         else prediction(held),
     )

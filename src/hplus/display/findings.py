@@ -46,10 +46,10 @@ class Fit(Value):
     gaps: GapQuantiles | None = None
 
 
-def concentrated(share: float, held: str, extent: str) -> Finding:
+def concentrated(share: float, held: str, extent: str, noun: str) -> Finding:
     """The smallest share of the window that holds "half of all" expected events, or more."""
     apart = ": they are spread out" * (held == "half of all" and share > 0.4)
-    return Finding(percent(share), f"of the {extent} holds {held} expected events{apart}.")
+    return Finding(percent(share), f"of the {extent} holds {held} expected {noun}{apart}.")
 
 
 def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:

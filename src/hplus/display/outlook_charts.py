@@ -14,6 +14,7 @@ from hplus.display.chart_axes import ChartAxis, clock_ticks
 from hplus.display.charts import NARROW, WIDE
 from hplus.display.provenance import Fact
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_weights import counted_noun
 from hplus.studies.prospects import Fan, fan, prospects, variation_words
 from hplus.studies.spans import SECONDS
 from hplus.wording import count, day_words, rounded
@@ -28,6 +29,7 @@ class PageOutlook(Value):
     fan: Fan
     axis: ChartAxis
     variation: str
+    noun: str = "events"
 
 
 def page_outlook(study: EventStudy) -> PageOutlook | None:
@@ -35,10 +37,11 @@ def page_outlook(study: EventStudy) -> PageOutlook | None:
     blocks, clock = fan(study), study.frame.clock
     if blocks is None or clock is None:
         return None
+    noun = counted_noun(study.frame)
     facts = [
         Fact(
             f"Next {name}",
-            f"{rounded(part.expected)} events",
+            f"{rounded(part.expected)} {noun}",
             f"{count(part.low)} to {count(part.high)}, until {day_words(period.end)}",
         )
         for name, period, part in prospects(study)
@@ -48,7 +51,7 @@ def page_outlook(study: EventStudy) -> PageOutlook | None:
     ticks = tuple((low + at * SECONDS[shown.unit], text) for at, text in clock_ticks(shown))
     words = variation_words(study)
     axis = ChartAxis(clock.column, low, high, ticks)
-    return PageOutlook(tuple(facts), blocks, axis, words[:1].upper() + words[1:])
+    return PageOutlook(tuple(facts), blocks, axis, words[:1].upper() + words[1:], noun)
 
 
 def fan_chart(outlook: PageOutlook, *, wide: bool) -> Element:
@@ -56,7 +59,7 @@ def fan_chart(outlook: PageOutlook, *, wide: bool) -> Element:
     blocks, seen = outlook.fan, len(outlook.fan.observed)
     top = 1.08 * float(max(blocks.observed.max(), blocks.quantiles.max(), 1.0))
     unit = {"h": "hour", "min": "minute", "s": "second"}.get(blocks.unit, blocks.unit)
-    y = ChartAxis(f"events per {unit}", 0.0, top)
+    y = ChartAxis(f"{outlook.noun} per {unit}", 0.0, top)
     canvas = Canvas(outlook.axis, y, *(WIDE if wide else NARROW), top=30.0)
     past, coming = blocks.edges[: seen + 1], blocks.edges[seen:]
     low, lower, middle, upper, high = (np.repeat(q, 2) for q in blocks.quantiles)

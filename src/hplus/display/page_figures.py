@@ -21,7 +21,7 @@ from hplus.rates.local_dispersion import LocalDispersion
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate
 from hplus.studies.event_study import EventStudy
-from hplus.studies.event_weights import weight_unit
+from hplus.studies.event_weights import counted_noun, weight_unit
 from hplus.studies.frames import Frame
 from hplus.studies.periods import in_days
 from hplus.wording import (
@@ -158,6 +158,7 @@ def page_map(study: EventStudy, sums: Margins, events: Floats | None) -> PageMap
     size = (f.window.volume_unit,) if same_unit(f.window) else f.window.axis_units
     highest = f.peak()[1] / parts
     factor, words = readable(highest, *size, unit)
+    words = words.replace("events", counted_noun(study.frame), 1)
     data = place_map(f, factor / parts)
     axes = (frame_axis(study.frame, 0), frame_axis(study.frame, 1))
     dots = None if events is None else thinned(events, MOST_DOTS)[:, :2]
@@ -170,6 +171,7 @@ def page_curve(study: EventStudy, sums: Margins, events: Floats | None) -> PageC
     if sums.line is None:
         return None
     factor, unit = readable(float(sums.line.values.max()), axis.unit, _exposure_unit(study))
+    unit = unit.replace("events", counted_noun(study.frame), 1)
     if clock is not None and clock.cycle:
         unit = f"{unit}, in an average {clock.cycle}"
     only = sums.place is None

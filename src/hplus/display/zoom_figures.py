@@ -24,6 +24,7 @@ from hplus.display.map_charts import MAP_WIDTH, map_canvas, rate_map
 from hplus.display.page_figures import PageMap, period_unit
 from hplus.files.places import EARTH_RADIUS
 from hplus.studies.event_study import EventStudy
+from hplus.studies.event_weights import counted_noun
 from hplus.studies.frames import Frame
 from hplus.wording import per
 
@@ -55,7 +56,8 @@ def zoom_map(study: EventStudy, sums: Margins, figure: PageMap | None) -> ZoomMa
     factor = figure.data.expected / rate.integral()
     pyramid = map_pyramid(rate, window).scaled(factor)
     unit = period_unit(study)[0] if sums.line is not None else study.exposure_.unit
-    return ZoomMap(figure, pyramid, sums.fine is None, per(unit) if unit else "events", study.frame)
+    counts = (per(unit) if unit else "events").replace("events", counted_noun(study.frame), 1)
+    return ZoomMap(figure, pyramid, sums.fine is None, counts, study.frame)
 
 
 def zoomable(zoom: ZoomMap, spots: HotSpots) -> Element:

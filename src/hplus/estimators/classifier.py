@@ -95,7 +95,10 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.landmarks = landmarks
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows X (n, d) and labels y (n,)."""
+        """Learn from rows X (n, d) and labels y (n,).
+
+        X holds finite numbers: encode missing values and categories first.
+        """
         with whole_or_not(self):
             loss, solver = self._loss(), self._solver()
             check_kernel(self.kernel)

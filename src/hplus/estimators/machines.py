@@ -112,8 +112,9 @@ class KernelRegressor(RegressorMixin, MultiOutputMixin, Estimator):
 
         `exposure`, for "poisson_log" only, is the time, area or number of trials in which the
         count of each row was observed: the mean of y is exposure·exp(f + b), and `predict` returns
-        the rate exp(f + b). X, y and weights may be arrays or data frames of Dask: see
-        `fit_chunks`.
+        the rate exp(f + b). X holds finite numbers: encode missing values and categories first, or
+        use `QuantityStudy`, which takes them. X, y and weights may be arrays or data frames of
+        Dask: see `fit_chunks`.
         """
         if is_lazy(X):
             if exposure is not None:

@@ -121,7 +121,7 @@ class Table:
         """An error if what a condition compares with is text without quotes."""
         if name not in self.names:
             raise TableError(
-                f"where compares a column with a number, a quoted text or another column, and "
+                f"where compares a column with a number, quoted text or another column, and "
                 f"{name!r} is not a column of {self.path}: write text as '{name}'."
             )
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from scipy.stats import t as student_t
 
 from hplus._checks import Floats
 from hplus._progress import each
+from hplus.storage.files import Json
 from hplus.studies.encoding import Column, encoded_table
 from hplus.studies.validation import HeldOut, LearnedRate, Rows, poisson_deviance
 
 MAX_EXCHANGED_ROWS = 4000
 """Held-out rows of which entries are exchanged, at most."""
 
-TIED_ERRORS = 2.5
-"""Differences up to this many standard errors, of few folds, may be chance."""
-
 EXCHANGES = 3
 """How often the entries of a column are exchanged."""
 
 
-def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, Any]]:
+def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
     """How much of the explained deviance is lost if a column is shuffled, largest first.
 
     Every held-out row is predicted with the entries of the column from other rows of its fold, by
-    the model that saw none of them. `error` is the standard error, from the differences of folds.
+    the model that saw none of them. `error` is half the width of the 95 % interval, by Student's t
+    from the differences of folds.
     """
     limit = max(2, MAX_EXCHANGED_ROWS // len(held.folds))
     shares = []
@@ -35,7 +33,9 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, An
         lost = _losses(columns, model, rows)
         shares.append(lost / plain if plain > 0.0 else np.zeros(len(columns)))
     folds = len(shares)
-    errors = np.std(shares, axis=0, ddof=1) / np.sqrt(folds) if folds > 1 else 0.0 * shares[0]
+    errors = np.zeros(len(columns))
+    if folds > 1:
+        errors = student_t.ppf(0.975, folds - 1) * np.std(shares, axis=0, ddof=1) / np.sqrt(folds)
     facts = [
         {"column": column.name, "lost": float(share), "error": float(error)}
         for column, share, error in zip(columns, np.mean(shares, axis=0), errors, strict=True)
@@ -43,16 +43,16 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[dict[str, An
     return sorted(facts, key=lambda fact: -float(fact["lost"]))
 
 
-def ranks(facts: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def ranks(facts: list[Json]) -> list[list[Json]]:
     """Facts in the order of their losses; those that cannot be told apart share a rank.
 
     That is, from the first of the rank; models of earlier versions do not know errors.
     """
-    found: list[list[dict[str, Any]]] = []
+    found: list[list[Json]] = []
     for fact in facts:
         first = found[-1][0] if found else fact
         error = np.hypot(first.get("error", 0.0), fact.get("error", 0.0))
-        if found and first["lost"] - fact["lost"] <= TIED_ERRORS * error:
+        if found and first["lost"] - fact["lost"] <= error:
             found[-1].append(fact)
         else:
             found.append([fact])

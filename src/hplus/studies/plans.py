@@ -124,7 +124,7 @@ def _anytime(
     if bool(time_unit) != bool(origin):
         raise ValueError(
             "time_unit= and origin= belong together: the unit of times that are numbers, and the "
-            f"date of 0, got time_unit={time_unit!r} and origin={origin!r}."
+            f"date of 0, got only {'time_unit=' if time_unit else 'origin='}: give both."
         )
     if time_unit and form:
         raise ValueError("give form= or time_unit=, not both: a format is for times in text.")

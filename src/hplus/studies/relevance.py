@@ -25,7 +25,7 @@ from hplus.studies.pair_products import (
     sums_by_factor,
 )
 
-MIN_ROWS, MAX_ROWS = 500, 1000
+MIN_SCALE_ROWS, MAX_SCALE_ROWS = 500, 1000
 """Rows that scales are learned from: a third of all, but at least and at most as many."""
 
 FIRST_ROWS = 250
@@ -159,7 +159,7 @@ def _split(theta: Floats, p: int) -> tuple[Floats, Floats, float, float]:
 
 
 def _rows(n: int, parts: int) -> int:
-    wanted = int(np.clip(n // 3, MIN_ROWS, MAX_ROWS))
+    wanted = int(np.clip(n // 3, MIN_SCALE_ROWS, MAX_SCALE_ROWS))
     return min(n, wanted, max(50, int(np.sqrt(MAX_ENTRIES / max(parts, 1)))))
 
 

@@ -18,7 +18,7 @@ from hplus.studies.relevance import Scales, learned_scales
 FOLDS = 5
 """A fifth of the rows is held out at a time,"""
 
-MIN_HELD_OUT, MIN_FOLDS = 20_000, 3
+MIN_HELD_OUT, MIN_FOLDS = 10_000, 3
 """and further fifths until this many rows were, but at least as many fifths."""
 
 MIN_LANDMARKS, MAX_LANDMARKS = 400, 800
