@@ -131,9 +131,12 @@ def test_many_small_statistics_are_added_in_pairs(rng, monkeypatch):
     assert sum(cells) < 2 * 512 * 9  # n log n, not n²
 
 
-@pytest.mark.parametrize("most", [2**23, 300])
-def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeypatch, most):
+@pytest.mark.parametrize(("most", "in_table"), [(2**23, 0), (300, 0), (300, 2**20)])
+def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(
+    rng, monkeypatch, most, in_table
+):
     monkeypatch.setattr(module, "MAX_CELLS", most)
+    monkeypatch.setattr("hplus.rates.filled_cells.MAX_TABLE_CELLS", in_table)
     monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 500)
     monkeypatch.setattr("hplus.rates.accumulator.BUFFERED_EVENTS", 64)
     window, X = Box((0, 0), (8, 5)), rng.random((5000, 2)) * [8, 5]
@@ -147,6 +150,28 @@ def test_an_accumulator_counts_like_a_statistic_whatever_it_absorbs(rng, monkeyp
     coarse.add(X)
     whole = Statistic.of(window, X)
     assert coarse.statistic() == whole.coarsened(min(whole.depth, 4))
+
+
+def test_what_was_handed_out_does_not_change_when_events_are_added_in_place(monkeypatch):
+    monkeypatch.setattr(module, "MAX_CELLS", 1000)
+    monkeypatch.setattr("hplus.rates.filled_cells.MAX_TABLE_CELLS", 0)
+    monkeypatch.setattr("hplus.rates.accumulator.MOST_WAITING", 200)
+    monkeypatch.setattr("hplus.rates.accumulator.BUFFERED_EVENTS", 64)
+    window = Box((0, 0, 0), (1, 2, 3))
+    parts = np.array_split(window.sample(6000, random_state=0), 60)
+    cells, copied = CellAccumulator(window), CellAccumulator(window)
+    for part in parts[:20]:
+        cells.add(part)
+        copied.add(part)
+    assert cells._own is not None
+    handed_out, twin = cells.statistic(), copied.copy()
+    for part in parts[20:]:
+        cells.add(part)
+        copied.add(part)
+    whole, first = (Statistic.of(window, np.concatenate(some)) for some in (parts, parts[:20]))
+    assert handed_out == first
+    assert twin.statistic() == first
+    assert cells.statistic() == copied.statistic() == whole
 
 
 @pytest.mark.parametrize("window", [Interval(0, 1), Box((0, 0), (8, 5))], ids=["line", "plane"])

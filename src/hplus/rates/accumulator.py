@@ -9,7 +9,8 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.rates.filled_cells import CellTable, suits_table
 from hplus.rates.lattice import CellLattice, Codes
-from hplus.rates.statistic import Statistic, count_codes, count_events, depth_of_sum, sum_at
+from hplus.rates.own_cells import OwnCells, are_large
+from hplus.rates.statistic import Statistic, count_codes, count_events
 from hplus.rates.weight_units import WEIGHT_BITS
 from hplus.windows import Window
 
@@ -19,7 +20,7 @@ BUFFERED_EVENTS = 2**16
 MOST_WAITING = 2**20
 """Cells of events that wait to be sorted together."""
 
-MERGED_RATIO = 4
+MERGED_RATIO = 8
 """How many times as many cells a statistic must have for a new one not to be added to it yet."""
 
 
@@ -40,6 +41,7 @@ class CellAccumulator:
         bits = self._lattice.bits
         self._depth = bits if most_depth is None else min(most_depth, bits)
         self._parts: tuple[Statistic, ...] = () if known is None else (known,)
+        self._own: OwnCells | None = None
         self._table: CellTable | None = None
         self._unsorted = False
         self._rows = np.empty((BUFFERED_EVENTS, window.dimension))
@@ -91,7 +93,7 @@ class CellAccumulator:
 
     def copy(self) -> CellAccumulator:
         """Another accumulator with the same events, made at once: what waits goes on waiting."""
-        other = CellAccumulator(self._lattice.window, None, self._depth)
+        other, self._own = CellAccumulator(self._lattice.window, None, self._depth), None
         other._table = None if self._table is None else self._table.copy()
         other._parts, other._total = self._parts, self._total
         other._codes, other._units = list(self._codes), list(self._units)
@@ -109,7 +111,7 @@ class CellAccumulator:
         self._parts, self._table = self._without_table(), None
         found = self._pop() if self._parts else count_events(self._lattice, none)
         found = found.coarsened(min(found.depth, self._depth))
-        self._parts = (found,)
+        self._parts, self._own = (found,), None
         return found
 
     def _empty_buffer(self) -> None:
@@ -139,13 +141,13 @@ class CellAccumulator:
                 self._table.add_codes(codes)
             return
         codes = np.concatenate(waiting)
+        del waiting
         self._merge(count_codes(self._lattice, codes, units, self._present_depth), MERGED_RATIO)
 
     def _merge(self, new: Statistic, factor: float) -> None:
         """Add a statistic to those that have at most `factor` times as many cells.
 
-        If the sum has too many cells, those of both are made larger, one after the other, so that
-        memory holds neither the sum nor both of them twice.
+        To the one with the most cells they are added in place, unless others have it too.
         """
         if self._table is not None and not new.weights.size:
             self._table.add(new)
@@ -153,20 +155,18 @@ class CellAccumulator:
         self._parts, self._table = self._without_table(), None
         while self._parts and len(self._parts[-1].codes) <= factor * len(new.codes):
             last = self._pop()
-            depth = min(last.depth, new.depth)
-            last, new = last.coarsened(depth), new.coarsened(depth)
-            found = None if last.weights.size + new.weights.size else sum_at(depth, last, new)
-            if found is None or not len(found.codes):
-                depth = depth_of_sum(last, new)
-                last = last.coarsened(depth)
-                new = new.coarsened(depth)
-                found = sum_at(depth, last, new)
-            new = found
-            del last, found
+            if self._own is not None and not self._parts and not new.weights.size:
+                new = self._own.plus(last, new)
+            else:
+                new = last + new
+                if not self._parts:
+                    self._own = OwnCells.of(new) if are_large(new) else None
+                    new = new if self._own is None else self._own.same(new)
+            del last
         self._parts = (*self._parts, new)
         weighted = any(part.weights.size for part in self._parts)
         if not weighted and suits_table(self._lattice, new.depth, len(new.codes)):
-            self._table = CellTable(self._pop())
+            self._table, self._own = CellTable(self._pop()), None
             while self._parts:
                 self._table.add(self._pop())
 

@@ -90,25 +90,18 @@ def merge_cells(codes: Codes, rows: Ints, others: Codes, other_rows: Ints) -> tu
 
 
 @compiled
-def merge_counts(
-    codes: Codes, counts: Ints, others: Codes, more: Ints, limit: int
-) -> tuple[Codes, Ints]:
-    """Two sets of sorted cells as one; the counts (m,) of cells in both are added.
-
-    Nothing if there are more than `limit` cells.
-    """
-    most = min(len(codes) + len(others), limit)
+def merge_counts(codes: Codes, counts: Ints, others: Codes, more: Ints) -> tuple[Codes, Ints]:
+    """Two sets of sorted cells as one; the counts (m,) of cells in both are added."""
+    most = len(codes) + len(others)
     out, sums = np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
     i = j = k = 0
-    while i < len(codes) and j < len(others) and k < most:
+    while i < len(codes) and j < len(others):
         a, b = codes[i], others[j]
         mine, theirs = a <= b, b <= a
         out[k] = min(a, b)
         sums[k] = counts[i] * mine + more[j] * theirs
         i, j, k = i + mine, j + theirs, k + 1
     last = k + len(codes) - i + len(others) - j
-    if last > most:
-        return out[:0].copy(), sums[:0].copy()
     out[k:last] = codes[i:] if i < len(codes) else others[j:]
     sums[k:last] = counts[i:] if i < len(codes) else more[j:]
     if 2 * last < most:

@@ -13,8 +13,8 @@ from hplus.rates.lattice import CellLattice, Codes
 from hplus.rates.statistic import Statistic, of_rows
 from hplus.rates.weight_units import WEIGHT_BITS, check_units
 
-MAX_TABLE_CELLS = 2 * statistics.MAX_CELLS
-"""Cells of a table: of 8 bytes each, they need no more memory than the largest statistic."""
+MAX_TABLE_CELLS = statistics.MAX_CELLS // 2
+"""Cells of a table: of 8 bytes each, they take a quarter of the memory of the largest statistic."""
 
 CELLS_PER_OCCUPIED = 8
 """Cells of a table for each one that holds events, at most: of fewer events, sorting is quicker."""

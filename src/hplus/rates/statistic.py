@@ -233,13 +233,13 @@ def depth_of_sum(a: Statistic, b: Statistic) -> int:
 
 
 def sum_at(depth: int, a: Statistic, b: Statistic) -> Statistic:
-    """The sum of two statistics at a depth that both have; empty if it has too many cells."""
+    """The sum of two statistics at a depth that both have."""
     check_units(a._units + b._units)
     squares, a, b = a.squares + b.squares, a.coarsened(depth), b.coarsened(depth)
     if a.weights.size + b.weights.size:
         codes, rows = merge_cells(a.codes, a._rows(True), b.codes, b._rows(True))
     else:
-        codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts, MAX_CELLS)
+        codes, counts = merge_counts(a.codes, a.counts, b.codes, b.counts)
         rows = counts[None]
     return of_rows(a.window, depth, codes, rows, squares)
 

@@ -44,8 +44,7 @@ def fit_groups_on_cluster(grouped: GroupedStudy, table: Table, address: str) -> 
     def fit_all(studies: Sequence[EventStudy], table: Table) -> Sequence[EventStudy]:
         with _client(address) as client:
             tasks = [client.submit(_fitted, study, table, pure=False) for study in studies]
-            found: Sequence[EventStudy] = client.gather(tasks)
-            return found
+            return [task.result() for task in tasks]
 
     return grouped.fit(table, fit_all=fit_all)
 
