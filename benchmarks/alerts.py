@@ -1,6 +1,6 @@
 """Alerts: false alarms for those asked for, the delay of a doubled rate, and the cost of a tick.
 
-    python benchmarks/alerts.py [--quick]
+    python benchmarks/alerts.py [--quick] [--part cost|alarms|delays] [--seed N]
 
 Simulated streams on a square of 10 x 10 cells, one false alarm a week asked for. "learned" knows
 only 8 weeks of events, from which a rate by trees is learned, 20 times; the others know the rate.
@@ -22,14 +22,14 @@ from _measure import best, finish, header, parser, row
 from hplus import Box, Intensity
 from hplus.alerts.false_alarms import correction, tick_of
 from hplus.alerts.overlapping_blocks import OverlappingBlocks
-from hplus.alerts.watch import WEEK, Watch
+from hplus.alerts.watch import WEEK, Episode, Watch
 
 CELLS = 10
 BLOCKS, PLACE = OverlappingBlocks(CELLS, 2), OverlappingBlocks(1, 2)
 Profile = Callable[[float], float]
 
-CALM_HOURS = 30.0
-"""Hours before a rate doubles."""
+CALM_EVENTS, LOOKED_AT = 300.0, 50
+"""Events of a cell before its rate doubles, and ticks that are simulated at once afterwards."""
 
 
 def constant(_: float) -> float:
@@ -51,6 +51,11 @@ def false_alarms(watch: Watch, truth: np.ndarray, known: np.ndarray, weeks: floa
                  profile: Profile = constant, seed: int = 0) -> int:  # fmt: skip
     """How many alarms a watch raises in some weeks of events that are as expected."""
     rng, tick = np.random.default_rng(seed), tick_of(truth.sum())
+    if profile is constant and known is truth:
+        means = truth * tick / WEEK
+        for _ in range(int(weeks)):
+            watch.run(tick, *_events(rng, means, int(WEEK / tick), None), means)
+        return watch.found
     for i in range(int(weeks * WEEK / tick)):
         share = profile((i + 0.5) * tick) * tick / WEEK
         watch.advance((i + 1.0) * tick, rng.poisson(truth * share).astype(float), known * share)
@@ -101,20 +106,39 @@ def delay(blocks: OverlappingBlocks, hourly: float, tick: float, runs: int, seed
     """Hours until a doubled rate in one of the cells is found, on average."""
     rng, weekly = np.random.default_rng(seed), np.full((blocks.cells,) * 2, hourly * WEEK / 3600.0)
     c = correction(blocks, weekly, 1.0, random_state=seed, tick=tick)
-    spot = tuple([blocks.cells // 2] * 2)
-    means, inside = weekly * tick / WEEK, (np.array(spot) + 0.5) / blocks.cells
-    doubled, hours = means.copy(), 0.0
-    doubled[spot] *= 2.0
+    means, hours = weekly * tick / WEEK, 0.0
+    spot = (blocks.cells + 1) * (blocks.cells // 2)
     for _ in range(runs):
-        watch, after, hit = Watch(blocks, weekly, 1.0, correction=c), 0, False
-        per_tick = rng.poisson(means.sum(), int(CALM_HOURS * 3600.0 / tick))
-        watch.run(tick, per_tick, rng.integers(0, means.size, per_tick.sum()), means)
-        while not hit:
-            after += 1
-            told = watch.advance(watch.now + tick, rng.poisson(doubled).astype(float), means)
-            hit = any(e.is_excess and np.all((inside > e.low) & (inside < e.high)) for e in told)
-        hours += after * tick / 3600.0
+        watch, began, found = Watch(blocks, weekly, 1.0, correction=c), 0.0, math.nan
+        watch.run(tick, *_events(rng, means, int(CALM_EVENTS / means.flat[0]), None), means)
+        began = watch.now
+        while math.isnan(found):
+            told = watch.run(tick, *_events(rng, means, LOOKED_AT, spot), means)
+            times = [
+                e.found if e.found > began else watch.now for e in told if _is_at(e, spot, blocks)
+            ]
+            found = min(times, default=math.nan)
+        hours += (found - began) / 3600.0
     return hours / runs
+
+
+def _events(
+    rng: np.random.Generator, means: np.ndarray, ticks: int, spot: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """How many events there are in some ticks, and their cells; twice as many at a spot."""
+    chances = means.ravel().copy()
+    if spot is not None:
+        chances[spot] *= 2.0
+    per_tick = rng.poisson(chances.sum(), ticks)
+    ends = np.cumsum(chances) / chances.sum()
+    return per_tick, np.searchsorted(ends[:-1], rng.random(per_tick.sum()), side="right")
+
+
+def _is_at(episode: Episode, spot: int, blocks: OverlappingBlocks) -> bool:
+    """Does an episode say that there are more events at a spot?"""
+    middle = (np.array(divmod(spot, blocks.cells)) + 0.5) / blocks.cells
+    inside = (middle > episode.low) & (middle < episode.high)
+    return episode.is_excess and bool(np.all(inside))
 
 
 def delay_table(runs: int, seed: int) -> None:
@@ -156,7 +180,7 @@ def main() -> None:
     if asked.part in (None, "alarms"):
         false_alarm_table(20 if asked.quick else 200, asked.seed)
     if asked.part in (None, "delays"):
-        delay_table(20 if asked.quick else 500, asked.seed)
+        delay_table(20 if asked.quick else 1000, asked.seed)
     finish()
 
 

@@ -3,6 +3,7 @@
     python benchmarks/scans.py --events 1e6 1e7            (made in a folder that is removed)
     python benchmarks/scans.py --events 1e8 --folder F     (made in F, or found there)
     python benchmarks/scans.py --only kills                (workers of a cluster killed, ten times)
+    python benchmarks/scans.py --only same                 (one model, whatever files and threads)
 
 The events are those of a simulated country: 2,000 towns, whose sizes follow a power law, and a
 tenth of the events anywhere.
@@ -10,6 +11,7 @@ tenth of the events anywhere.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -174,11 +176,51 @@ def kills(folder: Path, n: int = 1_000_000, times: int = 10) -> None:
     row(f"of {times} such scans, the same as without a cluster", same, least=times)
 
 
+def same(folder: Path, n: int = 1_000_000) -> None:
+    """The model file of the same events in 1, 2, 7 and 64 files, shuffled, by 1, 4 or more jobs."""
+    from hplus import EventStudy, save
+    from hplus.files.tables import as_table
+    from hplus.studies.clusters import fit_on_cluster
+    from hplus.studies.plans import plan
+
+    whole, found = np.concatenate(list(country(n))), []
+    shuffled = np.random.default_rng(0).permutation(n)
+    for many, order, jobs in ((1, np.arange(n), 1), (2, shuffled, 4), (7, shuffled[::-1], 1),
+                              (64, shuffled, 4), (64, np.arange(n), 0)):  # fmt: skip
+        files = [str(folder / f"same-{many}-{i}.parquet") for i in range(many)]
+        for file, rows in zip(files, np.array_split(order, many), strict=True):
+            X = whole[rows]
+            parquet.write_table(pa.table([X[:, 0], X[:, 1]], schema=SCHEMA), file)
+        frame = plan(files, ("x", "y"), window=(0, 0, WIDTH, HEIGHT))
+        study = EventStudy(frame, model="tree", n_jobs=jobs or 1, updatable=True)
+        if jobs:
+            study.fit(files)
+        else:
+            fit_on_cluster(study, as_table(files), "local")
+        save(study, folder / "same.hplus")
+        found.append(_kept(folder / "same.hplus"))
+        row(f"{many} files, {jobs or 'Dask'} jobs: as in one file", found[-1] == found[0], least=1)
+
+
+def _kept(path: Path) -> tuple[str, bytes]:
+    """A model file without what says when, from what and how fast it was made."""
+    raw = path.read_bytes()
+    size = int.from_bytes(raw[:8], "little")
+    text = json.loads(json.loads(raw[8 : 8 + size])["__metadata__"]["hplus"])
+    fitted, params = text["model"]["fitted"], text["model"]["params"]
+    for part in (fitted, text):
+        for name in ("made_with_", "summary", "sha256"):
+            part.pop(name, None)
+    fitted["reading_"]["fields"].pop("file")
+    params.pop("n_jobs")
+    return json.dumps(text, sort_keys=True), raw[8 + size :]
+
+
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--events", nargs="*", type=float, default=[1e6, 1e7])
     options.add_argument("--folder", type=Path)
-    options.add_argument("--only", choices=("scan", "fit", "binning", "kills"))
+    options.add_argument("--only", choices=("scan", "fit", "binning", "kills", "same"))
     options.add_argument("--model", default="auto")
     given = options.parse_args()
     header()
@@ -195,6 +237,8 @@ def main() -> None:
                 fit(path, n, given.model)
         if given.only in (None, "kills") and not given.quick:
             kills(folder)
+        if given.only in (None, "same") and not given.quick:
+            same(folder)
     if MISSED:
         print("Missed:", *MISSED, sep="\n  ")
 

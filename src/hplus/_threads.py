@@ -71,6 +71,15 @@ def mapping_over_cores(size: int) -> Iterator[Mapped]:
         yield pool.map
 
 
+def ahead(items: Iterator[Found]) -> Iterator[Found]:
+    """The items, each of which another thread computes while the one before is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = pool.submit(next, items, None)
+            yield item
+
+
 def at_once(
     first: Callable[[], Found], second: Callable[[], Other], n_jobs: int | None
 ) -> tuple[Found, Other]:

@@ -61,37 +61,44 @@ def gather(counts, means, factors, fade, now, known, evidence, score, since):
 
 
 @compiled
-def gather_known(counts, means, factors, stays, now, evidence, score, since):
+def gather_known(counts, means, factors, chances, limits, stays, before, evidence, score, since):
     """What `gather` does where rates are known exactly and are the same in every tick.
 
-    `stays` (places, factors) is the likelihood ratio of a tick without an event.
+    `stays` (places, factors) is the likelihood ratio of a tick without an event, and `before` when
+    the tick began. Returns whether the evidence has reached its limit anywhere.
     """
+    reached = False
     for p in range(len(counts)):
-        n, m = counts[p], means[p]
+        n, m, total = counts[p], means[p], 0.0
         if m <= 0.0:
             continue
         for k in range(len(factors)):
-            gain, ratio = (1.0 - factors[k]) * m, stays[p, k]
+            ratio, gain = stays[p, k], (1.0 - factors[k]) * m
             if n:
-                gain += n * math.log(factors[k])
                 ratio *= factors[k] ** n
+                gain += n * math.log(factors[k])
             evidence[p, k] = min((evidence[p, k] + m) * ratio, HUGE_EVIDENCE)
-            if score[p, k] + gain <= 0.0:
-                score[p, k] = 0.0
-                since[p, k, 0], since[p, k, 1], since[p, k, 2] = now, 0.0, 0.0
-            else:
+            total += chances[k] * evidence[p, k]
+            if score[p, k] == 0.0 and gain > 0.0:
+                since[p, k, 0], since[p, k, 1], since[p, k, 2] = before, 0.0, 0.0
+            if score[p, k] + gain > 0.0:
                 score[p, k] += gain
                 since[p, k, 1] += n
                 since[p, k, 2] += m
+            else:
+                score[p, k] = 0.0
+        reached |= total >= limits[p]
+    return reached
 
 
 @compiled
 def gather_many(
-    start, per_tick, cells, first, starts, places, means, factors, chances, thresholds, tick, now,
-    once, evidence, score, since,
+    start, per_tick, cells, first, starts, places, means, factors, chances, limits, held, floors,
+    tick, now, evidence, score, since,
 ):  # fmt: skip
-    """Ticks of equal means that are known exactly, from `start` on, until the evidence reaches a
-    threshold or, if `once`, for one tick; returns how many ticks and events are done.
+    """Ticks of equal means that are known exactly, from `start` on, until the evidence reaches its
+    limit at a place, or a score drops to its floor at a place and factor of `held` (open, 2);
+    returns how many ticks and events are done.
 
     Events are in `cells`, from `first` on, `per_tick` of them in each tick; those of cell c are in
     places[starts[c] : starts[c + 1]].
@@ -104,14 +111,16 @@ def gather_many(
             for at in range(starts[cells[event]], starts[cells[event] + 1]):
                 counts[places[at]] += 1.0
         first += per_tick[i]
+        reached = gather_known(
+            counts, means, factors, chances, limits, stays, now + (i - start) * tick, evidence,
+            score, since,
+        )  # fmt: skip
+        for j in range(len(held)):
+            reached |= score[held[j, 0], held[j, 1]] <= floors[j]
         i += 1
-        gather_known(
-            counts, means, factors, stays, now + (i - start) * tick, evidence, score, since
-        )
-        reached = once
-        for p in range(len(means)):
-            total = 0.0
-            for k in range(len(factors)):
-                total += chances[k] * evidence[p, k]
-            reached |= total >= thresholds[p]
+    for p in range(len(means)):
+        for k in range(len(factors)):
+            if means[p] > 0.0 and score[p, k] == 0.0:
+                since[p, k, 0] = now + (i - start) * tick
+                since[p, k, 1], since[p, k, 2] = 0.0, 0.0
     return i, first

@@ -39,7 +39,8 @@ def correction(
     """The `correction` of a watch, so that it raises as many false alarms as were asked for.
 
     `weekly` is the number of events expected in each cell in a week; events are drawn from it.
-    `tick` are the seconds from one look at the counts to the next, by default those of `tick_of`.
+    `tick` are the seconds from one look at the counts to the next: by default those of `tick_of`,
+    but not so few that most ticks hold no event.
     """
     total = float(weekly.sum())
     if total <= 0.0:
@@ -47,7 +48,7 @@ def correction(
     asked = max(alarms_per_week, total / MOST_EVENTS_AN_ALARM)
     watch = Watch(blocks, weekly, asked, correction=TYPICAL_CORRECTION)
     rng = check_random_state(random_state)
-    tick = min(tick or tick_of(total), EVENTS_A_TICK * WEEK / total)
+    tick = tick or WEEK / total * float(np.clip(total * tick_of(total) / WEEK, 1.0, EVENTS_A_TICK))
     means, ends = weekly * (tick / WEEK), np.cumsum(weekly.ravel()) / total
     ticks = int(alarms / asked * WEEK / tick)
     per_tick = rng.poisson(total * tick / WEEK, ticks).astype(np.int64)

@@ -25,6 +25,9 @@ PRIOR_CHANCES = np.array([0.2, 0.3, 0.2, 0.1, 0.1, 0.1])
 OPEN_NUMBERS = 9
 """Numbers that are saved of an episode that goes on."""
 
+SHARE_OF_CELLS = 0.75
+"""The share of false alarms that single cells may raise."""
+
 CLOSING_DROP = math.log(100.0)
 """An alert ends when the likelihood ratio has dropped to a hundredth of its peak."""
 
@@ -146,23 +149,35 @@ class Watch:
         )
         return self._episodes()
 
-    def run(self, tick: float, per_tick: Ints, cells: Ints, means: Floats) -> None:
+    def run(self, tick: float, per_tick: Ints, cells: Ints, means: Floats) -> list[Episode]:
         """Many ticks of equal length and means, as `advance` would add them one by one.
 
         The events are in `cells`, in their order, `per_tick` of them in each tick. Rates are
         known exactly.
         """
-        starts, places = self.blocks.places_of_cells
+        starts, places, told = *self.blocks.places_of_cells, list[Episode]()
         sums, done, first = self.blocks.sums(means), 0, 0
         self.now = 0.0 if math.isnan(self.now) else self.now
         while done < len(per_tick):
-            before, once = done, bool(self._open)
+            before, open_ones = done, self._open
+            held = np.array([[o.place, o.factor] for o in open_ones], np.int64).reshape(-1, 2)
+            floors = np.array([o.score - CLOSING_DROP for o in open_ones])
             done, first = gather_many(
                 done, per_tick, cells, first, starts, places, sums, FACTORS, PRIOR_CHANCES,
-                self.thresholds, tick, self.now, once, self.evidence, self.scores, self.since,
+                self._limits(), held, floors, tick, self.now, self.evidence, self.scores,
+                self.since,
             )  # fmt: skip
             self.now += (done - before) * tick
-            self._episodes()
+            told += self._episodes()
+        return told
+
+    def _limits(self) -> Floats:
+        """The evidence at each place from which on an episode begins, or has a new peak."""
+        limits = self.thresholds.copy()
+        for held in reversed(self._open):
+            here = self.blocks.overlaps(held.place)
+            limits[here] = self.thresholds[here] * held.peak
+        return limits
 
     def saved(self) -> dict[str, Floats]:
         """All that a watch of the same blocks needs to go on."""
@@ -266,10 +281,11 @@ class Watch:
 def shares_of_alarms(blocks: OverlappingBlocks, rates: Floats) -> Floats:
     """The share of false alarms per expected event that each block is allowed, (places,).
 
-    Half of them are for single cells, and the rest is divided evenly between the other levels;
-    within a level, for each block as many as events are expected in it.
+    Most of them are for single cells, where evidence comes most slowly, and the rest is divided
+    evenly between the other levels; within a level, for each block as many as events are expected
+    in it.
     """
     totals = np.bincount(blocks.levels, rates)
-    shares = np.full(len(totals), 0.5 / max(len(totals) - 1, 1))
-    shares[0] = 0.5 if len(totals) > 1 else 1.0
+    shares = np.full(len(totals), (1.0 - SHARE_OF_CELLS) / max(len(totals) - 1, 1))
+    shares[0] = SHARE_OF_CELLS if len(totals) > 1 else 1.0
     return np.asarray((shares / np.maximum(totals, 1e-300))[blocks.levels])

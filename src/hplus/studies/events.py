@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from hplus._checks import Floats
+from hplus._threads import ahead
 from hplus._values import Value, value
 from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
@@ -79,9 +80,15 @@ TIME_ADVICE = (
 )
 
 
-def placed(table: Table, frame: Frame, zone: Zone = Zone.NEITHER) -> Iterator[Placed]:
-    """The rows of a file as points, chunk by chunk; `zone` is that of rows before."""
-    for chunk in table.chunks(frame.of_events, frame.where):
+def placed(
+    table: Table, frame: Frame, zone: Zone = Zone.NEITHER, *, read_ahead: bool = False
+) -> Iterator[Placed]:
+    """The rows of a file as points, chunk by chunk; `zone` is that of rows before.
+
+    To `read_ahead` takes another thread.
+    """
+    chunks = table.chunks(frame.of_events, frame.where)
+    for chunk in ahead(chunks) if read_ahead else chunks:
         found = frame.points(chunk, zone)
         zone = found.zone
         yield found
@@ -100,9 +107,11 @@ class Tallied:
         self.dropped, self.left_out = Counter[str](), Counter[str]()
         self.extent, self.skipped = NO_EXTENT, tuple[str, ...]()
 
-    def read(self, table: Table, take: Take, zone: Zone = Zone.NEITHER) -> None:
+    def read(
+        self, table: Table, take: Take, zone: Zone = Zone.NEITHER, *, read_ahead: bool = False
+    ) -> None:
         """Pass the events of a table to `take`, chunk by chunk."""
-        for part in placed(table, self._frame, zone):
+        for part in placed(table, self._frame, zone, read_ahead=read_ahead):
             self.add(part, take)
         self.miss(table.dropped, table.left_out)
 

@@ -52,10 +52,12 @@ class EventScan:
         found.events = self.events.another()
         return found
 
-    def of_part(self, part: Table, zone: Zone = Zone.NEITHER) -> EventScan:
+    def of_part(
+        self, part: Table, zone: Zone = Zone.NEITHER, *, read_ahead: bool = False
+    ) -> EventScan:
         """The scan of a part of a table."""
         found = self.another()
-        found.read.read(part, found.take, zone)
+        found.read.read(part, found.take, zone, read_ahead=read_ahead)
         return found
 
 
@@ -74,9 +76,13 @@ def scan_events(
     """
     zone = zone_of(table, scan.frame)
     scan.read.skipped += table.skipped
-    wanted = scan.frame.asked_for
-    parts = scan_parts(table, wanted, lambda p: scan.of_part(p, zone), check_jobs(n_jobs), done)
-    for part, found in parts:
+    wanted, jobs = scan.frame.asked_for, check_jobs(n_jobs)
+    alone = jobs > 1 and len(table.parts) == 1
+
+    def work(part: Table) -> EventScan:
+        return scan.of_part(part, zone, read_ahead=alone)
+
+    for part, found in scan_parts(table, wanted, work, jobs, done):
         if isinstance(found, EventScan):
             scan.absorb(found)
             after(part.table, scan)

@@ -63,8 +63,9 @@ MIN_PLACED = 30
 LEAST_WEIGHT = 1e-6
 """Events less likely to be of the background are left out of it."""
 
-REACH_STEPS, REACH_TOLERANCE = 7, 0.03
-"""Steps of the search for how the reach grows with marks, and how exact it is."""
+REACH_STEPS, REACH_TOLERANCE, REACH_EVENTS = 7, 0.03, 5000
+"""Steps of the search for how the reach grows with marks, how exact it is, and of how many events
+it is asked, at most."""
 
 
 def learn_excitation(
@@ -171,18 +172,29 @@ def _by_mark(observed: ObservedEvents, fit: ExcitationFit, kind: int, hats: Floa
 
 
 def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
-    """The fit with the growth of the reach with marks of largest posterior; not convex."""
+    """The fit with the growth of the reach with marks of largest posterior; not convex.
+
+    Its weights are those of the former reach.
+    """
     if observed.region is None or len(fit.effects.knots) < 2:
         return fit
     marks = observed.events.marks
     most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / np.ptp(marks)
 
+    every = -(-len(observed.inside) // REACH_EVENTS)
+
     def at(growth: float) -> ExcitationFit:
-        tried = replace(fit, effects=fit.effects.replace(growth=float(growth)))
-        return with_weights(observed, tried, learn=False)
+        return replace(fit, effects=fit.effects.replace(growth=float(growth)))
+
+    def log_posterior(growth: float) -> float:
+        found = 0.0
+        for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True)):
+            parts = parts_of(observed, at(growth), kind, every)
+            found += find_mode(parts, prior, mode.log_weights).log_posterior
+        return found
 
     found = minimize_scalar(
-        lambda growth: -at(growth).log_posterior,
+        lambda growth: -log_posterior(growth),
         bounds=(0.0, 0.5 * most),
         method="bounded",
         options={"xatol": REACH_TOLERANCE, "maxiter": REACH_STEPS},

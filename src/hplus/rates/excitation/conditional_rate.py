@@ -11,7 +11,13 @@ from hplus._checks import Floats
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.drift import Levels, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rings_of
-from hplus.rates.excitation.own_factors import OwnFactors, follow_great, great_events, surplus
+from hplus.rates.excitation.own_factors import (
+    OwnFactors,
+    follow_great,
+    great_events,
+    great_pairs,
+    surplus,
+)
 from hplus.rates.excitation.visible import visible_lags
 from hplus.windows import Window
 
@@ -115,9 +121,8 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
     if not len(which):
         return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
     rates = rate.without_factors(sources, sources)
-    factors, counts, _ = follow_great(
-        sources.times, sources.places, sources.types, rates, great, trigger.arrays, until
-    )
+    pairs = great_pairs(sources.times, sources.places, sources.types, rates, great, trigger.arrays)
+    factors, counts, _ = follow_great(sources.times, rates, pairs, great, trigger.lags, until)
     return OwnFactors(which, great, factors, counts, great.means(trigger.lags, until))
 
 

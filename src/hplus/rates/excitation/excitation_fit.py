@@ -5,11 +5,13 @@ The weights of background and trigger are a convex problem before smoothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from hplus._checks import Floats, Reals
+from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import integrals_of, rows_of
@@ -44,6 +46,20 @@ MAX_EVIDENCE_EVENTS = 200_000
 """Events from which the longest lag is chosen, at most."""
 
 
+class LastRows:
+    """The rows of each type under the last trigger and marks, as a pass over pairs is slow."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[bytes, Floats]] = {}
+
+    def of(self, kind: int, key: bytes, found: Callable[[], Floats]) -> Floats:
+        """The rows that were found last, if for the same key, or new ones."""
+        if kind not in self._found or self._found[kind][0] != key:
+            self._found.pop(kind, None)
+            self._found[kind] = key, read_only(found())
+        return self._found[kind][1]
+
+
 @dataclass(frozen=True)
 class ObservedEvents:
     """All events until `end`, those since `start`, and where they could have occurred."""
@@ -55,6 +71,7 @@ class ObservedEvents:
     region: Window | None
     types: int
     jobs: int = 1
+    last_rows: LastRows = field(default_factory=LastRows)
 
     def of_type(self, kind: int) -> Catalogue:
         """The events of a type since the start."""
@@ -94,23 +111,41 @@ class ExcitationFit:
         return sum(mode.log_likelihood for mode in self.modes)
 
 
-def parts_of(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> Parts:
-    """The parts of the rate of a type: levels of the background, then the trigger."""
+def parts_of(observed: ObservedEvents, fit: ExcitationFit, kind: int, every: int = 1) -> Parts:
+    """The parts of the rate of a type: levels of the background, then the trigger.
+
+    With `every` k, those of every k-th event and of one k-th of the rate.
+    """
     targets, own = observed.of_type(kind), observed.inside.types == kind
-    hats = fit.background.hats(targets.times) * fit.densities[own, None]
-    rows = rows_of(
-        targets, observed.events, fit.trigger, fit.effects, observed.types, observed.jobs
-    )
+    targets, densities = targets.picked(slice(None, None, every)), fit.densities[own][::every]
+    hats = fit.background.hats(targets.times) * densities[:, None]
+    rows = _rows(observed, fit, kind, targets, every)
     start, end = observed.start, observed.end
     integrals = integrals_of(
         observed.events, fit.trigger, fit.effects, observed.types, start, end, observed.region
     )
     if fit.factors is not None:
+        rows = rows.copy()
         _add_factors(observed, fit, fit.factors, targets, Parts(rows, integrals))
-    return Parts(
-        np.hstack([hats, rows]),
-        np.concatenate([fit.background.hat_integrals(start, end), integrals]),
-    )
+    integrals = np.concatenate([fit.background.hat_integrals(start, end), integrals])
+    return Parts(np.hstack([hats, rows]), integrals / every)
+
+
+def _rows(
+    observed: ObservedEvents, fit: ExcitationFit, kind: int, targets: Catalogue, every: int
+) -> Floats:
+    """Hat functions of lag and distance at targets of a type, remembered if they are in place."""
+    trigger, effects = fit.trigger, fit.effects
+
+    def found() -> Floats:
+        return rows_of(targets, observed.events, trigger, effects, observed.types, observed.jobs)
+
+    if observed.region is None or every > 1:
+        return found()
+    sizes = [effects.growth, effects.center, len(trigger.lags), len(trigger.distances)]
+    arrays = (sizes, trigger.lags, trigger.distances, effects.knots, effects.logs)
+    key = np.concatenate(arrays).tobytes()
+    return observed.last_rows.of(kind, key, found)
 
 
 def _add_factors(

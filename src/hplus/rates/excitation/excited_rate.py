@@ -120,8 +120,8 @@ def rows_of(
             rows[:, kind * L : (kind + 1) * L] = part
         return rows
     reach = effects.reach(sources.marks)
-    placed = in_cells(sources.times, sources.places, weights, reach, sources.types * (L * D),
-                      float(trigger.distances[-1]))  # fmt: skip
+    placed = in_cells(sources.times, sources.places, np.column_stack([weights, 0.0 * weights]),
+                      reach, sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
     parts = np.array_split(np.arange(len(targets)), 8 * jobs if jobs > 1 else 1)
 
     def add(part: Ints) -> None:
@@ -152,10 +152,13 @@ def rows_by_mark(
                 add_line_rows(targets.times, sources.times[own], hats[own, m], trigger.lags, part)
                 rows[:, m] += part @ weights[:, 0]
             continue
-        which, knot = np.nonzero(hats * own[:, None])
+        some = np.flatnonzero(own & (hats > 0.0).any(axis=1))
+        # a mark lies between two knots, or at one
+        knot = np.argmax(hats[some] > 0.0, axis=1)
+        both = np.pad(hats, ((0, 0), (0, 1)))[some[:, None], knot[:, None] + [0, 1]]
         placed = in_cells(
-            sources.times[which], sources.places[which], hats[which, knot],
-            effects.reach(sources.marks[which]), knot, float(trigger.distances[-1]),
+            sources.times[some], sources.places[some], both, effects.reach(sources.marks[some]),
+            knot, float(trigger.distances[-1]),
         )  # fmt: skip
         add_pair_rows(targets.times, targets.places, placed, trigger.lags, trigger.distances,
                       read_only(weights), rows)  # fmt: skip

@@ -16,6 +16,7 @@ from hplus.rates.excitation.own_factors import (
     FactorLaw,
     follow_great,
     great_events,
+    great_pairs,
     offspring,
 )
 from hplus.rates.excitation.visible import visible_lags
@@ -58,15 +59,20 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
     inside = events.times >= observed.start
     lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
 
+    law = FactorLaw(least, 1.0, GROWTH, np.inf)
+    # whatever their shape, great events add the same at later ones
+    great = great_events(trigger, effects, law, events.picked(which), masses)
+    pairs = great_pairs(events.times, events.places, events.types, rates, great, trigger.arrays)
+
     def gain(law: FactorLaw) -> float:
         great = great_events(trigger, effects, law, events.picked(which), masses)
         factors, _, found = follow_great(
-            events.times, events.places, events.types, rates, great, trigger.arrays, observed.end
+            events.times, rates, pairs, great, trigger.lags, observed.end
         )
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))
 
-    return _best_law(FactorLaw(least, 1.0, GROWTH, np.inf), gain, fastest_rate(events.times))
+    return _best_law(law, gain, fastest_rate(events.times))
 
 
 def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:

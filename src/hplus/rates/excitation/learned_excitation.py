@@ -114,7 +114,7 @@ def learn_excited_rate(
     seed: int,
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
-    fit = _first_fit(observed, knots)
+    fit = first_fit(observed, knots)
     in_place = observed.region is not None
     fit, trace = learn_excitation(observed, fit, learn_place if in_place else None, learn_cycles)
     fit, law = _with_factors(observed, fit)
@@ -190,7 +190,7 @@ def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:
     )
 
 
-def _first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
+def first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
     """Where the alternation begins: nothing is known yet but the knots."""
     per_type = len(observed.inside) // observed.types
     levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))

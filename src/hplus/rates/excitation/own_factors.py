@@ -16,12 +16,15 @@ from hplus._checks import Bools, Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.mark_effects import MarkEffects
-from hplus.rates.excitation.pair_rows import added_by_hats, hats_at
+from hplus.rates.excitation.pair_rows import added_by_hats, hats_at, knots_per_log
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import hat_integrals, lag_integral, visible_lags
 
 LEAST_LEFT = 0.05
 """A factor is 1 from the lag on after which fewer events are expected."""
+
+LEAST_SHARE = 1e-6
+"""Events that add a smaller share of the rate at another one do not learn from it."""
 
 
 @final
@@ -125,7 +128,7 @@ def great_events(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _added(great, g, t, x, kind, trigger):
+def _added(great, g, t, x, kind, trigger, per_log):
     """What a great event adds by two hat functions of lags: see `added_by_hats`."""
     lags, distances, table = trigger
     far = 0.0
@@ -135,7 +138,7 @@ def _added(great, g, t, x, kind, trigger):
         if far >= distances[-1]:
             return 0, 0.0, 0.0
     k, low, high = added_by_hats(
-        table[great.types[g], kind], t - great.times[g], far, lags, distances
+        table[great.types[g], kind], t - great.times[g], far, lags, distances, per_log
     )
     return k, great.weights[g] * low, great.weights[g] * high
 
@@ -173,27 +176,71 @@ def _still_active(great, lags, t, active, n, following):
     return kept, following
 
 
+class GreatPairs(NamedTuple):
+    """What great events add at later events, by two hat functions of lags each.
+
+    Those of event i are from starts[i] to starts[i + 1]: `which` great events, the number of the
+    first hat function, what it adds, and what the next one adds.
+    """
+
+    starts: Ints
+    which: Ints
+    hats: Ints
+    low: Floats
+    high: Floats
+
+
 @njit(cache=True, nogil=True)
-def follow_great(t, x, kinds, rates, great, trigger, until):
+def great_pairs(t, x, kinds, rates, great, trigger):
+    """Pairs of great events and events t (n,) at which they add a share of the rates (n,)."""
+    lags, distances, _ = trigger
+    per_log = knots_per_log(lags), knots_per_log(distances)
+    active, n, following = np.zeros(len(great.times), dtype=np.int64), 0, 0
+    starts, size = np.zeros(len(t) + 1, dtype=np.int64), 0
+    which, hats = np.zeros(1024, dtype=np.int32), np.zeros(1024, dtype=np.int16)
+    low, high = np.zeros(1024, dtype=np.float32), np.zeros(1024, dtype=np.float32)
+    for i in range(len(t)):
+        n, following = _still_active(great, lags, t[i], active, n, following)
+        if size + n > len(which):
+            more = size + n + len(which) // 2
+            which, hats = _longer(which, size, more), _longer(hats, size, more)
+            low, high = _longer(low, size, more), _longer(high, size, more)
+        for a in range(n):
+            k, left, right = _added(great, active[a], t[i], x[i], kinds[i], trigger, per_log)
+            if left + right > LEAST_SHARE * rates[i]:
+                which[size], hats[size], low[size], high[size] = active[a], k, left, right
+                size += 1
+        starts[i + 1] = size
+    return GreatPairs(starts, which[:size], hats[:size], low[:size], high[:size])
+
+
+@njit(cache=True, nogil=True)
+def _longer(array, size, more):
+    """The first numbers of an array in a longer one."""
+    found = np.zeros(more, dtype=array.dtype)
+    found[:size] = array[:size]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def follow_great(t, rates, pairs, great, lags, until):
     """Factors (G, L) of great events as events t (n,) come, what they triggered (G,), rates (n,).
 
     `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
     rise, at the knot before its own, so that the rate depends on earlier events only.
     """
-    lags, G, L = trigger[0], len(great.times), len(trigger[0]) - 1
+    G, L = len(great.times), len(lags) - 1
     factors, counts, found = np.ones((G, L)), np.zeros(G), rates.copy()
     done, shares = np.ones(G, dtype=np.int64), np.zeros(G)
-    active, n, following = np.zeros(G, dtype=np.int64), 0, 0
     for i in range(len(t)):
-        n, following = _still_active(great, lags, t[i], active, n, following)
-        for a in range(n):
-            g = active[a]
+        own = range(pairs.starts[i], pairs.starts[i + 1])
+        for p in own:
+            g, k, low, high = pairs.which[p], pairs.hats[p], pairs.low[p], pairs.high[p]
             _update(great, g, factors, done, counts, t[i] - great.times[g], lags)
-            k, low, high = _added(great, g, t[i], x[i], kinds[i], trigger)
             shares[g] = factors[g, max(k, 0)] * low + factors[g, min(k + 1, L - 1)] * high
             found[i] += shares[g] - low - high
-        for a in range(n):
-            g = active[a]
+        for p in own:
+            g = pairs.which[p]
             if t[i] - great.times[g] >= great.blind[g]:
                 counts[g] += shares[g] / found[i]
     for g in range(G):
@@ -207,13 +254,14 @@ def follow_great(t, x, kinds, rates, great, trigger, until):
 def surplus(t, x, kinds, great, trigger, factors):
     """What great events add to the rate at each target, sorted by time, beyond a factor of 1."""
     lags, G, L = trigger[0], len(great.times), len(trigger[0]) - 1
+    per_log = knots_per_log(lags), knots_per_log(trigger[1])
     active, n, following = np.zeros(G, dtype=np.int64), 0, 0
     found = np.zeros(len(t))
     for i in range(len(t)):
         n, following = _still_active(great, lags, t[i], active, n, following)
         for a in range(n):
             g = active[a]
-            k, low, high = _added(great, g, t[i], x[i], kinds[i], trigger)
+            k, low, high = _added(great, g, t[i], x[i], kinds[i], trigger, per_log)
             found[i] += (factors[g, max(k, 0)] - 1.0) * low
             found[i] += (factors[g, min(k + 1, L - 1)] - 1.0) * high
     return found
@@ -226,6 +274,7 @@ def add_surplus_rows(t, x, great, lags, distances, factors, columns, rows):
     `columns` (G,) is where those of each event begin, as in `add_pair_rows`.
     """
     L, D = len(lags) - 1, max(len(distances) - 1, 1)
+    per_log = knots_per_log(lags), knots_per_log(distances)
     active, n, following = np.zeros(len(great.times), dtype=np.int64), 0, 0
     for i in range(len(t)):
         n, following = _still_active(great, lags, t[i], active, n, following)
@@ -237,8 +286,8 @@ def add_surplus_rows(t, x, great, lags, distances, factors, columns, rows):
                 far = np.sqrt(dx * dx + dy * dy) / great.reach[g]
                 if far >= distances[-1]:
                     continue
-            k, u = hats_at(lags, t[i] - great.times[g])
-            d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
+            k, u = hats_at(lags, per_log[0], t[i] - great.times[g])
+            d, v = hats_at(distances, per_log[1], far) if len(distances) else (0, 0.0)
             for q in range(max(k, 0), min(k + 2, L)):
                 w = great.weights[g] * (factors[g, q] - 1.0) * (u if q > k else 1.0 - u)
                 for r in range(max(d, 0), min(d + 2, D)):

@@ -18,6 +18,7 @@ class Sources(NamedTuple):
 
     Sources of one class reach at most `sizes[c]` far. They are ordered by class, cell and time:
     those of cell k begin at starts[k]. Cells of class c are `shapes[c]`, from `firsts[c]` on.
+    `weights` (m, 2) are those of a source's column, and of the next one.
     """
 
     times: Floats
@@ -55,18 +56,23 @@ def in_cells(
                    sizes, shapes, firsts[:-1].astype(np.int64), starts)  # fmt: skip
 
 
+@njit(cache=True, nogil=True)
+def knots_per_log(knots):
+    """How many knots, which are evenly spaced on the log scale, there are per unit of it."""
+    return (len(knots) - 1) / np.log(knots[-1] / knots[0]) if len(knots) else 0.0
+
+
 @njit(cache=True, nogil=True, inline="always")
-def hats_at(knots, x):
+def hats_at(knots, per_log, x):
     """The two hat functions at x: the number of the first, and the weight of the second.
 
-    Knots are evenly spaced on the log scale. Before the first knot, the number is -1 and the weight
-    1; x must lie below the last knot.
+    `per_log` is that of `knots_per_log`. Before the first knot, the number is -1 and the weight 1;
+    x must lie below the last knot.
     """
     if x < knots[0]:
         return -1, 1.0
-    K = len(knots) - 1
-    k = int(np.log(x / knots[0]) * K / np.log(knots[K] / knots[0]))
-    k = min(max(k, 0), K - 1)
+    k = int(np.log(x / knots[0]) * per_log)
+    k = min(max(k, 0), len(knots) - 2)
     if x < knots[k]:
         k -= 1
     elif x >= knots[k + 1]:
@@ -75,14 +81,15 @@ def hats_at(knots, x):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def added_by_hats(table, lag, far, lags, distances):
+def added_by_hats(table, lag, far, lags, distances, per_log):
     """What two hat functions of lags add at a lag and a distance: the first one's number, and each.
 
-    `table` (L, D) are weights; a hat function that does not exist adds 0.
+    `table` (L, D) are weights, `per_log` of lags and of distances; a hat function that does not
+    exist adds 0.
     """
     L, D = table.shape
-    k, u = hats_at(lags, lag)
-    d, v = hats_at(distances, far) if len(distances) else (0, 0.0)
+    k, u = hats_at(lags, per_log[0], lag)
+    d, v = hats_at(distances, per_log[1], far) if len(distances) else (0, 0.0)
     low, high = 0.0, 0.0
     for r in range(max(d, 0), min(d + 2, D)):
         w = v if r > d else 1.0 - v
@@ -93,20 +100,25 @@ def added_by_hats(table, lag, far, lags, distances):
     return k, low, high
 
 
-@njit(cache=True, nogil=True)
-def _add_pair(row, first, w, lag, far, lags, distances, weights):
-    """Add w φ_l(lag) ψ_d(far) to the columns of a row, or their sum with weights to one column."""
+@njit(cache=True, nogil=True, inline="always")
+def _add_pair(row, first, w, next_w, lag, far, lags, distances, per_log, weights):
+    """Add w φ_l(lag) ψ_d(far) to the columns of a row, or their sum with weights to two columns."""
     L, D = len(lags) - 1, len(distances) - 1
-    k, u = hats_at(lags, lag)
-    d, v = hats_at(distances, far)
+    k, u = hats_at(lags, per_log[0], lag)
+    d, v = hats_at(distances, per_log[1], far)
+    total = 0.0
     for q in range(max(k, 0), min(k + 2, L)):
-        wl = w * (u if q > k else 1.0 - u)
+        wl = u if q > k else 1.0 - u
         for r in range(max(d, 0), min(d + 2, D)):
             each = wl * (v if r > d else 1.0 - v)
             if weights.size > 0:
-                row[first] += each * weights[q, r]
+                total += each * weights[q, r]
             else:
-                row[first + q * D + r] += each
+                row[first + q * D + r] += w * each
+    if weights.size > 0:
+        row[first] += w * total
+        if next_w > 0.0:
+            row[first + 1] += next_w * total
 
 
 @njit(cache=True, nogil=True)
@@ -115,9 +127,10 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
 
     Columns are those of the source's kind, then lags, then distances: `columns` is where the
     source's begin. With `weights` (L, D), the sum over l and d with these weights is added to the
-    one column of the source.
+    column of the source, and with its second weight to the next one.
     """
     longest, farthest = lags[-1], distances[-1]
+    per_log = knots_per_log(lags), knots_per_log(distances)
     for i in range(len(targets)):
         t, x, y = targets[i], at[i, 0], at[i, 1]
         for c in range(len(sources.sizes)):
@@ -138,7 +151,16 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
                         dx, dy = x - sources.xy[j, 0], y - sources.xy[j, 1]
                         far = np.sqrt(dx * dx + dy * dy) / s
                         if far < farthest and lag < longest:
-                            w = sources.weights[j] / (s * s)
+                            w, next_w = sources.weights[j, 0], sources.weights[j, 1]
                             _add_pair(
-                                rows[i], sources.columns[j], w, lag, far, lags, distances, weights
+                                rows[i],
+                                sources.columns[j],
+                                w / (s * s),
+                                next_w / (s * s),
+                                lag,
+                                far,
+                                lags,
+                                distances,
+                                per_log,
+                                weights,
                             )

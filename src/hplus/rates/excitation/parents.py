@@ -10,7 +10,7 @@ from numba import njit
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.excitation.conditional_rate import ConditionalRate
-from hplus.rates.excitation.pair_rows import added_by_hats
+from hplus.rates.excitation.pair_rows import added_by_hats, knots_per_log
 
 LEAST_PROBABILITY = 0.01
 """Parents that are less likely are not listed."""
@@ -39,6 +39,7 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
     """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
     lags, distances, table = trigger
     children, parents, shares = [], [], []
+    per_log = knots_per_log(lags), knots_per_log(distances)
     for i in range(first, len(t)):
         for j in range(i - 1, -1, -1):
             lag = t[i] - t[j]
@@ -52,7 +53,9 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
                     continue
             if lag <= 0.0:
                 continue
-            k, low, high = added_by_hats(table[kind[j], kind[i]], lag, far, lags, distances)
+            k, low, high = added_by_hats(
+                table[kind[j], kind[i]], lag, far, lags, distances, per_log
+            )
             own = factors[row[j]]
             share = own[max(k, 0)] * low + own[min(k + 1, len(own) - 1)] * high
             share *= w / rates[i - first]

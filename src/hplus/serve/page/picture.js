@@ -261,6 +261,8 @@ export class Picture {
     const shownTo = Math.max(...(this.whole || known).above, ...known.above, 1e-12) * 1.06;
     const foot = this.canvas.height - 44 * this.scale;
     const up = (v) => foot * (1 - v / shownTo);
+    this.drawRates(c, up, foot, shownTo);
+    if (known.rates) c.fillText(known.rates, 8 * this.scale, 15 * this.scale);
     c.fillStyle = inkOf("--band");
     c.beginPath();
     known.x.forEach((x, i) => c.lineTo(this.across(x), up(known.above[i])));
@@ -273,6 +275,24 @@ export class Picture {
     known.x.forEach((x, i) => c.lineTo(this.across(x), up(known.rate[i])));
     c.stroke();
     this.drawTicks(c, inkOf("--soft"));
+  }
+
+  // lines at round rates, and the rates beside them
+  drawRates(c, up, foot, shownTo) {
+    const s = this.scale, step = niceStep((shownTo / foot) * 56 * s);
+    c.font = `${11.5 * s}px ui-sans-serif, system-ui, sans-serif`;
+    c.textAlign = "left";
+    c.strokeStyle = inkOf("--line");
+    c.fillStyle = inkOf("--soft");
+    c.lineWidth = s;
+    for (let k = 0; up(k * step) > 34 * s; k++) {
+      const y = Math.round(up(k * step));
+      c.beginPath();
+      c.moveTo(0, y);
+      c.lineTo(this.canvas.width, y);
+      c.stroke();
+      c.fillText(number(k * step, 4), 8 * s, y - 4 * s);
+    }
   }
 
   // events as squares of a few pixels, written straight into an image: quick for any number
