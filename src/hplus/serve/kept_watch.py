@@ -35,7 +35,7 @@ class KeptWatch:
         numbers = np.array(list(names), dtype=np.float64)
         own = {"at": np.array(at), "numbers": numbers, "names": np.array(list(names.values()), "U")}
         data = io.BytesIO()
-        np.savez(data, **watch.saved(), **own)
+        np.savez(data, **watch.saved(), **own)  # type: ignore[arg-type]  # names are not options
         if NEXT_WATCH_FILE in self._disk.names():
             self._disk.remove(NEXT_WATCH_FILE)
         handle = self._disk.open(NEXT_WATCH_FILE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from hplus._checks import Floats
 from hplus._progress import each
@@ -14,6 +13,9 @@ from hplus.studies.validation import HeldOut, LearnedRate, Rows, poisson_devianc
 MAX_EXCHANGED_ROWS = 4000
 """Held-out rows of which entries are exchanged, at most."""
 
+TIED_ERRORS = 2.5
+"""Differences up to this many of their standard errors may be chance."""
+
 EXCHANGES = 3
 """How often the entries of a column are exchanged."""
 
@@ -22,8 +24,7 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
     """How much of the explained deviance is lost if a column is shuffled, largest first.
 
     Every held-out row is predicted with the entries of the column from other rows of its fold, by
-    the model that saw none of them. `error` is half the width of the 95 % interval, by Student's t
-    from the differences of folds.
+    the model that saw none of them. `error` is the standard error, from the differences of folds.
     """
     limit = max(2, MAX_EXCHANGED_ROWS // len(held.folds))
     shares = []
@@ -35,7 +36,7 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
     folds = len(shares)
     errors = np.zeros(len(columns))
     if folds > 1:
-        errors = student_t.ppf(0.975, folds - 1) * np.std(shares, axis=0, ddof=1) / np.sqrt(folds)
+        errors = np.std(shares, axis=0, ddof=1) / np.sqrt(folds)
     facts = [
         {"column": column.name, "lost": float(share), "error": float(error)}
         for column, share, error in zip(columns, np.mean(shares, axis=0), errors, strict=True)
@@ -46,13 +47,15 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
 def ranks(facts: list[Json]) -> list[list[Json]]:
     """Facts in the order of their losses; those that cannot be told apart share a rank.
 
-    That is, from the first of the rank; models of earlier versions do not know errors.
+    That is, from the first of the rank. Errors of few folds vary, so their mean square is taken;
+    models of earlier versions do not know errors.
     """
     found: list[list[Json]] = []
+    squares = [float(fact.get("error", 0.0)) ** 2 for fact in facts]
+    least = TIED_ERRORS * np.sqrt(2.0 * np.mean(squares)) if squares else 0.0
     for fact in facts:
         first = found[-1][0] if found else fact
-        error = np.hypot(first.get("error", 0.0), fact.get("error", 0.0))
-        if found and first["lost"] - fact["lost"] <= error:
+        if found and first["lost"] - fact["lost"] <= least:
             found[-1].append(fact)
         else:
             found.append([fact])

@@ -86,7 +86,7 @@ class QuantityStudy(Estimator):
         those of the `plain_mean`, `explained` (the share of the plain mean's Poisson deviance),
         `level`, `coverage` and `width` of intervals (learned from half of the held-out rows, tried
         on the others), `importance` (how much of `explained` is lost if a column is shuffled, over
-        all folds, with half the width of its 95 % interval, `error`), `notes`.
+        all folds, with its standard `error`), `notes`.
 
     >>> rng = np.random.default_rng(0)
     >>> hour, day = rng.integers(0, 24, 300), rng.choice(["work", "rest"], 300)

@@ -11,6 +11,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from hplus._checks import Bools, Floats, Ints
 from hplus._values import Value, value
@@ -184,10 +185,10 @@ class GreatPairs(NamedTuple):
     """
 
     starts: Ints
-    which: Ints
-    hats: Ints
-    low: Floats
-    high: Floats
+    which: NDArray[np.int32]
+    hats: NDArray[np.int16]
+    low: NDArray[np.float32]
+    high: NDArray[np.float32]
 
 
 @njit(cache=True, nogil=True)

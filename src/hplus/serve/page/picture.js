@@ -2,7 +2,7 @@
 
 import { floatsOf } from "./events.js";
 import { inkOf, ramp, shading } from "./colours.js";
-import { hourWords, lengthWords, niceStep, number } from "./words.js";
+import { hourWords, lengthWords, niceStep, number, shortCount } from "./words.js";
 
 const FRESH = 2500; // milliseconds in which a new event is marked
 const CLOSEST = 1e-5; // of the window
@@ -291,7 +291,7 @@ export class Picture {
       c.moveTo(0, y);
       c.lineTo(this.canvas.width, y);
       c.stroke();
-      c.fillText(number(k * step, 4), 8 * s, y - 4 * s);
+      c.fillText(k * step < 1e4 ? number(k * step, 4) : shortCount(k * step), 8 * s, y - 4 * s);
     }
   }
 
