@@ -10,7 +10,7 @@ from hplus import load, progress, save
 from hplus.cli.regress import importance_words
 from hplus.studies import validation
 from hplus.studies.encoding import ColumnPart, encoded_table, learned_column, table_values
-from hplus.studies.importance import ranks
+from hplus.studies.importance_ranks import ranks
 from hplus.studies.leaks import leaks
 from hplus.studies.quantity_study import QuantityStudy
 from hplus.studies.ratio_intervals import learned_ratios

@@ -38,6 +38,7 @@ from hplus.files.feeds import TableError
 from hplus.files.kinds import TypedChunks, TypedColumns, kind_of_values, read_columns
 from hplus.files.tables import open_table
 from hplus.storage.files import Json
+from hplus.studies.importance_ranks import ranks
 from hplus.wording import count, listed, rounded, six_digits
 
 if TYPE_CHECKING:
@@ -180,8 +181,6 @@ def quantity_words(found: dict[str, Any], made_with: dict[str, Any]) -> dict[str
 
 def importance_words(importance: list[Json]) -> str:
     """The share of each column in what all of them add, for example "a 60%, b and c 20% each"."""
-    from hplus.studies.importance import ranks
-
     whole = sum(part["lost"] for part in importance if part["lost"] > 0.0) or 1.0
     named = [part for part in importance if part["lost"] > MIN_SHARE_SHOWN * whole][:MOST_SHOWN]
     said = []

@@ -81,7 +81,8 @@ class Observed:
     @cached_property
     def _clustering(self) -> tuple[Clustering, ScaleSpectrum]:
         density = density_of(self.all_cells, self.plain_base, self.exposure)
-        return learn_spectrum(self.all_cells, density, self.distinct, self.seed)
+        clustering, spectrum = learn_spectrum(self.all_cells, density, self.distinct, self.seed)
+        return clustering, spectrum.down_to(self.positions.step)
 
     @property
     def plain_base(self) -> TreeBase | None:

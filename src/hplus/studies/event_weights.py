@@ -18,11 +18,11 @@ import numpy as np
 from hplus._checks import Floats
 from hplus.files.chunked_table import Table
 from hplus.files.feeds import TableError
-from hplus.rates.statistic import Statistic
 from hplus.rates.weight_units import WEIGHT_BITS, exact_sum
 from hplus.studies.frames import Frame
 
 if TYPE_CHECKING:
+    from hplus.rates.statistic import Statistic
     from hplus.studies.event_study import EventStudy
 
 

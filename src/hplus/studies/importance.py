@@ -13,9 +13,6 @@ from hplus.studies.validation import HeldOut, LearnedRate, Rows, poisson_devianc
 MAX_EXCHANGED_ROWS = 4000
 """Held-out rows of which entries are exchanged, at most."""
 
-TIED_ERRORS = 2.5
-"""Differences up to this many of their standard errors may be chance."""
-
 EXCHANGES = 3
 """How often the entries of a column are exchanged."""
 
@@ -42,24 +39,6 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
         for column, share, error in zip(columns, np.mean(shares, axis=0), errors, strict=True)
     ]
     return sorted(facts, key=lambda fact: -float(fact["lost"]))
-
-
-def ranks(facts: list[Json]) -> list[list[Json]]:
-    """Facts in the order of their losses; those that cannot be told apart share a rank.
-
-    That is, from the first of the rank. Errors of few folds vary, so their mean square is taken;
-    models of earlier versions do not know errors.
-    """
-    found: list[list[Json]] = []
-    squares = [float(fact.get("error", 0.0)) ** 2 for fact in facts]
-    least = TIED_ERRORS * np.sqrt(2.0 * np.mean(squares)) if squares else 0.0
-    for fact in facts:
-        first = found[-1][0] if found else fact
-        if found and first["lost"] - fact["lost"] <= least:
-            found[-1].append(fact)
-        else:
-            found.append([fact])
-    return [sorted(rank, key=lambda fact: str(fact["column"])) for rank in found]
 
 
 def _losses(columns: tuple[Column, ...], model: LearnedRate, rows: Rows) -> Floats:

@@ -60,6 +60,14 @@ class ScaleSpectrum:
         least, greatest = self.bounds
         return self._variation(greatest), self._variation(least)
 
+    def down_to(self, step: Floats) -> ScaleSpectrum:
+        """The sizes that are no smaller than the step of positions on each axis, (d,)."""
+        sides = self.sizes if self.sizes.ndim == 2 else self.sizes[:, None]
+        k = np.count_nonzero(np.all(sides >= step, axis=1))
+        return ScaleSpectrum(
+            self.window, self.sizes[:k], self.concentrations[:k], self.bounds[:, :k], self.gains[:k]
+        )
+
     def _variation(self, concentrations: Floats) -> Floats:
         return np.sqrt((2.0**self.window.dimension - 1.0) / (concentrations + 1.0))
 
