@@ -69,7 +69,7 @@ class Observed:
 
     @cached_property
     def all_cells(self) -> Statistic:
-        """All events in cells that are no smaller than the step and were observed."""
+        """All events in cells as small as their positions allow, which were observed."""
         cells = self.cells(self.statistic)
         return moved_onto(cells, density_of(cells, self.plain_base, self.exposure))
 
@@ -99,7 +99,7 @@ class Observed:
         return exact and not self.positions.step.any()
 
     def cells(self, statistic: Statistic) -> Statistic:
-        """Some of the events in cells that are no smaller than the step."""
+        """Some of the events in cells as small as their positions allow."""
         return working_cells(statistic, self.positions, self.seed)
 
     @property
