@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from hplus.estimators.targets import check_targets
 from hplus.losses import Loss
 from hplus.rates.lazy_parts import Task, partitions
 from hplus.rates.row_keys import row_keys
+
+Chunk = TypeVar("Chunk")
 
 MAX_SAMPLED_ROWS = 20_000
 """Distinct rows from which landmarks, kernel and penalty are learned, at most."""
@@ -40,6 +42,18 @@ class RowSample(NamedTuple):
     share: float
 
 
+def started(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Chunks from the first one on; refused if they can be gone through only once."""
+    first = iter(chunks)
+    if first is chunks:
+        raise ValueError(
+            "chunks are gone through several times, so they must not be a generator or another "
+            f"iterator, got {type(chunks).__name__}: give a list, or an object whose __iter__ "
+            "starts again."
+        )
+    return first
+
+
 @dataclass(frozen=True)
 class CheckedChunks:
     """Chunks as rows of floats, checked for an estimator, as often as they are asked for."""
@@ -49,14 +63,7 @@ class CheckedChunks:
     loss: Loss
 
     def __iter__(self) -> Iterator[Rows]:
-        chunks = iter(self.chunks)
-        if chunks is self.chunks:
-            raise ValueError(
-                "chunks are gone through several times, so they must not be a generator or another "
-                f"iterator, got {type(chunks).__name__}: give a list, or an object whose __iter__ "
-                "starts again."
-            )
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(started(self.chunks)):
             if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
                 raise ValueError(
                     "chunks must be tuples (X, y) or (X, y, sample_weight), got "

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, as_floats
 from hplus.estimators.base import check_exposure
+from hplus.estimators.chunked_rows import started
 from hplus.estimators.machines import KernelRegressor
 from hplus.studies.encoding import Column, encoded_table, table_values
 from hplus.studies.named_arrays import Columns, as_columns, column_named, without
@@ -49,14 +50,7 @@ class NamedChunks:
     exposure: str | None
 
     def __iter__(self) -> Iterator[tuple[Columns, Floats, Floats]]:
-        chunks = iter(self.chunks)
-        if chunks is self.chunks:
-            raise ValueError(
-                "chunks are gone through several times, so they must not be a generator or another "
-                f"iterator, got {type(chunks).__name__}: give a list, or an object whose __iter__ "
-                "starts again."
-            )
-        for chunk in chunks:
+        for chunk in started(self.chunks):
             table = as_columns(chunk)  # type: ignore[arg-type]  # others are refused there
             y = as_floats("y", column_named(table, "y", self.target))
             exposure = column_named(table, "exposure", self.exposure)
