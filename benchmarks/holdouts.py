@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from scipy.signal import lfilter
 
 from hplus import EventStudy
 from hplus.studies.factor_trials import log_gains
@@ -52,12 +53,42 @@ def wave(size: float) -> Callable[[np.ndarray], np.ndarray]:
     return lambda t: PER_DAY * (1.0 + size * np.sin(2.0 * np.pi * t))
 
 
+def thinned(levels: Callable[[Rng, np.ndarray], np.ndarray], step: float) -> Times:
+    """A daily cycle times a level that changes at random with every step of so many days."""
+
+    def simulate(rng: Rng, start: float, end: float) -> np.ndarray:
+        edges = np.arange(start, end, step)
+        level = levels(rng, edges)
+        most = 2.0 * PER_DAY * level.max()
+        shape = wave(0.6)
+        return poisson(lambda t: shape(t) * level[((t - start) // step).astype(int)], most)(
+            rng, start, end
+        )
+
+    return simulate
+
+
+def varied(rng: Rng, edges: np.ndarray) -> np.ndarray:
+    """Independent factors of mean 1 and deviation 0.5."""
+    return rng.gamma(4.0, 0.25, len(edges))
+
+
+def reverting(rng: Rng, edges: np.ndarray) -> np.ndarray:
+    """exp of a process of deviation 0.6 that forgets half in about three days, of steps of 0.1."""
+    kept = 0.98
+    noise = 0.6 * np.sqrt(1.0 - kept**2) * rng.normal(size=len(edges))
+    noise[0] = 0.6 * rng.normal()
+    return np.exp(lfilter([1.0], [1.0, -kept], noise) - 0.18)
+
+
 TIMES: dict[str, Times] = {
     "flat": poisson(lambda t: np.full(len(t), PER_DAY), PER_DAY),
     "weak daily cycle": poisson(wave(0.3), 2.0 * PER_DAY),
     "strong daily cycle": poisson(wave(0.9), 2.0 * PER_DAY),
     "bursts at a flat rate": bursts,
     "trend and daily cycle": poisson(lambda t: wave(0.6)(t) * (0.5 + t / DAYS), 200.0),
+    "weeks that vary": thinned(varied, 7.0),
+    "log rate that reverts": thinned(reverting, 0.1),
 }
 
 

@@ -97,6 +97,11 @@ def percent(share: float) -> str:
     return f"{p:.1f}{NBSP}%" if 0.0 < p < 1.95 else f"{p:.0f}{NBSP}%"
 
 
+def off_by(error: float) -> str:
+    """How far expected counts are from the truth, given their relative error beyond chance."""
+    return f"off by about {percent(error)} more than by chance"
+
+
 def times(ratio: float) -> str:
     """How many times as much: 14, 2.3, 0.4, over 1,000."""
     if ratio > 1000.0:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hplus.cli.summary import fit_table
-from hplus.wording import count, rounded, with_error
+from hplus.wording import count, off_by, rounded, with_error
 
 RNG = np.random.RandomState(0)
 PERIOD = "--time when --from 2026-01-05 --to 2026-02-02"
@@ -97,4 +97,7 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     assert judged.startswith("the rate fits, but") == (bool(held["faults"]) and not misfit)
     verdict = next(x for x in checked.stderr.splitlines() if x.startswith("On held-out events"))
     assert ("does not fit" in verdict) == misfit
+    size = off_by(held["relative_error"]).replace("\u00a0", " ")
+    for said in (text, judged, verdict):
+        assert (size in said.replace("\u00a0", " ")) == misfit
     assert f"{held['gain']:+.3f}" in info

@@ -7,6 +7,7 @@ from scipy.stats import chisquare, expon, kstest, poisson
 from hplus import simulate
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
 from hplus.evaluation.goodness import DEPENDENCE
+from hplus.evaluation.residuals import CountTable
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], unit="km")
@@ -119,8 +120,23 @@ def test_a_report_says_in_words_that_the_rate_fits():
 def test_a_report_says_in_words_what_does_not_fit():
     window = WINDOWS["box"]
     text = str(check(flat(window), events(right(window), 3)))
-    assert text.startswith("The rate does not fit, according to quadrats and thinning (")
+    assert text.startswith("The rate does not fit, according to quadrats and thinning: ")
     assert "time rescaling" not in text
+    assert "expected counts are off by about" in text
+
+
+@pytest.mark.parametrize("off", [0.02, 0.2])
+def test_the_size_of_a_misfit_does_not_grow_with_the_number_of_events(off):
+    """Cells whose true counts are off by ± 2 % or 20 %, and right ones."""
+    rng = np.random.default_rng(0)
+    shares = rng.dirichlet(np.full(400, 5.0))
+    signs = np.where(np.arange(400) % 2, 1.0, -1.0)
+    true = shares * (1.0 + off * signs)
+    for n in (1e6, 1e8):
+        wrong = CountTable(rng.poisson(n * true / true.sum()), n * shares)
+        assert wrong.relative_error == pytest.approx(off, rel=0.15)
+    right = CountTable(rng.poisson(n * shares), n * shares)
+    assert right.relative_error < 0.1 * off
 
 
 def test_a_count_outside_its_interval_has_a_star():

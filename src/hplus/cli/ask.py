@@ -160,6 +160,7 @@ def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
         "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
         "fits": not found.faults, "verdict": str(found).splitlines()[0],
         "faults": list(found.faults), "p_values": found.p_values,
+        "relative_error": found.relative_error,
         "patterns": [pattern.get_params() for pattern in found.patterns],
         "calibration": {name: getattr(found.calibration, name) for name in
                         ("rates", "expected", "observed", "low", "high")},

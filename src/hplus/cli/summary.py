@@ -15,7 +15,15 @@ import numpy as np
 from hplus import __version__
 from hplus.storage.files import Json
 from hplus.studies.spans import Amount
-from hplus.wording import count, left_out_words, listed, place_words, rounded, six_digits
+from hplus.wording import (
+    count,
+    left_out_words,
+    listed,
+    off_by,
+    place_words,
+    rounded,
+    six_digits,
+)
 
 if TYPE_CHECKING:
     from hplus.studies.expect import Expected, Region
@@ -81,6 +89,8 @@ def holdout_rows(held: Json) -> dict[str, str]:
     if faults := held.get("faults"):
         # files of earlier versions do not tell misfits of the rate from dependence
         misfit = f"not in all respects: {listed(faults)} found a misfit on held-out events"
+        if "relative_error" in held:
+            misfit += f"; expected counts are {off_by(held['relative_error'])}"
         dependent = f"the rate fits, but events are not independent, according to {listed(faults)}"
         table["does it fit?"] = misfit if held.get("misfits", faults) else dependent
     return table

@@ -214,6 +214,7 @@ def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None)
         found.count,
         held is not None,
         found.misfits,
+        found.relative_error,
         relative,
         residual_data(found),
         dated.patterns,

@@ -14,7 +14,7 @@ from hplus.display.data.check_data import (
 )
 from hplus.evaluation.dependence import Dependence
 from hplus.studies.holdouts import Holdout
-from hplus.wording import NBSP, count, counted, listed, percent, times
+from hplus.wording import NBSP, count, counted, listed, off_by, percent, times
 
 SIGNIFICANT_ERRORS = 2.0
 """Standard errors from which a difference is reported as one."""
@@ -40,6 +40,7 @@ class Fit(Value):
     count: int
     held_out: bool
     faults: tuple[str, ...]
+    relative_error: float
     calibration: CalibrationData
     residuals: QuadratResiduals | RescaledTimes
     patterns: tuple[Dependence, ...] = ()
@@ -97,7 +98,9 @@ def verdict(fit: Fit) -> str:
     else:
         events = f"the {count(fit.count)} events it was fitted to, which flatters it"
     if fit.faults:
-        return f"Not in all respects: on {events}, {listed(fit.faults)} found a misfit; {limits}"
+        size = f"expected counts are {off_by(fit.relative_error)}"
+        found = f"on {events}, {listed(fit.faults)} found a misfit"
+        return f"Not in all respects: {found}: {size}; {limits}"
     if fit.patterns:
         found = "The rate fits, but events are not independent: no check of the rate"
         return f"{found} on {events} found a misfit, and {limits}"

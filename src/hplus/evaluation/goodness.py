@@ -47,7 +47,7 @@ from hplus.rates.exposure import OverWindow, check_exposures, values_at
 from hplus.rates.gaps import Gaps, Neighbours
 from hplus.rates.rejections import rejected
 from hplus.windows import Product, Window
-from hplus.wording import counted, listed
+from hplus.wording import counted, listed, off_by
 
 SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
@@ -103,6 +103,11 @@ class Check(Value):
         return tuple(name for name in self.faults if name not in DEPENDENCE)
 
     @property
+    def relative_error(self) -> float:
+        """How far expected counts are off beyond chance, by place or by rate: 0.02 is 2 %."""
+        return max(self.quadrats.relative_error, self.calibration.relative_error)
+
+    @property
     def patterns(self) -> tuple[Dependence, ...]:
         """How events depend on each other, in words; empty if no check says that they do."""
         return patterns(self.order, self.repeats, self.faults)
@@ -128,7 +133,8 @@ class Check(Value):
     def _verdict(self) -> str:
         scaled = f"{counted(self.count)}; the rate is scaled to that number"
         if self.misfits:
-            return f"The rate does not fit, according to {listed(self.misfits)} ({scaled})."
+            size = f"expected counts are {off_by(self.relative_error)}"
+            return f"The rate does not fit, according to {listed(self.misfits)}: {size} ({scaled})."
         if self.faults:
             return f"The rate fits, but events are not independent ({scaled})."
         return f"The rate fits: no check rejects its shape ({scaled})."

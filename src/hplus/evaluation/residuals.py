@@ -80,6 +80,17 @@ class CountTable(Value):
         """The probability of a larger chi-square if the rate is right; 1 for a single cell."""
         return chi_square(self.observed, self.expected)[1]
 
+    @property
+    def relative_error(self) -> float:
+        """How far expected counts are off, relative to them, beyond what chance explains.
+
+        If the true counts are e(1 + δ), chi-square is about the degrees of freedom plus Σ eδ²: this
+        is the root of the mean of δ² over events, 0 where chi-square is no larger than by chance.
+        """
+        groups = len(np.unique(_groups(self.expected)))
+        excess = self.statistic - (groups - 1)
+        return float(np.sqrt(max(0.0, excess) / self.expected.sum()))
+
 
 @final
 @value

@@ -51,6 +51,7 @@ def event_facts(study: EventStudy) -> Json:
     if held is not None:
         found["holdout"]["faults"] = list(held.check.faults)
         found["holdout"]["misfits"] = list(held.check.misfits)
+        found["holdout"]["relative_error"] = held.check.relative_error
     place, rate = model.peak()
     return found | {
         "expected": float(model.expected_count(model.window)),
