@@ -6,8 +6,8 @@ from scipy.stats import chisquare, expon, kstest, poisson
 
 from hplus import simulate
 from hplus.evaluation import EdgeCorrectedKDE, check, residuals
-from hplus.evaluation.goodness import DEPENDENCE
 from hplus.evaluation.residuals import CountTable
+from hplus.evaluation.verdicts import DEPENDENCE
 from hplus.windows import Box, Cycle, Interval, Polygon, Polygons, Window
 
 TRIANGLE = Polygon([[0, 0], [3, 0], [0, 3]], unit="km")

@@ -33,9 +33,10 @@ from hplus.display.plots import (
     tidy_open,
     tidy_plane,
 )
-from hplus.evaluation.goodness import SIGNIFICANCE, Check, check
+from hplus.evaluation.goodness import check
 from hplus.evaluation.residuals import CALIBRATION_LEVEL
 from hplus.evaluation.scores import Rate
+from hplus.evaluation.verdicts import SIGNIFICANCE, Check
 from hplus.windows import Box, Window
 from hplus.wording import counted, level_words, p_words, rate_words, residual_words
 

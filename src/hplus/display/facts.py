@@ -23,7 +23,8 @@ from hplus.display.page_figures import (
 from hplus.display.provenance import Fact, file_name, how_fitted, how_to_reproduce
 from hplus.display.spectrum_charts import page_spectrum
 from hplus.display.zoom_figures import zoom_map
-from hplus.evaluation.goodness import Check, check
+from hplus.evaluation.goodness import check
+from hplus.evaluation.verdicts import Check
 from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy

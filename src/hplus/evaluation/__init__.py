@@ -1,12 +1,13 @@
 """Evaluation: scores on held-out events, goodness of fit of a rate, and baselines."""
 
 from hplus.evaluation.dependence import Dependence
-from hplus.evaluation.goodness import Check, check
+from hplus.evaluation.goodness import check
 from hplus.evaluation.kde import AdaptiveKDE, EdgeCorrectedKDE, best_kde
 from hplus.evaluation.progressive import Progress, prequential, regret
 from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
 from hplus.evaluation.timelines import Timeline
+from hplus.evaluation.verdicts import Check
 
 __all__ = [
     "AdaptiveKDE",

@@ -39,7 +39,7 @@ MODULES = {
     "hplus.estimators.separable": ("SeparableIntensity",),
     "hplus.evaluation.dispersion": ("CountDispersion",),
     "hplus.rates.gaps": ("Gaps", "Neighbours"),
-    "hplus.evaluation.goodness": ("Check",),
+    "hplus.evaluation.verdicts": ("Check",),
     "hplus.evaluation.lags": ("LagExcess",),
     "hplus.evaluation.near_repeats": ("NearRepeats",),
     "hplus.evaluation.residuals": ("Calibration", "Quadrats", "Rescaling", "Thinned"),

@@ -10,8 +10,8 @@ from scipy.stats import kstwo
 from hplus._checks import Bools, Floats, shown
 from hplus._values import value
 from hplus.display.data.framing import PlotData
-from hplus.evaluation.goodness import SIGNIFICANCE, Check
 from hplus.evaluation.residuals import CountTable
+from hplus.evaluation.verdicts import SIGNIFICANCE, Check
 from hplus.windows import Window
 
 LARGE_RESIDUAL = 2.0
