@@ -18,6 +18,7 @@ from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import step_exposure
+from hplus.studies.trial_names import trial_noun
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Product
 
@@ -87,7 +88,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
         _check(frame, events, models, by_time, held, seed),
         kdes[0] if len(set(kdes)) == 1 else f"{kdes[0]} for places, {kdes[1]} for times",
         split.kind,
-        split.words(count, len(np.unique(blocks))),
+        split.words(count, len(np.unique(blocks)), trial_noun(frame.trial)),
         "places" if len(scored) < len(trials) else "",
         tuple(f.pattern for f in found if f.pattern is not None),
         None if changes is None else changes.judged,

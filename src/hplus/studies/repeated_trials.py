@@ -10,28 +10,24 @@ from hplus._checks import Floats
 from hplus.rates.trial_variation import TrialVariation, learn_trial_variation
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Occurrences
-from hplus.studies.spans import SECONDS, SPELLINGS, Amount
+from hplus.studies.spans import SECONDS, Amount
+from hplus.studies.trial_names import trial_noun
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
 
 
 def trial_exposure(frame: Frame, events: Occurrences, given: Amount | None) -> Amount:
-    """How many trials there were: those with events, or more if that is given.
-
-    They are called by the name of the column, if that is a word.
-    """
+    """How many trials there were: those with events, or more if that is given."""
     many = float(len(events.cells["trials"].statistic().codes))
-    word = frame.trial.lower()
-    unit = word if word.isalpha() and word not in SPELLINGS else "trial"
     if given is None:
-        return Amount(many, unit)
+        return Amount(many, trial_noun(frame.trial))
     if given.unit in SECONDS or given.amount < many:
         raise ValueError(
             f"exposure must be the number of trials, those without events too, and at least the "
             f"{many:g} that column {frame.trial!r} names, got {given}."
         )
-    return given if given.unit else Amount(given.amount, unit)
+    return given if given.unit else Amount(given.amount, trial_noun(frame.trial))
 
 
 def learn_trials(frame: Frame, events: Occurrences, exposure: Amount) -> TrialVariation | None:

@@ -140,10 +140,10 @@ class Split(Value):
             return trials if self.by_trial else np.arange(len(seconds))
         return time_blocks(seconds, self.held or ((clock.start, clock.end),), clock.cycle)
 
-    def words(self, events: int, trials: int = 0) -> str:
+    def words(self, events: int, trials: int = 0, noun: str = "trial") -> str:
         """What was held out, such as "the last 73 days: 1,200 events later than those learned"."""
         if self.kind == "trials":
-            return f"{counted(trials, 'trial')} at random: {count(events)} events"
+            return f"{counted(trials, noun)} at random: {count(events)} events"
         if not self.held:
             return f"{count(events)} events, held out at random"
         lengths = [b - a for a, b in self.held]

@@ -9,6 +9,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats
 from hplus.files.extras import arrow
+from hplus.studies.spans import SPELLINGS
 from hplus.windows import Interval
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ TRIALS = Interval(0.0, 1.0, unit="trial")
 
 NAME_BITS = 50
 """Bits of a place on the axis: those of the smallest cells of a line."""
+
+
+def trial_noun(column: str) -> str:
+    """What a trial is called: by the name of its column, if that is a word."""
+    word = column.lower()
+    return word if word.isalpha() and word not in SPELLINGS else TRIALS.unit
 
 
 def trial_positions(names: pa.Array) -> tuple[Floats, Bools]:
