@@ -76,7 +76,7 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     here, there = frame.own(np.array([place, place + inward]))
     for name, a, b in zip(frame.columns, here, there, strict=False):
         if step := abs(b - a):
-            found[name] = round(a, int(np.ceil(-np.log10(step))))
+            found[name] = round(a, int(np.ceil(-np.log10(step)))) + 0.0  # no -0.0
     for of, part in model_parts(model).items():
         for name in _columns_of(frame, of) if is_constant(part) else ():
             del found[name]
