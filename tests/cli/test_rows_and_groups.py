@@ -147,6 +147,36 @@ WORDS = {
         "--where must have",
         2,
     ),
+    "conditions joined by signs": (
+        "fit quakes.csv --columns lon --where mag>5&&lat>0",
+        "--where joins conditions with and, got &&",
+        2,
+    ),
+    "numbers in quotes": (
+        "fit quakes.csv --columns lon --window=-180,180 --where mag>'10'",
+        "leave out the quotes around a number",
+        3,
+    ),
+    "a condition that is empty": (
+        "fit quakes.csv --columns lon --window=-180,180 --where=",
+        "--where must be a condition such as",
+        2,
+    ),
+    "a period of numbers": (
+        "fit quakes.csv --time days --from 0 --to 600",
+        "--from must look like 2026-11-16, got '0': times that are numbers need --time-unit and",
+        2,
+    ),
+    "how many groups of nothing": (
+        "fit quakes.csv --columns lon --window=-180,180 --most-groups 3",
+        "--most-groups needs a column of groups: give --by",
+        2,
+    ),
+    "a level in percent": (
+        "regress quakes.csv --target mag --level 90",
+        "--level must be",
+        2,
+    ),
     "a condition on nothing": (
         "fit quakes.csv --columns lon --where depth>5",
         "'depth' is not in",

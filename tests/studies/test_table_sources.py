@@ -202,6 +202,17 @@ def test_the_interval_of_a_sum_is_that_of_independent_weights():
     np.testing.assert_allclose(total.high - total.low, 2 * 1.645 * sd, rtol=0.15)
 
 
+def test_a_weight_that_is_tiny_beside_the_others_counts_as_nothing():
+    # whatever factor all weights are multiplied by, their unit is multiplied by it too
+    zero = DATA["amount"].copy()
+    zero[::7] = 0.0
+    tiny = zero.copy()
+    tiny[::7] = 1e-9 * DATA["amount"].max()
+    one, other = (study_of(FRAME.assign(amount=w), weight="amount") for w in (zero, tiny))
+    np.testing.assert_allclose(other.predict(FRAME), one.predict(FRAME), rtol=1e-6)
+    assert other.reading_.kept == one.reading_.kept
+
+
 def test_weights_in_time_are_forecast_in_their_own_unit():
     given = {
         "time": "minutes",

@@ -46,7 +46,7 @@ def fit_groups(
     from hplus.studies.grouped_study import GroupedStudy
 
     began = perf_counter()
-    grouped = GroupedStudy(study, options["by"], options["most_groups"])
+    grouped = GroupedStudy(study, options["by"], options["most_groups"] or 10)
     with progress_bar(as_json):
         if options["dask"]:
             from hplus.studies.clusters import fit_groups_on_cluster
