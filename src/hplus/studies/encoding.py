@@ -208,7 +208,8 @@ def check_table(table: Any) -> None:
     named = isinstance(table, Mapping) and all(isinstance(name, str) for name in table)
     if not named or not table:
         raise TypeError(
-            f"columns must be a dict of at least one name -> array, got {shown(table)}."
+            "columns must be a data frame, an Arrow table or a dict of at least one name -> "
+            f"array, got {shown(table)}."
         )
 
 
