@@ -96,6 +96,9 @@ def test_a_model_of_groups_is_asked_about_one_where_only_one_can_answer(folder, 
     for command in (("sample", "g.hplus"), ("predict", "g.hplus", data / "quakes.csv")):
         assert "choose one with --group" in run(*command, code=2).stderr
     assert "group must be one of" in run("sample", "g.hplus", "--group", "x", code=2).stderr
+    for pair, got in (("north,west", "west"), ("north,north", "north,north")):
+        said = unwrapped(run("expect", "g.hplus", "--ratio", pair, code=2).stderr)
+        assert f"--ratio must be two of south, north, got '{got}'" in said
     assert run("sample", "g.hplus", "--group", "north").stdout.startswith("path,lon")
 
 

@@ -308,6 +308,9 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
         study.predict({name: columns[name] for name in ("hour", "shop", "price")})
     with pytest.raises(TypeError, match="column 'shop' must hold text as in fit"):
         study.predict(columns | {"shop": columns["hour"]})
+    hours = ["6", "seven", *columns["hour"][2:].tolist()]
+    with pytest.raises(TypeError, match="'hour' must hold numbers as in fit, got 'seven' in row 1"):
+        study.predict(columns | {"hour": hours})
     with pytest.raises(ValueError, match="name must be one of"):
         study.effect("colour")
 

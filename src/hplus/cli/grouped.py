@@ -139,6 +139,10 @@ def write_ratios(
     names = options["ratio"]
     if len(names) != 2:
         raise click.UsageError(f"--ratio must be two groups, like A,B, got {','.join(names)!r}.")
+    unknown = [name for name in names if name not in grouped.studies_]
+    if unknown or names[0] == names[1]:
+        known, got = ", ".join(grouped.studies_), unknown[0] if unknown else ",".join(names)
+        raise click.UsageError(f"--ratio must be two of {known:.200}, got {got!r}.")
     study = grouped[names[0]]
     asked = grid_regions(study.frame, grid) if grid else regions_asked(study, regions, options)
     found = grouped.ratio_by_region(names[0], names[1], asked, options["level"])
