@@ -107,7 +107,9 @@ def test_sums_of_a_column_are_told_in_its_unit(folder, data, run):
     assert "The rate of mag in" in said.stdout
     assert "units of mag" in said.stdout
     assert "as much is known as from" in unwrapped(said.stdout)
-    total = run("expect", "w.hplus").stdout.splitlines()[1].split(",")
+    answer = run("expect", "w.hplus")
+    assert "Sums of mag for the observation period; total expected: " in unwrapped(answer.stderr)
+    total = answer.stdout.splitlines()[1].split(",")
     mags = np.genfromtxt(data / "quakes.csv", delimiter=",", skip_header=1, usecols=3)
     np.testing.assert_allclose(float(total[1]), mags.sum(), rtol=1e-3)
     assert "cannot simulate" in run("sample", "w.hplus", code=2).stderr

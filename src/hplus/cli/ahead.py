@@ -163,8 +163,10 @@ def _expected(
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
     total, basis = sum(part.expected for part in found), basis_words(study, time)
-    of_group = f"{group}: counts" if group else "Counts"
-    note(f"{of_group} for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    weight = study.frame.weight
+    what = f"sums of {weight}" if weight else "counts"
+    what = f"{group}: {what}" if group else what[0].upper() + what[1:]
+    note(f"{what} for {time.words}; total expected: {total:.6g}. {basis}".strip())
     return found, {"level": options["level"], "period": time.words, "basis": basis}
 
 
