@@ -22,11 +22,11 @@ from hplus._values import Value, value
 BLOCK_ENTRIES = 2**19
 """Entries of a Gram matrix computed at a time in products with it: 4 MiB, to stay in cache."""
 
-MIN_COMPILED_PARTS, MIN_COMPILED_ENTRIES = 8, 2**16
-"""Parts of a sum or product, and entries of a Gram matrix, from which on compiled code is faster."""
-
 MAX_BLOCK_ENTRIES = 2**23
 """The same, at most, for points with many columns: 64 MiB."""
+
+MIN_COMPILED_PARTS, MIN_COMPILED_ENTRIES = 8, 2**16
+"""Parts of an expression, and entries of a Gram matrix, from which on compiled code is faster."""
 
 
 @value
