@@ -53,7 +53,7 @@ class Ratios(Value):
         tail = np.interp(level, self.covered[::-1], TAILS[::-1])
         high = np.array([np.interp(tail, TAILS, column) for column in self.highs.T])
         # not between two tails: a bound barely above 0 would leave out every y = 0
-        low = self.lows[max(0, np.searchsorted(TAILS, tail, side="right") - 1)]
+        low = self.lows[max(0, int(np.searchsorted(TAILS, tail, side="right")) - 1)]
         usual = np.clip(m, *self.reach)
         place, power = np.log(usual), spread(self.noise, usual)
         below = np.minimum(np.interp(place, self.knots, low), 1.0) ** power
