@@ -163,9 +163,11 @@ def _expected(
     asked = regions_asked(study, regions, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
-    basis, of_group = basis_words(study, time), f"{group}: counts" if group else "Counts"
-    total = sum(part.expected for part in found)
-    note(f"{of_group} for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    total, basis = sum(part.expected for part in found), basis_words(study, time)
+    weight = study.frame.weight
+    what = f"sums of {weight}" if weight else "counts"
+    what = f"{group}: {what}" if group else what[0].upper() + what[1:]
+    note(f"{what} for {time.words}; total expected: {total:.6g}. {basis}".strip())
     if regions is not None:
         (in_all,) = expected_counts(study, [whole(study.frame)], time, options["level"])
         found = observed_parts(found, total, in_all.expected)

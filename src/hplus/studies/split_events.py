@@ -23,7 +23,7 @@ from hplus.rates.statistic import Statistic, merged
 from hplus.rates.weight_units import in_units
 from hplus.studies.cell_draws import drawn_from_cells
 from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents, EventSample
-from hplus.studies.event_weights import WeightScale
+from hplus.studies.event_weights import WeightScale, scaled_weights
 from hplus.studies.frames import Frame
 from hplus.studies.splits import HELD, Split
 from hplus.studies.time_spreads import spread_counts, spread_drawn
@@ -99,7 +99,7 @@ class SplitEvents:
             part = self.split.parts(seconds, uniforms(drawn_by))
         units = None
         if weights is not None and self.scale is not None:
-            units = in_units(weights / self.scale.unit, len(X))
+            units = in_units(scaled_weights(weights, self.scale), len(X))
         low, high = (int(part.min()), int(part.max())) if len(part) else (0, -1)
         for k in range(low, high + 1) if self._counted else ():
             some = part == k
