@@ -121,7 +121,9 @@ def test_with_times_the_coming_hours_follow_the_cycle(tmp_path):
         assert parts[0]["expected"] > 10 * parts[1]["expected"]
         assert (parts[0]["from"], parts[0]["to"]) == ("2026-02-01T08:00:00", "2026-02-01T12:00:00")
         query = "&".join(f"x=0.2&y=0.2&at=2026-02-01T{hour}:00" for hour in (10, 20))
-        morning, evening = client.ask("GET", f"/v1/rate?{query}")[1]["points"]
+        found = client.ask("GET", f"/v1/rate?{query}")[1]
+        assert found["rates"] == "events per unit of area per hour, in an average day"
+        morning, evening = found["points"]
         assert morning["rate"] > 5 * evening["rate"]
         mixed = json.dumps({"x": 0.1, "y": 0.1, "at": "2026-02-01T10:00:00"})
         status, found = client.post(mixed)
@@ -209,6 +211,20 @@ def test_a_new_service_says_why_there_is_no_model_yet(serving):
     assert "no model yet" in found["error"]
     assert serving.ask("GET", "/healthz")[:2] == (200, {"status": "ok"})
     assert serving.ask("GET", "/readyz")[0] == 200
+
+
+def test_a_service_says_that_it_learns_its_first_model_once_there_are_events(tmp_path, monkeypatch):
+    said = []
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        service = Service(store)
+        service._learn(store.frozen())
+        assert "must hold events" in service.why_not
+        store.commit([Post(np.array([[0.1, 0.2]]), np.zeros(1))], 1.0, 0.0)
+        monkeypatch.setattr(
+            "hplus.serve.service.answering", lambda study: said.append(service.why_not)
+        )
+        service._learn(store.frozen())
+    assert "first model is being learned" in said[0]
 
 
 def test_who_no_longer_waits_for_an_answer_stops_nobody_else(serving):

@@ -55,9 +55,15 @@ def rate_answer(model: Model, asked: Mapping[str, Sequence[str]], level: float) 
     for i, good in enumerate(found.rows.tolist()):
         point: Json = {name: cells[i] for name, cells in columns.items()}
         points.append(point | (next(rates) if good else {"rate": None, "low": None, "high": None}))
-    unit = study.exposure_.unit
-    per = rate_words(frame.window, *([unit] if unit else []))
-    return {"model": about(model), "rates": per, "level": level, "points": points}
+    return {"model": about(model), "rates": _unit(study), "level": level, "points": points}
+
+
+def _unit(study: EventStudy) -> str:
+    """What rates count, such as "events per km² per hour, in an average week"."""
+    unit, window = study.exposure_.unit, study.frame.of_points().window
+    if study.frame.cycle:
+        return f"{rate_words(window)}, in an average {unit}"
+    return rate_words(window, *([unit] if unit else []))
 
 
 def _rates(study: EventStudy, X: Floats, level: float) -> Iterator[Json]:

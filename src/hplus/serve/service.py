@@ -38,6 +38,12 @@ MOST_SHARE = 0.2
 FIRST_WAIT = 0.05
 """Seconds before the first model is learned."""
 
+FIRST_MODEL = (
+    "the first model is being learned. After hplus is installed, this takes up to half a minute "
+    "once, while code is compiled."
+)
+"""What is said before there is a model."""
+
 TICK_SECONDS = 60.0
 """How often the clock is written if no post comes, where it is the exposure."""
 
@@ -95,7 +101,7 @@ class Service:
         self.refresh_seconds, self.snapshot_seconds = refresh_seconds, snapshot_seconds
         self.learns, self.subscribers = learns, Subscribers()
         self.model: Model | None = None
-        self.why_not = "the first model is being learned"
+        self.why_not = FIRST_MODEL
         self.trouble = ""
         self.recent: deque[RecentEvents] = deque(maxlen=MOST_RECENT_POSTS)
         self.heard: Callable[[RecentEvents], None] | None = None
@@ -265,6 +271,7 @@ class Service:
 
     def _learn(self, frozen: FrozenStudy) -> None:
         began, study = time.monotonic(), frozen.study
+        self.why_not = FIRST_MODEL if study.events_ else self.why_not
         try:
             answers = answering(study)
         except ValueError as error:
