@@ -216,9 +216,10 @@ def test_events_that_come_far_too_late_are_no_burst(services, tmp_path):
         assert [a for a in watch.log.newest(10) if a["observed"] > 100] == []
 
 
-def test_a_service_without_events_says_so(tmp_path):
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_service_without_events_says_so(tmp_path, name):
     service = SimpleNamespace(
-        frame=FRAMES["plane"], model=None, events=0, subscribers=Told(), why_not="no events",
+        frame=FRAMES[name], model=None, events=0, subscribers=Told(), why_not="no events",
         heard=None, clock=0.0,
     )  # fmt: skip
     with watching(service, tmp_path) as watch:

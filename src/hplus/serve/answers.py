@@ -18,6 +18,7 @@ from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import Expected, Region, expect, grid_regions, outlined_regions, whole
 from hplus.studies.periods import Period, time_asked
 from hplus.studies.spans import Amount, moment
+from hplus.windows import Window
 from hplus.wording import rate_words, six_digits
 
 MOST_POINTS, MOST_CELLS, MOST_REGIONS, MOST_PERIODS = 1000, 2500, 500, 24
@@ -55,13 +56,15 @@ def rate_answer(model: Model, asked: Mapping[str, Sequence[str]], level: float) 
     for i, good in enumerate(found.rows.tolist()):
         point: Json = {name: cells[i] for name, cells in columns.items()}
         points.append(point | (next(rates) if good else {"rate": None, "low": None, "high": None}))
-    return {"model": about(model), "rates": _unit(study), "level": level, "points": points}
+    per = rate_unit(study, frame.window)
+    return {"model": about(model), "rates": per, "level": level, "points": points}
 
 
-def _unit(study: EventStudy) -> str:
-    """What rates count, such as "events per km² per hour, in an average week"."""
-    unit, window = study.exposure_.unit, study.frame.of_points().window
-    if study.frame.cycle:
+def rate_unit(study: EventStudy, window: Window) -> str:
+    """What rates on a window count, such as "events per km² per hour, in an average week"."""
+    unit, region = study.exposure_.unit, study.frame.region
+    timed = region is None or window.dimension > region.dimension
+    if study.frame.cycle and timed:
         return f"{rate_words(window)}, in an average {unit}"
     return rate_words(window, *([unit] if unit else []))
 

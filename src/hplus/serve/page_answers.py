@@ -13,12 +13,13 @@ from hplus.display.data.hot_spots import find_hot_spots
 from hplus.display.data.margins import margins
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
+from hplus.serve.answers import rate_unit
 from hplus.serve.live_watch import LiveWatch
 from hplus.serve.service import Model, Service
 from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.windows import Window
-from hplus.wording import rate_words, six_digits
+from hplus.wording import six_digits
 
 MOST_PIXELS = 192
 """Pixels on a side of a picture."""
@@ -80,11 +81,11 @@ def _example(frame: Frame) -> Json:
 def picture_answer(model: Model, low: Floats, high: Floats, width: int, height: int) -> Json:
     """The rate in a part of the window: pixels, the highest row first, or a curve with bands."""
     study = model.study
-    window, unit = shown_window(study.frame), study.exposure_.unit
+    window = shown_window(study.frame)
     rate, factor = _shown_rate(study.model_)
     found: Json = {
         "version": model.version,
-        "rates": rate_words(window, *([unit] if unit else [])),
+        "rates": rate_unit(study, window),
         "low": low.tolist(),
         "high": high.tolist(),
     }
@@ -170,7 +171,7 @@ def _last(watch: LiveWatch, now: float, length: float) -> Json:
     end = np.ceil(now / 60.0) * 60.0
     edges = np.array([end - length, end])
     expected = {k: v and v[0] for k, v in _expected(watch, edges, end).items()}
-    since = watch.began if watch.began > edges[0] else None
+    since = watch.began if edges[0] < watch.began < np.inf else None  # inf before any event
     return {"observed": int(watch.history.counts(edges)[0]), "since": since, **expected}
 
 
