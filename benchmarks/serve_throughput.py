@@ -159,13 +159,15 @@ def flood(
     return total / (time.perf_counter() - began), total / (server.seconds() - spent)
 
 
-def steady(server: Running, rate: float, seconds: float) -> tuple[list[float], list[float]]:
+def steady(
+    server: Running, rate: float, seconds: float, name: str
+) -> tuple[list[float], list[float]]:
     """Times of posts of 100 events at a rate, and of questions meanwhile."""
     given, gap = bodies("lines", 100), CONNECTIONS * 100 / rate
     start, posts = time.perf_counter() + 0.5, int(seconds / gap)
     posters = [
         Poster(server.port, "lines", given,
-               lambda n, i=i: start + (n + i / CONNECTIONS) * gap, posts, f"steady{i}")
+               lambda n, i=i: start + (n + i / CONNECTIONS) * gap, posts, f"{name}{i}")
         for i in range(CONNECTIONS)
     ]  # fmt: skip
     asked: list[float] = []
@@ -231,13 +233,17 @@ def speeds(quick: bool) -> None:
 
 
 def waits(quick: bool) -> None:
-    """How long posts and questions take at half the rate asked for."""
+    """How long posts and questions take at half the rate asked for, with few and many places."""
     with running() as server:
         learned(server)
-        times, asked = steady(server, RATES["lines"] / 2, 5.0 if quick else 60.0)
-    row("post of 100 at half the rate, ms at most in 99 %", p99(times), most=50.0)
-    row("median, ms", 1e3 * float(np.median(times)))
-    row("questions meanwhile, ms at most in 99 %", p99(asked), most=100.0)
+        for places in ("2,000", "200,000"):
+            times, asked = steady(server, RATES["lines"] / 2, 5.0 if quick else 60.0, places)
+            name = f"{places} places"
+            row(f"{name}: post of 100 at half the rate, ms at most in 99 %", p99(times), most=50.0)
+            row(f"{name}: median, ms", 1e3 * float(np.median(times)))
+            row(f"{name}: questions meanwhile, ms at most in 99 %", p99(asked), most=100.0)
+            flood(server, "csv", 10_000, 40, "many")
+            time.sleep(5.0)  # for a model that knows them
 
 
 def memories(quick: bool) -> None:

@@ -223,6 +223,7 @@ def test_a_service_says_that_it_learns_its_first_model_once_there_are_events(tmp
         monkeypatch.setattr(
             "hplus.serve.service.answering", lambda study: said.append(service.why_not)
         )
+        monkeypatch.setattr("hplus.serve.service.make_ready", lambda study: None)
         service._learn(store.frozen())
     assert "first model is being learned" in said[0]
 

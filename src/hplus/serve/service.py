@@ -13,6 +13,7 @@ from hplus._checks import Floats
 from hplus.serve.ledger import Answer, Refused
 from hplus.serve.posted_study import FrozenStudy, StudyMachine
 from hplus.serve.posts import Post
+from hplus.serve.ready_trees import make_ready
 from hplus.serve.store import Frozen, Store
 from hplus.serve.subscribers import Subscribers
 from hplus.storage.files import Json
@@ -274,6 +275,7 @@ class Service:
         self.why_not = FIRST_MODEL if study.events_ else self.why_not
         try:
             answers = answering(study)
+            make_ready(answers)
         except ValueError as error:
             self.why_not = str(error)
             return
