@@ -258,6 +258,18 @@ def test_a_disk_that_cannot_confirm_a_write_stops_posts_and_says_so(tmp_path):
         assert client.post('{"x": 0.3, "y": 0.4}\n')[0] == 200
 
 
+def test_a_service_that_stops_has_run_until_then(tmp_path):
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        service = Service(store, learns=False)
+        service.start()
+        service.submit(Post(np.array([[0.1, 0.2]]), np.zeros(1))).result()
+        service._clock += 1000.0
+        service.stop()
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        assert store.machine.clock >= 1000.0
+        assert store.frozen().study.exposure.to("s") == pytest.approx(store.machine.clock)
+
+
 def test_versions_of_models_go_on_after_a_restart(tmp_path):
     versions = []
     for run in range(3):

@@ -157,6 +157,8 @@ class Service:
             self._ready.notify_all()
         for thread in self._threads:
             thread.join()
+        if self._tick is not None:
+            self.store.commit([], self.clock, time.time(), self.version)
         try:
             self.store.snapshot()
         finally:
