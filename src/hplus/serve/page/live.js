@@ -148,7 +148,8 @@ function figure(id, now) {
   box.classList.remove("more", "fewer");
   gauge.classList.toggle("known", now.expected !== null);
   if (now.expected === null) {
-    note.textContent = now.since === null ? "" : `since ${hourOf(now.since)}`;
+    const none = history.latest === null && total > 0 ? "since the service started" : "";
+    note.textContent = now.since === null ? none : `since ${hourOf(now.since)}`;
     return;
   }
   const { observed, below, above } = now;
