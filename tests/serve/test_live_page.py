@@ -41,6 +41,7 @@ WEEKLY = Clock("at", start=0.0, end=4.1e9, cycle="week")
 FRAMES = {
     "plane": Frame(("x", "y"), Box((0, 0), (1, 1))),
     "line": Frame(("x",), Interval(0, 10, unit="m")),
+    "plane and height": Frame(("x", "y", "z"), Box((0, 0, 0), (1, 1, 5))),
     "plane and time": Frame(("x", "y"), Box((0, 0), (1, 1)), clock=WEEKLY),
     "time": Frame((), None, clock=WEEKLY),
 }
@@ -143,6 +144,8 @@ def test_the_page_is_answered_for_every_kind_of_window(services, tmp_path, name)
             rates = np.frombuffer(b64decode(picture["values"]), "<f4")
             assert len(rates) == 200
             assert rates.min() > 0.0
+            per_area = service.model.study.model_.rate_.integral()
+            assert rates.mean() == pytest.approx(per_area, rel=0.1)  # on a plane of area 1
         else:
             assert np.all(np.array(picture["below"]) <= np.array(picture["above"]))
         if name in ("plane", "time"):
