@@ -144,6 +144,7 @@ def test_peaks_are_ranked_and_busier_than_the_average(learned):
         "rate", "rate?x=1", "rate?x=1&y=1&y=2", "rate?x=0&y=0&level=2", "expect?grid=0x5",
         "expect?grid=a", "expect?grid=5000x5000", "expect?grid=2x2x2", "expect?for=soon",
         "expect?for=1d&from=2026-01-01", "expect?format=xml", "expect?for=" + "1h," * 30,
+        "expect?grid=51x50", "rate?" + "x=0&y=0&" * 1001,
     ],
 )  # fmt: skip
 def test_a_question_that_cannot_be_answered_is_refused_in_one_sentence(learned, query):
@@ -157,6 +158,14 @@ def test_a_question_that_cannot_be_answered_is_refused_in_one_sentence(learned, 
                                   '{"type": "FeatureCollection", "features": []}'])  # fmt: skip
 def test_regions_that_are_no_polygons_are_refused(learned, body):
     assert learned.ask("POST", "/v1/expect", body)[0] == 422
+
+
+def test_many_regions_are_answered_and_too_many_refused(learned):
+    corners = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    one = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [corners]}}
+    for number, expected in ((2, 200), (501, 422)):
+        body = json.dumps({"type": "FeatureCollection", "features": [one] * number})
+        assert learned.ask("POST", "/v1/expect?for=1d", body)[0] == expected
 
 
 def test_too_many_questions_are_refused_with_a_time_to_try_again(learned, monkeypatch):

@@ -3,9 +3,11 @@
 import asyncio
 import gzip
 import random
+import re
 import resource
 import socket
 from contextlib import ExitStack, closing
+from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
@@ -145,6 +147,20 @@ def test_a_thousand_idle_connections_keep_nobody_out(serving):
         for _ in range(1000):
             stack.enter_context(closing(serving.connected()))
         assert serving.post(LINE)[0] == 200
+
+
+def test_connections_that_ask_nothing_more_are_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr("hplus.serve.app.KEEP_ALIVE_SECONDS", 0.2)
+    with running(tmp_path) as client, closing(client.connected(5.0)) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        began = monotonic()
+        assert statuses(read_all(connection)) == [200]
+        assert monotonic() - began < 4.0
+
+
+def test_nothing_that_is_sent_is_run_or_unpickled():
+    for path in Path(protocol.__file__).parent.glob("*.py"):
+        assert not re.search(r"pickle|marshal|\b(eval|exec)\(", path.read_text("utf-8")), path
 
 
 def test_a_bug_is_answered_without_a_trace(serving, monkeypatch):
