@@ -170,7 +170,8 @@ def live_app_of(watch):
 def test_what_a_picture_must_be_asked_for(services, tmp_path):
     with watching(services["plane"], tmp_path) as watch:
         app = live_app_of(watch)
-        for query in ("low=a,b", "low=0", "low=1,1&high=0,0", "width=0", "width=100000"):
+        far = ("low=-inf,-inf", "high=1,inf", "low=-1e308,0&high=1e308,1", "low=nan,0")
+        for query in ("low=a,b", "low=0", "low=1,1&high=0,0", "width=0", "width=100000", *far):
             assert app.get(f"/v1/page/picture?{query}").status_code == 422, query
         part = app.get("/v1/page/picture?low=0.2,0.2&high=0.4,0.3").json()
         assert part["low"] == [0.2, 0.2]
