@@ -65,7 +65,7 @@ def rate_unit(study: EventStudy, window: Window) -> str:
     unit, region = study.exposure_.unit, study.frame.region
     timed = region is None or window.dimension > region.dimension
     if study.frame.cycle and timed:
-        return f"{rate_words(window)}, in an average {unit}"
+        return f"{rate_words(region, window.axis_units[-1])}, in an average {unit}"
     return rate_words(window, *([unit] if unit else []))
 
 
