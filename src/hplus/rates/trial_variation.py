@@ -18,7 +18,7 @@ MIN_TRIALS = 5
 """With fewer trials, nothing can be said about how their counts vary."""
 
 VARIANCES = np.logspace(-4.0, 1.0, 61)
-"""Relative variances of the rate of a trial that are considered, each as likely as the next."""
+"""Relative variances of the rate of a trial that are considered; all deviations are as likely."""
 
 FACTOR_DRAWS = 512
 """Equally likely levels of trials to come."""
@@ -72,8 +72,9 @@ def learn_trial_variation(
     """From the counts of trials with events, of so many trials in all, and events by place and
     trial (the last axis); None if there are too few trials to tell.
 
-    The posterior of the variance φ of a negative binomial count with the mean m of all trials:
-    Σ ln Γ(y + 1/φ) - ln Γ(1/φ) + y ln(φm) - (y + 1/φ) ln(1 + φm).
+    The posterior of the variance φ of a negative binomial count with the mean m of all trials, if
+    √φ is uniform: Σ ln Γ(y + 1/φ) - ln Γ(1/φ) + y ln(φm) - (y + 1/φ) ln(1 + φm) + ½ ln φ on a grid
+    of ln φ.
     """
     if trials < MIN_TRIALS:
         return None
@@ -81,7 +82,7 @@ def learn_trial_variation(
     r, most = 1.0 / VARIANCES, VARIANCES * m
     own = gammaln(y + r) - gammaln(r) + xlogy(y, most) - xlog1py(y + r, most)
     empty = -(trials - len(counts)) * xlog1py(r, most)
-    probabilities = softmax(own.sum(axis=0) + empty)
+    probabilities = softmax(own.sum(axis=0) + empty + 0.5 * np.log(VARIANCES))
     local = None if both is None else dispersion_of_tables(_tables(both), both.total)
     return TrialVariation(trials, VARIANCES, probabilities, local)
 
