@@ -5,8 +5,9 @@
 The server takes posts from several clients, learns models and saves snapshots five times a second,
 until it gets SIGKILL. Each client then sends the post again that was not answered. After every
 start, and at the end, what the server holds must be what was acknowledged: the number of events and
-a fingerprint of their positions. Servers are forked after everything was imported and compiled, so
-that kills hit the work and not the start-up.
+a fingerprint of their positions. It is the server of `hplus serve`, with its page and the watch of
+alerts. Servers are forked after everything was imported and compiled, so that kills hit the work
+and not the start-up.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import random
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -27,7 +29,8 @@ import numpy as np
 from _measure import finish, header, parser, row
 
 from hplus import Box
-from hplus.serve.app import create_app, server_of
+from hplus.serve.app import server_of
+from hplus.serve.live_app import live_app, watch_of
 from hplus.serve.opening import opened_store
 from hplus.serve.parsing import read_post
 from hplus.serve.service import Service
@@ -49,8 +52,10 @@ def serve(folder: str, listening: socket.socket) -> None:
     """Serve until the process is killed."""
     with opened_store(folder, StreamStudy(FRAME).begin()) as store:
         service = Service(store, SECONDS, SECONDS)
-        server = server_of(create_app(service))
+        watch = watch_of(service, folder)
+        server = server_of(live_app(watch))
         service.start()
+        watch.start()
         server.run([listening])
 
 
@@ -192,8 +197,10 @@ def main() -> None:
     header()
     with tempfile.TemporaryDirectory(dir=".") as folder:
         kills = Kills(folder)
-        for _ in range(QUICK if asked.quick else asked.kills):
+        for i in range(QUICK if asked.quick else asked.kills):
             kills.one()
+            if i % 100 == 99:
+                print(f"{i + 1} kills, {len(kills.wrong)} wrong", file=sys.stderr)
         kills.last()
     row("servers killed", kills.found["killed"])
     row("events lost or doubled", len(kills.wrong), most=0)

@@ -1,6 +1,6 @@
 """How many events hplus serve takes durably on one core, how soon it answers, and its memory.
 
-    python benchmarks/serve_throughput.py [--quick]
+    python benchmarks/serve_throughput.py [--quick] [--part speed|waits|memory]
 
 The server runs on one core and the clients on another, if there are two; all connections stay open.
 It is the server of `hplus serve`, with its page and the watch of alerts.
@@ -159,13 +159,15 @@ def flood(
     return total / (time.perf_counter() - began), total / (server.seconds() - spent)
 
 
-def steady(server: Running, rate: float, seconds: float) -> tuple[list[float], list[float]]:
+def steady(
+    server: Running, rate: float, seconds: float, name: str
+) -> tuple[list[float], list[float]]:
     """Times of posts of 100 events at a rate, and of questions meanwhile."""
     given, gap = bodies("lines", 100), CONNECTIONS * 100 / rate
     start, posts = time.perf_counter() + 0.5, int(seconds / gap)
     posters = [
         Poster(server.port, "lines", given,
-               lambda n, i=i: start + (n + i / CONNECTIONS) * gap, posts, f"steady{i}")
+               lambda n, i=i: start + (n + i / CONNECTIONS) * gap, posts, f"{name}{i}")
         for i in range(CONNECTIONS)
     ]  # fmt: skip
     asked: list[float] = []
@@ -210,10 +212,9 @@ def learned(server: Running) -> None:
         connection.getresponse().read()
 
 
-def main() -> None:
-    quick = parser(__doc__).parse_args().quick
-    posts, large, seconds = (400, 40, 5.0) if quick else (6000, 400, 60.0)
-    header()
+def speeds(quick: bool) -> None:
+    """As many posts as are taken, also without a model and without syncing."""
+    posts, large = (400, 40) if quick else (6000, 400)
     found: dict[tuple[bool, bool], list[float]] = {}
     for learns, syncs in ((True, True), (False, True), (True, False)):
         with running(learns, syncs) as server:
@@ -229,14 +230,39 @@ def main() -> None:
         row(name, round(found[True, True][i]), least=least)
         row(f"{name}: without a model, ratio", found[False, True][i] / found[True, True][i])
         row(f"{name}: without sync, ratio", found[True, False][i] / found[True, True][i])
+
+
+def waits(quick: bool) -> None:
+    """How long posts and questions take at half the rate asked for, with few and many places."""
     with running() as server:
         learned(server)
-        times, asked = steady(server, RATES["lines"] / 2, seconds)
-        row("post of 100 at half the rate, ms at most in 99 %", p99(times), most=50.0)
-        row("median, ms", 1e3 * float(np.median(times)))
-        row("questions meanwhile, ms at most in 99 %", p99(asked), most=100.0)
+        for places in ("2,000", "200,000"):
+            times, asked = steady(server, RATES["lines"] / 2, 5.0 if quick else 60.0, places)
+            name = f"{places} places"
+            row(f"{name}: post of 100 at half the rate, ms at most in 99 %", p99(times), most=50.0)
+            row(f"{name}: median, ms", 1e3 * float(np.median(times)))
+            row(f"{name}: questions meanwhile, ms at most in 99 %", p99(asked), most=100.0)
+            flood(server, "csv", 10_000, 40, "many")
+            time.sleep(5.0)  # for a model that knows them
+
+
+def memories(quick: bool) -> None:
+    """Memory over many events, at places that come back and at ever new ones."""
     memory("in 200,000 places", 8 if quick else 104, new_places=False)
     memory("a fifth at new places", 8 if quick else 104, new_places=True)
+
+
+PARTS = {"speed": speeds, "waits": waits, "memory": memories}
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--part", choices=PARTS, help="measure only this")
+    given = options.parse_args()
+    header()
+    for name, part in PARTS.items():
+        if given.part in (None, name):
+            part(given.quick)
     finish()
 
 

@@ -5,6 +5,7 @@ from threading import Event
 
 from hplus.cli import live_demo
 from hplus.cli.live_demo import DatedLine, paced, thefts
+from hplus.studies.spans import Amount
 
 
 def test_the_thefts_are_in_the_order_of_time():
@@ -27,3 +28,17 @@ def test_a_replay_stops_when_asked_to():
     stopping = Event()
     stopping.set()
     assert list(paced([DatedLine(0.0, "line")], 0.0, 1.0, stopping)) == []
+
+
+def test_the_service_of_a_replay_has_the_settings_of_one_that_runs_for_weeks(monkeypatch):
+    prepared, told = [], []
+
+    def run(server, sockets):
+        told.append(server)
+        sockets[0].close()
+
+    monkeypatch.setattr("hplus.serve.long_running.prepare_process", prepared.append)
+    monkeypatch.setattr("hplus.serve.app.HplusServer.run", run)
+    live_demo.live_demo(Amount.parse("6h"), 0, opened=False)
+    assert prepared == [server.service for server in told]
+    assert len(prepared) == 1

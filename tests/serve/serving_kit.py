@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import socket
 import sys
 from contextlib import closing, contextmanager
@@ -63,6 +64,11 @@ def read_all(connection):
     except (TimeoutError, ConnectionResetError):
         pass
     return found
+
+
+def statuses(data):
+    """The statuses of answers in raw bytes."""
+    return [int(code) for code in re.findall(rb"HTTP/1\.1 (\d{3}) ", data)]
 
 
 def until_text(connection, text):

@@ -45,7 +45,10 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path, monkeypatch):
         assert f"cannot listen on 127.0.0.1 port {client.port}" in run(*taken, code=5)
         assert "another one is using it" in run(*WORDS, "--state", str(tmp_path / "t"), code=2)
     said = run(*other[:-1], str(tmp_path / "t"), code=2)
-    assert "holds a stream with window" in said
+    assert "holds a stream with window 0,0,1,1, not 0,0,2,2: give" in said
+    no_file = str(tmp_path / "tokens")
+    said = run(*WORDS, *state, "--token-file", no_file, code=2)
+    assert f"the token file {no_file} cannot be read: no such file or directory." in said
     monkeypatch.setitem(sys.modules, "fastapi", None)
     assert "hplus[serve]" in run(*WORDS, *state, code=6)
 

@@ -121,7 +121,9 @@ def test_with_times_the_coming_hours_follow_the_cycle(tmp_path):
         assert parts[0]["expected"] > 10 * parts[1]["expected"]
         assert (parts[0]["from"], parts[0]["to"]) == ("2026-02-01T08:00:00", "2026-02-01T12:00:00")
         query = "&".join(f"x=0.2&y=0.2&at=2026-02-01T{hour}:00" for hour in (10, 20))
-        morning, evening = client.ask("GET", f"/v1/rate?{query}")[1]["points"]
+        found = client.ask("GET", f"/v1/rate?{query}")[1]
+        assert found["rates"] == "events per unit of area per hour, in an average day"
+        morning, evening = found["points"]
         assert morning["rate"] > 5 * evening["rate"]
         mixed = json.dumps({"x": 0.1, "y": 0.1, "at": "2026-02-01T10:00:00"})
         status, found = client.post(mixed)
@@ -142,6 +144,7 @@ def test_peaks_are_ranked_and_busier_than_the_average(learned):
         "rate", "rate?x=1", "rate?x=1&y=1&y=2", "rate?x=0&y=0&level=2", "expect?grid=0x5",
         "expect?grid=a", "expect?grid=5000x5000", "expect?grid=2x2x2", "expect?for=soon",
         "expect?for=1d&from=2026-01-01", "expect?format=xml", "expect?for=" + "1h," * 30,
+        "expect?grid=51x50", "rate?" + "x=0&y=0&" * 1001,
     ],
 )  # fmt: skip
 def test_a_question_that_cannot_be_answered_is_refused_in_one_sentence(learned, query):
@@ -155,6 +158,14 @@ def test_a_question_that_cannot_be_answered_is_refused_in_one_sentence(learned, 
                                   '{"type": "FeatureCollection", "features": []}'])  # fmt: skip
 def test_regions_that_are_no_polygons_are_refused(learned, body):
     assert learned.ask("POST", "/v1/expect", body)[0] == 422
+
+
+def test_many_regions_are_answered_and_too_many_refused(learned):
+    corners = [[0, 0], [1, 0], [1, 1], [0, 0]]
+    one = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [corners]}}
+    for number, expected in ((2, 200), (501, 422)):
+        body = json.dumps({"type": "FeatureCollection", "features": [one] * number})
+        assert learned.ask("POST", "/v1/expect?for=1d", body)[0] == expected
 
 
 def test_too_many_questions_are_refused_with_a_time_to_try_again(learned, monkeypatch):
@@ -211,6 +222,21 @@ def test_a_new_service_says_why_there_is_no_model_yet(serving):
     assert serving.ask("GET", "/readyz")[0] == 200
 
 
+def test_a_service_says_that_it_learns_its_first_model_once_there_are_events(tmp_path, monkeypatch):
+    said = []
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        service = Service(store)
+        service._learn(store.frozen())
+        assert "must hold events" in service.why_not
+        store.commit([Post(np.array([[0.1, 0.2]]), np.zeros(1))], 1.0, 0.0)
+        monkeypatch.setattr(
+            "hplus.serve.service.answering", lambda study: said.append(service.why_not)
+        )
+        monkeypatch.setattr("hplus.serve.service.make_ready", lambda study: None)
+        service._learn(store.frozen())
+    assert "first model is being learned" in said[0]
+
+
 def test_who_no_longer_waits_for_an_answer_stops_nobody_else(serving):
     post = read_post(b'{"x": 0.1, "y": 0.2}', "lines", FRAME, "")
     for _ in range(20):
@@ -239,6 +265,18 @@ def test_a_disk_that_cannot_confirm_a_write_stops_posts_and_says_so(tmp_path):
         del disk.sync
     with running(tmp_path) as client:
         assert client.post('{"x": 0.3, "y": 0.4}\n')[0] == 200
+
+
+def test_a_service_that_stops_has_run_until_then(tmp_path):
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        service = Service(store, learns=False)
+        service.start()
+        service.submit(Post(np.array([[0.1, 0.2]]), np.zeros(1))).result()
+        service._clock += 1000.0
+        service.stop()
+    with opened_store(tmp_path, StreamStudy(FRAME).begin()) as store:
+        assert store.machine.clock >= 1000.0
+        assert store.frozen().study.exposure.to("s") == pytest.approx(store.machine.clock)
 
 
 def test_versions_of_models_go_on_after_a_restart(tmp_path):

@@ -41,8 +41,17 @@ WEEKLY = Clock("at", start=0.0, end=4.1e9, cycle="week")
 FRAMES = {
     "plane": Frame(("x", "y"), Box((0, 0), (1, 1))),
     "line": Frame(("x",), Interval(0, 10, unit="m")),
+    "plane and height": Frame(("x", "y", "z"), Box((0, 0, 0), (1, 1, 5))),
     "plane and time": Frame(("x", "y"), Box((0, 0), (1, 1)), clock=WEEKLY),
     "time": Frame((), None, clock=WEEKLY),
+}
+
+UNITS = {
+    "plane": "events per unit of area per day",
+    "line": "events per m per day",
+    "plane and height": "events per unit of area per day",
+    "plane and time": "events per unit of area per week",
+    "time": "events per hour, in an average week",
 }
 
 
@@ -138,11 +147,13 @@ def test_the_page_is_answered_for_every_kind_of_window(services, tmp_path, name)
         assert len(view["axes"]) == (2 if "plane" in name else 1)
         assert set(view["example"]) == set(service.frame.needed)
         picture = app.get("/v1/page/picture?width=20&height=10").json()
-        assert "events per" in picture["rates"]
+        assert picture["rates"] == UNITS[name]
         if "plane" in name:
             rates = np.frombuffer(b64decode(picture["values"]), "<f4")
             assert len(rates) == 200
             assert rates.min() > 0.0
+            per_area = service.model.study.model_.rate_.integral()
+            assert rates.mean() == pytest.approx(per_area, rel=0.1)  # on a plane of area 1
         else:
             assert np.all(np.array(picture["below"]) <= np.array(picture["above"]))
         if name in ("plane", "time"):
@@ -167,7 +178,8 @@ def live_app_of(watch):
 def test_what_a_picture_must_be_asked_for(services, tmp_path):
     with watching(services["plane"], tmp_path) as watch:
         app = live_app_of(watch)
-        for query in ("low=a,b", "low=0", "low=1,1&high=0,0", "width=0", "width=100000"):
+        far = ("low=-inf,-inf", "high=1,inf", "low=-1e308,0&high=1e308,1", "low=nan,0")
+        for query in ("low=a,b", "low=0", "low=1,1&high=0,0", "width=0", "width=100000", *far):
             assert app.get(f"/v1/page/picture?{query}").status_code == 422, query
         part = app.get("/v1/page/picture?low=0.2,0.2&high=0.4,0.3").json()
         assert part["low"] == [0.2, 0.2]
@@ -216,9 +228,10 @@ def test_events_that_come_far_too_late_are_no_burst(services, tmp_path):
         assert [a for a in watch.log.newest(10) if a["observed"] > 100] == []
 
 
-def test_a_service_without_events_says_so(tmp_path):
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_service_without_events_says_so(tmp_path, name):
     service = SimpleNamespace(
-        frame=FRAMES["plane"], model=None, events=0, subscribers=Told(), why_not="no events",
+        frame=FRAMES[name], model=None, events=0, subscribers=Told(), why_not="no events",
         heard=None, clock=0.0,
     )  # fmt: skip
     with watching(service, tmp_path) as watch:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hplus import datasets
 from hplus.cli.base import note
-from hplus.cli.serve_run import PACKAGES, listener
-from hplus.cli.stream_run import NO_END, stop_signals
+from hplus.cli.serve_run import PACKAGES, at_work, listener
+from hplus.cli.stream_run import NO_END
 from hplus.files.chunked_table import Table
 from hplus.files.extras import needed
 from hplus.storage.files import Json
@@ -70,19 +70,15 @@ def live_demo(speed: Amount, port: int, opened: bool) -> None:
             app = live_app(watch, title="Vehicle thefts in New York")
             server, listening = server_of(app), listener("127.0.0.1", port)
             found = int(listening.getsockname()[1])
-            service.start()
-            watch.start()
             stopping = Event()
             feeder = Thread(target=_feed, args=(server, found, pace, opened, stopping), daemon=True)
-            feeder.start()
-            with stop_signals():
+            with at_work(service, watch):
+                feeder.start()
                 try:
                     server.run([listening])
                 finally:
                     stopping.set()
                     feeder.join()
-                    watch.stop()
-                    service.stop()
 
 
 def _feed(server: HplusServer, port: int, pace: float, opened: bool, stopping: Event) -> None:

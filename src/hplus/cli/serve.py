@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hplus.cli.base import command, json_option
+from hplus.cli.base import command, json_option, note
 from hplus.cli.fit import frame_options
 from hplus.cli.options import amount_option
 
@@ -64,6 +64,7 @@ hplus stream: it answers hplus expect, predict, info, check, report and sample.
 @json_option
 def serve(**options: Any) -> None:
     """Take events by HTTP, keep them safe, and answer how many to expect, where and when."""
+    note("Starting …")  # which takes seconds when it is the first time
     from hplus.cli.serve_run import run_service
 
     run_service(options)

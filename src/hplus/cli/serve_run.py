@@ -5,6 +5,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ from hplus.studies.streams import StreamStudy
 from hplus.wording import count
 
 if TYPE_CHECKING:
+    from hplus.serve.live_watch import LiveWatch
+    from hplus.serve.service import Service
     from hplus.serve.store import Store
     from hplus.serve.tokens import Tokens
 
@@ -59,7 +63,6 @@ def run_service(options: Json) -> None:
 def _serve(store: Store, tokens: Tokens, options: Json) -> None:
     from hplus.serve.app import server_of
     from hplus.serve.live_app import live_app, watch_of
-    from hplus.serve.long_running import prepare_process
     from hplus.serve.service import Service
 
     service = Service(store, options["refresh"], options["snapshot"])
@@ -74,16 +77,25 @@ def _serve(store: Store, tokens: Tokens, options: Json) -> None:
         known = {"state": options["state"], "events": service.events, "address": address}
         click.echo(json_text(known, indent=None))
     note(f"{options['state']} holds {count(service.events)} events. Listening on {address}.")
+    with at_work(service, watch):
+        server.run([listening])
+    note(f"Stopped. {options['state']} holds {count(service.events)} events.")
+
+
+@contextmanager
+def at_work(service: Service, watch: LiveWatch) -> Iterator[None]:
+    """A service and its watch in a process that is prepared for weeks, until a signal comes."""
+    from hplus.serve.long_running import prepare_process
+
     prepare_process(service)
     service.start()
     watch.start()
     with stop_signals():  # which the server raises again when it has ended
         try:
-            server.run([listening])
+            yield
         finally:
             watch.stop()
             service.stop()
-    note(f"Stopped. {options['state']} holds {count(service.events)} events.")
 
 
 def listener(host: str, port: int) -> socket.socket:

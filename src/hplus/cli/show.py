@@ -112,6 +112,7 @@ def demo(
 ) -> None:
     """Take a tour with Stephen Curry's shots: fit a rate, query it, and write a report."""
     if live:
+        note("Starting …")  # which takes seconds when it is the first time
         from hplus.cli.live_demo import live_demo
 
         live_demo(speed, port, not no_browser)

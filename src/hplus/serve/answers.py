@@ -18,6 +18,7 @@ from hplus.studies.event_study import EventStudy
 from hplus.studies.expect import Expected, Region, expect, grid_regions, outlined_regions, whole
 from hplus.studies.periods import Period, time_asked
 from hplus.studies.spans import Amount, moment
+from hplus.windows import Window
 from hplus.wording import rate_words, six_digits
 
 MOST_POINTS, MOST_CELLS, MOST_REGIONS, MOST_PERIODS = 1000, 2500, 500, 24
@@ -55,9 +56,17 @@ def rate_answer(model: Model, asked: Mapping[str, Sequence[str]], level: float) 
     for i, good in enumerate(found.rows.tolist()):
         point: Json = {name: cells[i] for name, cells in columns.items()}
         points.append(point | (next(rates) if good else {"rate": None, "low": None, "high": None}))
-    unit = study.exposure_.unit
-    per = rate_words(frame.window, *([unit] if unit else []))
+    per = rate_unit(study, frame.window)
     return {"model": about(model), "rates": per, "level": level, "points": points}
+
+
+def rate_unit(study: EventStudy, window: Window) -> str:
+    """What rates on a window count, such as "events per km² per hour, in an average week"."""
+    unit, region = study.exposure_.unit, study.frame.region
+    timed = region is None or window.dimension > region.dimension
+    if study.frame.cycle and timed:
+        return f"{rate_words(region, window.axis_units[-1])}, in an average {unit}"
+    return rate_words(window, *([unit] if unit else []))
 
 
 def _rates(study: EventStudy, X: Floats, level: float) -> Iterator[Json]:

@@ -63,7 +63,7 @@ EVENTS: Json = {
 
 RATE: Json = {
     "responses": _answer(
-        {"model": MODEL, "rates": "events per unit² and day", "level": 0.9,
+        {"model": MODEL, "rates": "events per unit of area per day", "level": 0.9,
          "points": [{"x": "0.31", "y": "0.8", "rate": 812.4, "low": 790.1, "high": 835.9}]},
         "Rates with intervals.",
     ) | REFUSED,

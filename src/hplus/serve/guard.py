@@ -21,6 +21,9 @@ QUESTIONS = ("/v1/expect",)
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 """What a browser may call this machine; others could be names that point to it by deceit."""
 
+USES = {READ: "reading", WRITE: "writing"}
+"""What tokens are for, in words."""
+
 READ_SECONDS = 30.0
 """How long a client may take to read a part of an answer."""
 
@@ -81,10 +84,12 @@ class Guard:
             return None
         reads = scope["method"] in ("GET", "HEAD") or scope["path"] in QUESTIONS
         use = READ if reads else WRITE
-        status = self.tokens.refusal(presented(headers), use)
+        given = presented(headers)
+        status = self.tokens.refusal(given, use)
         if status == 401:
-            return 401, "a token is needed: send Authorization: Bearer TOKEN."
-        return (403, f"this token is not for {use}: use another one.") if status else None
+            said = "this token is not known" if given else "a token is needed"
+            return 401, f"{said}: send Authorization: Bearer TOKEN."
+        return (403, f"this token is not for {USES[use]}: use another one.") if status else None
 
 
 def presented(headers: dict[bytes, bytes]) -> str:

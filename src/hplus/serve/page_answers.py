@@ -9,16 +9,18 @@ from scipy.stats import nbinom
 
 from hplus._checks import Floats
 from hplus.alerts.watch import WEEK
+from hplus.display.data.framing import place_of
 from hplus.display.data.hot_spots import find_hot_spots
 from hplus.display.data.margins import margins
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
+from hplus.serve.answers import rate_unit
 from hplus.serve.live_watch import LiveWatch
 from hplus.serve.service import Model, Service
 from hplus.storage.files import Json
 from hplus.studies.frames import Frame
 from hplus.windows import Window
-from hplus.wording import rate_words, six_digits
+from hplus.wording import six_digits
 
 MOST_PIXELS = 192
 """Pixels on a side of a picture."""
@@ -40,8 +42,10 @@ TYPICAL_COUNT = 4.0
 
 
 def shown_window(frame: Frame) -> Window:
-    """The places that the picture shows or, if there are none, the times."""
-    return frame.window if frame.region is None else frame.region
+    """The places that the picture shows, on two axes at most, or else the times."""
+    if frame.region is None:
+        return frame.window
+    return place_of(frame.region) if frame.region.dimension > 2 else frame.region
 
 
 def view_answer(service: Service, watch: LiveWatch, title: str) -> Json:
@@ -67,9 +71,9 @@ def view_answer(service: Service, watch: LiveWatch, title: str) -> Json:
 
 def _example(frame: Frame) -> Json:
     """An event that could be posted: the middle of the window."""
-    low, high = shown_window(frame).bounds()
     middle: Json = {}
     if frame.region is not None:
+        low, high = frame.region.bounds()
         own = frame.own(0.5 * (low + high)[None, :])[0]
         middle = {n: six_digits(float(v)) for n, v in zip(frame.columns, own, strict=False)}
     if frame.clock is not None:
@@ -80,15 +84,15 @@ def _example(frame: Frame) -> Json:
 def picture_answer(model: Model, low: Floats, high: Floats, width: int, height: int) -> Json:
     """The rate in a part of the window: pixels, the highest row first, or a curve with bands."""
     study = model.study
-    window, unit = shown_window(study.frame), study.exposure_.unit
-    rate, factor = _shown_rate(study.model_)
+    window = shown_window(study.frame)
     found: Json = {
         "version": model.version,
-        "rates": rate_words(window, *([unit] if unit else [])),
+        "rates": rate_unit(study, window),
         "low": low.tolist(),
         "high": high.tolist(),
     }
     if window.dimension == 1:
+        rate, factor = _shown_rate(study.model_)
         x = np.linspace(low[0], high[0], CURVE_PARTS + 1)[:, None]
         below, above = rate.predict_interval(x, LEVEL)
         curves = {"x": x[:, 0], "rate": rate.predict(x), "below": below, "above": above}
@@ -100,8 +104,18 @@ def picture_answer(model: Model, low: Floats, high: Floats, width: int, height: 
     inside = np.asarray(window.contains(points))
     values = np.full(len(points), np.nan)
     if inside.any():
-        values[inside] = factor * rate.predict(points[inside])
+        values[inside] = _at_places(study.model_, points[inside])
     return found | {"width": width, "height": height, "values": packed(values)}
+
+
+def _at_places(model: Intensity | SeparableIntensity, X: Floats) -> Floats:
+    """The rate at places (n, 2), over all of a third axis."""
+    if model.window.dimension > 2 and isinstance(model, Intensity):
+        place = margins(model).place
+        assert place is not None
+        return place(X)
+    rate, factor = _shown_rate(model)
+    return factor * rate.predict(X)
 
 
 def _shown_rate(model: Intensity | SeparableIntensity) -> tuple[Intensity, float]:
@@ -170,7 +184,7 @@ def _last(watch: LiveWatch, now: float, length: float) -> Json:
     end = np.ceil(now / 60.0) * 60.0
     edges = np.array([end - length, end])
     expected = {k: v and v[0] for k, v in _expected(watch, edges, end).items()}
-    since = watch.began if watch.began > edges[0] else None
+    since = watch.began if edges[0] < watch.began < np.inf else None  # inf before any event
     return {"observed": int(watch.history.counts(edges)[0]), "since": since, **expected}
 
 

@@ -157,7 +157,8 @@ class PageRoutes:
             return None
         if a.shape != least.shape or b.shape != least.shape or not np.all(a < b):
             return None
-        return a, b
+        with np.errstate(over="ignore"):
+            return (a, b) if np.all(np.isfinite(b - a)) else None
 
 
 def add_page(app: FastAPI, watch: LiveWatch, title: str = "") -> None:

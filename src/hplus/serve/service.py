@@ -13,6 +13,7 @@ from hplus._checks import Floats
 from hplus.serve.ledger import Answer, Refused
 from hplus.serve.posted_study import FrozenStudy, StudyMachine
 from hplus.serve.posts import Post
+from hplus.serve.ready_trees import make_ready
 from hplus.serve.store import Frozen, Store
 from hplus.serve.subscribers import Subscribers
 from hplus.storage.files import Json
@@ -37,6 +38,12 @@ MOST_SHARE = 0.2
 
 FIRST_WAIT = 0.05
 """Seconds before the first model is learned."""
+
+FIRST_MODEL = (
+    "the first model is being learned. After hplus is installed, this takes up to half a minute "
+    "once, while code is compiled."
+)
+"""What is said before there is a model."""
 
 TICK_SECONDS = 60.0
 """How often the clock is written if no post comes, where it is the exposure."""
@@ -95,7 +102,7 @@ class Service:
         self.refresh_seconds, self.snapshot_seconds = refresh_seconds, snapshot_seconds
         self.learns, self.subscribers = learns, Subscribers()
         self.model: Model | None = None
-        self.why_not = "the first model is being learned"
+        self.why_not = FIRST_MODEL
         self.trouble = ""
         self.recent: deque[RecentEvents] = deque(maxlen=MOST_RECENT_POSTS)
         self.heard: Callable[[RecentEvents], None] | None = None
@@ -150,6 +157,8 @@ class Service:
             self._ready.notify_all()
         for thread in self._threads:
             thread.join()
+        if self._tick is not None:
+            self.store.commit([], self.clock, time.time(), self.version)
         try:
             self.store.snapshot()
         finally:
@@ -265,8 +274,10 @@ class Service:
 
     def _learn(self, frozen: FrozenStudy) -> None:
         began, study = time.monotonic(), frozen.study
+        self.why_not = FIRST_MODEL if study.events_ else self.why_not
         try:
             answers = answering(study)
+            make_ready(answers)
         except ValueError as error:
             self.why_not = str(error)
             return

@@ -64,14 +64,22 @@ def read_tokens(path: str | None, environment: Mapping[str, str] = os.environ) -
     """The tokens of a file, with lines such as "read abc...", and of the environment."""
     pairs = [(use, environment[name]) for use, name in VARIABLES.items() if environment.get(name)]
     if path is not None:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.split() for line in file if line.strip() and not line.startswith("#")]
+        lines = [line.split() for line in _lines(path) if line.strip() and line[0] != "#"]
         if any(len(words) != 2 for words in lines) or not lines:
             raise ValueError(
                 f"{path} must have lines such as 'read TOKEN', 'write TOKEN' or 'both TOKEN'."
             )
         pairs += [(use, token) for use, token in lines]
     return tokens_of(pairs)
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "not text"
+        raise ValueError(f"the token file {path} cannot be read: {why.lower()}.") from error
 
 
 def _digest(token: str) -> bytes:

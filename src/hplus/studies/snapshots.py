@@ -7,9 +7,12 @@ import warnings
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+
 from hplus.storage import load, save
 from hplus.storage.files import sync_folder
 from hplus.storage.slots import SLOTS, DamagedError
+from hplus.studies.frames import Frame
 from hplus.studies.streams import StreamStudy
 
 
@@ -73,7 +76,20 @@ class Snapshots:
 def differences(kept: StreamStudy, asked: StreamStudy) -> list[str]:
     """The settings in which two studies of a stream differ."""
     before, now = kept.settings(), asked.settings()
-    return [f"{name} {before[name]}, not {now[name]}" for name in now if before[name] != now[name]]
+    differ = [name for name in now if before[name] != now[name]]
+    corners = _corners(kept.frame), _corners(asked.frame)
+    if "window" in differ and all(corners) and corners[0] != corners[1]:
+        before["window"], now["window"] = corners
+        differ = [name for name in differ if name != "map"]  # which follows from the window
+    return [f"{name} {before[name]}, not {now[name]}" for name in differ]
+
+
+def _corners(frame: Frame) -> str:
+    """A window as the option that gives it, such as "-74.3,40.5,-73.7,40.9"; "" if it is no box."""
+    if frame.region is None or frame.region.box_bounds() is None:
+        return ""
+    ends = frame.own(np.array(frame.region.bounds()))
+    return ",".join(f"{end:.9g}" for end in ends.ravel())
 
 
 def _study(path: Path) -> StreamStudy:

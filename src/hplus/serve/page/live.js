@@ -52,7 +52,11 @@ const loadHistory = paced(async () => {
 
 const loadPicture = paced(async () => {
   const answer = await ask("v1/page/picture?width=160&height=160");
-  if (answer.empty) return;
+  if (answer.empty) {
+    by("readout").textContent = total > 0 ? "The first model is being learned …" : "";
+    return;
+  }
+  if (!picture.whole) by("readout").textContent = "";
   unit = answer.rates;
   picture.take(answer, true);
   loadPart();
@@ -144,7 +148,8 @@ function figure(id, now) {
   box.classList.remove("more", "fewer");
   gauge.classList.toggle("known", now.expected !== null);
   if (now.expected === null) {
-    note.textContent = "";
+    const none = history.latest === null && total > 0 ? "since the service started" : "";
+    note.textContent = now.since === null ? none : `since ${hourOf(now.since)}`;
     return;
   }
   const { observed, below, above } = now;
