@@ -266,8 +266,9 @@ def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
         # events and not cells: of few cells with most of the events all or none might be drawn
         rng = np.random.default_rng(observed.seed)
         drawn = rng.choice(len(counts), MAX_SCORED, p=counts / counts.sum())
+        share = min(float(counts.sum()) / MAX_SCORED, 1.0)
         chosen, times = np.unique(drawn, return_counts=True)
-        counts = times * min(float(counts.sum()) / MAX_SCORED, 1.0)
+        counts = share * times.astype(np.float64)
     places = cells.lattice.centers(cells.codes[chosen], cells.depth)
     if not repeated:
         return places, counts

@@ -141,13 +141,15 @@ class EventSample:
 
     def _compact(self) -> None:
         """Rows in the order of their keys, equal ones together; of too many keys, fewer."""
-        keys = np.sort(np.concatenate([part.keys for part in self._parts]))
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
-        while not self._gave_up and np.searchsorted(keys, self._bound, side="right") > self.most:
+        rows, keys, counts = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        order = np.argsort(keys)
+        keys = keys[order]
+        distinct = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
+        while not self._gave_up and np.searchsorted(distinct, self._bound, "right") > self.most:
             self._halvings += 1
-        parts = [part.some(self._below(part.keys)) for part in self._parts]
-        rows, keys, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        self._parts, self._waiting = [_distinct(rows, keys, counts)], 0
+        few = 0 if self._gave_up else int(np.searchsorted(keys, self._bound, "right"))
+        order = order[:few]
+        self._parts, self._waiting = [_distinct(rows[order], keys[:few], counts[order])], 0
 
     @property
     def _bound(self) -> np.uint64:
@@ -156,9 +158,7 @@ class EventSample:
 
 
 def _distinct(rows: Floats, keys: Codes, counts: Ints) -> KeptRows:
-    """Rows in the order of their keys, and equal ones together."""
-    order = np.argsort(keys)
-    rows, keys, counts = rows[order], keys[order], counts[order]
+    """Rows that are in the order of their keys, equal ones together."""
     same = _same_as_before(rows, keys)
     if np.any((keys[1:] == keys[:-1]) & ~same):  # different rows of the same key
         order = np.lexsort((*rows.T, keys))
@@ -171,7 +171,10 @@ def _distinct(rows: Floats, keys: Codes, counts: Ints) -> KeptRows:
 
 
 def _same_as_before(rows: Floats, keys: Codes) -> Bools:
-    return (keys[1:] == keys[:-1]) & np.all(rows[1:] == rows[:-1], axis=1)
+    same = keys[1:] == keys[:-1]
+    for column in rows.T:
+        same &= column[1:] == column[:-1]
+    return same
 
 
 def _none() -> tuple[Codes, Ints]:
