@@ -24,9 +24,9 @@ MANY_ELEMENTS = 1_000_000
 """Elements of an array from which on a loop over it is worth a thread."""
 
 
-TURN_SECONDS = 2e-4
-"""For how long a thread may keep others from running Python; by default it is 5 ms, during which
-a thread that calls one short FFT after the other would only wait."""
+TURN_SECONDS = 1e-3
+"""For how long one of two threads may keep the other from running Python; by default it is 5 ms,
+for which a thread that calls one short FFT after the other would wait again and again."""
 
 
 @cache
@@ -102,9 +102,9 @@ def at_once(
 
 @contextmanager
 def _short_turns() -> Iterator[None]:
-    """Threads take turns more often inside this context."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, TURN_SECONDS))
+    """Threads take turns more often inside this context, if they run on different cores."""
+    before, cores = sys.getswitchinterval(), len(os.sched_getaffinity(0))
+    sys.setswitchinterval(min(before, TURN_SECONDS) if cores > 1 else before)
     try:
         yield
     finally:
