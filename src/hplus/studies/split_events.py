@@ -67,7 +67,8 @@ class SplitEvents:
         self.cells: dict[tuple[int, int], CellAccumulator] = {}
         self._absorbing: dict[tuple[int, int], CellAccumulator] = {}
         d = frame.window.dimension
-        self.samples = {held: EventSample(d, MAX_SAMPLE) for held in (False, True)}
+        # of more rows than are kept, events are drawn from the cells of one window
+        self.samples = {held: EventSample(d, MAX_SAMPLE, self._alone) for held in (False, True)}
 
     @property
     def _thinned(self) -> bool:
