@@ -68,8 +68,9 @@ class SelfExciting(ExcitedEstimator):
 
     Parameters
     ----------
-    window : Interval, or a region in the plane times an Interval
-        When, and where, events could have occurred. Time is the last axis.
+    window : Interval, or a region in the plane or an Interval times an Interval
+        When, and where, events could have occurred: at a place in the plane, or along one axis
+        such as a road. Time is the last axis.
     background : "tree", "exp" or "auto"
         The model of the background in place, as in `Intensity`. It is learned from events by how
         likely they were not triggered, and each block of time is predicted from the others.
@@ -260,12 +261,13 @@ class SelfExciting(ExcitedEstimator):
         both = (
             isinstance(self.window, Product)
             and isinstance(self.window.right, Interval)
-            and self.window.left.dimension == 2
+            and (self.window.left.dimension == 2 or isinstance(self.window.left, Interval))
         )
         if not (line or both):
             raise TypeError(
-                "window must be an Interval of time or a region in the plane times one, such as "
-                f"Box([0, 0], [1, 1]) * Interval(0, 365), got {shown(self.window)}."
+                "window must be an Interval of time, or places times one: a region in the plane "
+                "such as Box([0, 0], [1, 1]) * Interval(0, 365), or Interval(0, 80) * Interval(0, "
+                f"365) along a road, got {shown(self.window)}."
             )
         check_window("window", self.window)
         check_choice("background", self.background, STATISTIC_MODELS)

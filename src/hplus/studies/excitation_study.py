@@ -149,8 +149,9 @@ class ExcitationStudy(Estimator):
             )
         if len(columns) not in (0, 2):
             raise ValueError(
-                "columns must be two coordinates of a place, or none, for a self-exciting rate, "
-                f"got {', '.join(columns)}."
+                "columns must be two coordinates of a place, or none, for a self-exciting rate of a "
+                f"file, got {', '.join(columns)}: for places along one axis, use SelfExciting("
+                "Interval(0, length) * Interval(start, end)) in Python."
             )
         _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)

@@ -11,7 +11,7 @@ from hplus._checks import Bools, Floats, Ints
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Events sorted by time: `times` (n,), `places` (n, 2) or (n, 0), `marks` and `types` (n,)."""
+    """Events sorted by time: `times` (n,), `places` (n, 2), (n, 1) or (n, 0), `marks` and `types` (n,)."""
 
     times: Floats
     places: Floats
@@ -25,6 +25,11 @@ class Catalogue:
     def in_place(self) -> bool:
         """Do events have places?"""
         return self.places.shape[1] > 0
+
+    @property
+    def plane(self) -> Floats:
+        """Places in the plane, (n, 2): on one axis, the other is 0."""
+        return np.pad(self.places, ((0, 0), (0, 1))) if self.places.shape[1] == 1 else self.places
 
     def picked(self, which: Bools | Ints | slice) -> Catalogue:
         """Some of the events, in the order of time."""

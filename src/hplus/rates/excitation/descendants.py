@@ -59,7 +59,8 @@ class TriggerTable:
                     for row in one.weights[0, 0]
                 ]
             )
-            rings = np.cumsum(hats * np.diff(distances**2) * np.pi, axis=1)
+            sizes = 2.0 * distances if trigger.axes == 1 else np.pi * distances**2
+            rings = np.cumsum(hats * np.diff(sizes), axis=1)
             rings = np.pad(rings, ((0, 0), (1, 0)))
         return cls(one, lags, cumulative, distances, rings)
 
@@ -273,11 +274,18 @@ def _children(
     places = events.places
     if rate.region is not None:
         far = table.draw_distances(lags, rng) * rate.effects.reach(events.marks)
-        angle = 2.0 * np.pi * rng.random(n)
-        places = places + far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        places = places + far[:, None] * _directions(n, places.shape[1], rng)
     marks = rate.mark_laws[kind].sample(n, rng)
     children = Catalogue(events.times + lags, places, marks, np.full(n, kind))
     if rate.region is None:
         return Simulated(parents.paths, children)
     inside = rate.region.contains(places) if n else np.zeros(0, dtype=bool)
     return Simulated(parents.paths[inside], children.picked(inside))
+
+
+def _directions(n: int, axes: int, rng: np.random.Generator) -> Floats:
+    """Random directions in the plane, (n, 2), or along one axis, (n, 1)."""
+    if axes == 1:
+        return rng.choice([-1.0, 1.0], (n, 1))
+    angle = 2.0 * np.pi * rng.random(n)
+    return np.column_stack([np.cos(angle), np.sin(angle)])

@@ -17,15 +17,15 @@ from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
 from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
 from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
-from hplus.windows import Window
+from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings, visible_sides
+from hplus.windows import Interval, Window
 
 NO_WEIGHTS = read_only(np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)
 class ExcitedRate:
-    """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
+    """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)^axes.
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
     those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
@@ -120,13 +120,15 @@ def rows_of(
             rows[:, kind * L : (kind + 1) * L] = part
         return rows
     reach = effects.reach(sources.marks)
-    placed = in_cells(sources.times, sources.places, np.column_stack([weights, 0.0 * weights]),
+    each = weights / reach**trigger.axes
+    placed = in_cells(sources.times, sources.plane, np.column_stack([each, 0.0 * each]),
                       reach, sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
+    plane = targets.plane
     parts = np.array_split(np.arange(len(targets)), 8 * jobs if jobs > 1 else 1)
 
     def add(part: Ints) -> None:
         some = slice(part[0], part[-1] + 1) if len(part) else slice(0, 0)
-        add_pair_rows(targets.times[some], targets.places[some], placed, trigger.lags,
+        add_pair_rows(targets.times[some], plane[some], placed, trigger.lags,
                       trigger.distances, NO_WEIGHTS, rows[some])  # fmt: skip
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -156,11 +158,12 @@ def rows_by_mark(
         # a mark lies between two knots, or at one
         knot = np.argmax(hats[some] > 0.0, axis=1)
         both = np.pad(hats, ((0, 0), (0, 1)))[some[:, None], knot[:, None] + [0, 1]]
+        reach = effects.reach(sources.marks[some])
         placed = in_cells(
-            sources.times[some], sources.places[some], both, effects.reach(sources.marks[some]),
+            sources.times[some], sources.plane[some], both / (reach**trigger.axes)[:, None], reach,
             knot, float(trigger.distances[-1]),
         )  # fmt: skip
-        add_pair_rows(targets.times, targets.places, placed, trigger.lags, trigger.distances,
+        add_pair_rows(targets.times, targets.plane, placed, trigger.lags, trigger.distances,
                       read_only(weights), rows)  # fmt: skip
     return rows
 
@@ -188,6 +191,9 @@ def rings_of(
     if region is None:
         return np.ones((len(sources), 1))
     reach = effects.reach(sources.marks)
+    if isinstance(region, Interval):
+        x = sources.places[:, 0]
+        return visible_sides(trigger.distances, x, reach, region.low, region.high)
     return visible_rings(trigger.distances, sources.places, reach, mask_of(region))
 
 

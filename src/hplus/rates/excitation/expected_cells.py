@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, ring_node
-from hplus.windows import Box
+from hplus.windows import Box, Interval
 
 
 @njit(cache=True, nogil=True)
@@ -34,11 +36,14 @@ def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights
 
 
 def expected_cells(
-    known: ConditionalRate, start: float, end: float, shape: tuple[int, int]
+    known: ConditionalRate, start: float, end: float, shape: tuple[int, ...]
 ) -> Floats:
     """∫λ of all types from start to end over cells of the region, given the sources."""
     rate, sources = known.rate, known.sources
     assert rate.region is not None
+    if isinstance(rate.region, Interval):
+        cuts = np.linspace(rate.region.low, rate.region.high, shape[0] + 1).tolist()
+        return known.integrals([(Interval(a, b), start, end) for a, b in pairwise(cuts)])
     mask = mask_of(rate.region)
     weights = rate.trigger.weights.sum(axis=1)[sources.types]
     lags = known.factors.weigh(known.visible(start, end))

@@ -196,9 +196,9 @@ def first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
     levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
     times = np.linspace(observed.start, observed.end, levels)
     shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
-    marks = observed.events.marks
+    marks, axes = observed.events.marks, max(observed.events.places.shape[1], 1)
     return ExcitationFit(
-        Trigger(knots.lags, knots.distances, np.zeros(shape)),
+        Trigger(knots.lags, knots.distances, np.zeros(shape), axes),
         first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
         Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
         np.ones(len(observed.inside)),

@@ -117,9 +117,9 @@ def great_events(
     left = np.cumsum((masses * trigger.lag_integrals)[:, ::-1], axis=1)[:, ::-1]
     return GreatEvents(
         events.times,
-        events.places,
+        events.plane,
         events.types,
-        weights / reach ** (2 * events.in_place),
+        weights / reach**trigger.axes if events.in_place else weights,
         reach,
         law.shapes(offspring(trigger, effects, events)),
         np.ascontiguousarray(masses),

@@ -18,7 +18,7 @@ class Sources(NamedTuple):
 
     Sources of one class reach at most `sizes[c]` far. They are ordered by class, cell and time:
     those of cell k begin at starts[k]. Cells of class c are `shapes[c]`, from `firsts[c]` on.
-    `weights` (m, 2) are those of a source's column, and of the next one.
+    `weights` (m, 2) are those of a source's column, and of the next one, per area of its reach.
     """
 
     times: Floats
@@ -123,7 +123,7 @@ def _add_pair(row, first, w, next_w, lag, far, lags, distances, per_log, weights
 
 @njit(cache=True, nogil=True)
 def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
-    """Add Σ_j w_j s_j⁻² φ_l(t_i - t_j) ψ_d(|x_i - x_j| / s_j) over earlier events j to rows[i].
+    """Add Σ_j w_j φ_l(t_i - t_j) ψ_d(|x_i - x_j| / s_j) over earlier events j to rows[i].
 
     Columns are those of the source's kind, then lags, then distances: `columns` is where the
     source's begin. With `weights` (L, D), the sum over l and d with these weights is added to the
@@ -155,8 +155,8 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
                             _add_pair(
                                 rows[i],
                                 sources.columns[j],
-                                w / (s * s),
-                                next_w / (s * s),
+                                w,
+                                next_w,
                                 lag,
                                 far,
                                 lags,

@@ -48,7 +48,6 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
             far, w = 0.0, weights[j]
             if len(distances):
                 far = np.sqrt((x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2) / reach[j]
-                w /= reach[j] ** 2
                 if far >= distances[-1]:
                     continue
             if lag <= 0.0:
@@ -76,9 +75,11 @@ def find_parents(known: ConditionalRate, start: float) -> Parents:
     row = np.zeros(len(history), dtype=np.int64)
     row[known.factors.which] = np.arange(1, len(known.factors.which) + 1)
     factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), known.factors.factors])
+    weights, reach = rate.effects.productivity(history.marks), rate.effects.reach(history.marks)
+    if history.in_place:
+        weights = weights / reach**rate.trigger.axes
     children, parents, shares = _likely(
-        history.times, history.places, history.types, first, rates,
-        rate.effects.productivity(history.marks), rate.effects.reach(history.marks),
+        history.times, history.plane, history.types, first, rates, weights, reach,
         rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
     )  # fmt: skip
     background = own / rates

@@ -136,8 +136,17 @@ def visible_rings(knots: Floats, xy: Floats, scales: Floats, mask: Mask) -> Floa
     return _ring_integrals(knots, xy, scales, *mask, 0.5 * (nodes + 1.0), 0.5 * weights)
 
 
-def ring_areas(knots: Floats) -> Floats:
-    """2π ∫ ψ_d(u) u du, (D,): the integrals in the whole plane."""
+def visible_sides(knots: Floats, x: Floats, scales: Floats, low: float, high: float) -> Floats:
+    """∫ ψ_d(|x - x_j| / s_j) s_j⁻¹ over x from low to high, (m, D): rings on one axis."""
+    right, left = ((end - x) / scales for end in (high, low))
+    ends = [np.sign(u)[:, None] * hat_integrals(knots, np.abs(u)) for u in (right, left)]
+    return ends[0] - ends[1]
+
+
+def ring_sizes(knots: Floats, axes: int) -> Floats:
+    """2π ∫ ψ_d(u) u du in the whole plane, or 2 ∫ ψ_d(u) du on one axis, (D,)."""
+    if axes == 1:
+        return 2.0 * hat_integrals(knots, knots[-1:].copy())[0]
     return 2.0 * np.pi * hat_moments(knots)
 
 
