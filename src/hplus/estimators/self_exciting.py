@@ -66,14 +66,19 @@ class SelfExciting(ExcitedEstimator):
     >>> bool(after > before)
     True
 
+    A fit needs about 48 bytes for each event and weight of the trigger, of which there are some 500
+    in place and time: a gigabyte for 40,000 events. If that is too much, it says so before it
+    begins.
+
     Parameters
     ----------
     window : Interval, or a region in the plane or an Interval times an Interval
         When, and where, events could have occurred: at a place in the plane, or along one axis
         such as a road. Time is the last axis.
-    background : "tree", "exp" or "auto"
+    background : "auto", "exp" or "tree"
         The model of the background in place, as in `Intensity`. It is learned from events by how
-        likely they were not triggered, and each block of time is predicted from the others.
+        likely they were not triggered. Trees, which are quick, stand for it until the end; each
+        block of time is then predicted from the others.
     cycles : sequence of "day", "week", "year" or numbers
         Cycles that may multiply the background, as in `Forecast`: one is kept only if it predicts
         later cycles of events that were not triggered. They begin at the time `origin`.
@@ -125,7 +130,7 @@ class SelfExciting(ExcitedEstimator):
         self,
         window: Window,
         *,
-        background: str = "tree",
+        background: str = "auto",
         cycles: Sequence[str | float] = (),
         origin: float = 0.0,
         longest_lag: float | None = None,
@@ -210,8 +215,9 @@ class SelfExciting(ExcitedEstimator):
             f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
             "use a shorter longest_lag or fewer events",
         )
+        last = None if self.background == "tree" else self._learn_last_place
         learned = learn_excited_rate(
-            observed, knots, self._learn_place, self._learn_cycles, self._seed()
+            observed, knots, (self._learn_place, last), self._learn_cycles, self._seed()
         )
         self.rate_: ExcitedRate = learned.rate
         self.trigger_: Trigger = learned.rate.trigger
@@ -229,6 +235,12 @@ class SelfExciting(ExcitedEstimator):
         self.branching_interval_ = tuple(float(self.branching_ratio_ * end) for end in ends)
 
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
+        """Trees, which are quick, in each round of the alternation."""
+        model = Intensity(self._rows.region, model="tree", random_state=self._seed())
+        return model.fit(places, sample_weight=weights).rate_
+
+    def _learn_last_place(self, places: Floats, weights: Floats) -> FittedRate:
+        """The model of the background, in the end."""
         model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
         return model.fit(places, sample_weight=weights).rate_
 

@@ -106,6 +106,7 @@ def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Fl
 
 def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> ConditionalRate:
     """The rate given sources that are known until a time, which may be that of a target."""
+    sources = rate.turned(sources)
     masses = masses_of(rate, sources, rate.region)
     factors = followed(rate, sources, masses, until)
     steady = Levels(np.array([until]), np.ones(1))

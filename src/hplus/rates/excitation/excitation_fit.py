@@ -85,7 +85,8 @@ class ExcitationFit:
     `densities` (n,) are those of the background at the events inside, each learned from other
     blocks of time. `lag_spread` is the least and the largest branching ratio under longest lags
     that the evidence hardly tells apart, relative to that of the trigger. `factors` are those of
-    events that trigger more or fewer than expected.
+    events that trigger more or fewer than expected, and `turning` how strongly they trigger along
+    lines: the events that are observed then have bearings.
     """
 
     trigger: Trigger
@@ -97,6 +98,7 @@ class ExcitationFit:
     mark_strength: float = FIRST_MARK_STRENGTH
     lag_spread: tuple[float, float] = (1.0, 1.0)
     factors: OwnFactors | None = None
+    turning: float = 0.0
 
     @property
     def log_posterior(self) -> float:

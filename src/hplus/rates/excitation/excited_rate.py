@@ -10,7 +10,8 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
-from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
@@ -29,7 +30,8 @@ class ExcitedRate:
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
     those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
-    many have a factor each, by `factor_law`.
+    many have a factor each, by `factor_law`; `turning` is how strongly they trigger along the lines
+    on which earlier events lie.
     """
 
     region: Window | None
@@ -41,11 +43,19 @@ class ExcitedRate:
     drift: Drift
     factor_law: FactorLaw = NO_FACTORS
     mark_draws: Floats = field(default_factory=lambda: NO_WEIGHTS)
+    turning: float = 0.0
 
     @property
     def types(self) -> int:
         """The number of types of events."""
         return len(self.background.levels)
+
+    def turned(self, events: Catalogue) -> Catalogue:
+        """Events with the directions in which they trigger others."""
+        if self.turning == 0.0 or not len(events):
+            return replace(events, bearings=NO_BEARINGS)
+        directions = directions_of(events, self.effects, self.trigger.distances)
+        return replace(events, bearings=bearings_of(directions, self.turning))
 
     def without_factors(self, targets: Catalogue, sources: Catalogue) -> Floats:
         """λ of the target's type at each target if all factors and the level are 1, (n,)."""
@@ -121,8 +131,8 @@ def rows_of(
         return rows
     reach = effects.reach(sources.marks)
     each = weights / reach**trigger.axes
-    placed = in_cells(sources.times, sources.plane, np.column_stack([each, 0.0 * each]),
-                      reach, sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
+    placed = in_cells(sources, np.column_stack([each, 0.0 * each]), reach,
+                      sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
     plane = targets.plane
     parts = np.array_split(np.arange(len(targets)), 8 * jobs if jobs > 1 else 1)
 
@@ -160,8 +170,8 @@ def rows_by_mark(
         both = np.pad(hats, ((0, 0), (0, 1)))[some[:, None], knot[:, None] + [0, 1]]
         reach = effects.reach(sources.marks[some])
         placed = in_cells(
-            sources.times[some], sources.plane[some], both / (reach**trigger.axes)[:, None], reach,
-            knot, float(trigger.distances[-1]),
+            sources.picked(some), both / (reach**trigger.axes)[:, None], reach, knot,
+            float(trigger.distances[-1]),
         )  # fmt: skip
         add_pair_rows(targets.times, targets.plane, placed, trigger.lags, trigger.distances,
                       read_only(weights), rows)  # fmt: skip
@@ -194,7 +204,9 @@ def rings_of(
     if isinstance(region, Interval):
         x = sources.places[:, 0]
         return visible_sides(trigger.distances, x, reach, region.low, region.high)
-    return visible_rings(trigger.distances, sources.places, reach, mask_of(region))
+    return visible_rings(
+        trigger.distances, sources.places, reach, mask_of(region), sources.bearings
+    )
 
 
 def integrals_of(

@@ -35,7 +35,7 @@ class Parents(Value):
 
 
 @njit(cache=True, nogil=True)
-def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, least):
+def _likely(t, x, kind, first, rates, weights, reach, bearings, trigger, row, factors, least):
     """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
     lags, distances, table = trigger
     children, parents, shares = [], [], []
@@ -45,15 +45,16 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
             lag = t[i] - t[j]
             if lag >= lags[-1]:
                 break
-            far, w = 0.0, weights[j]
+            far, w, dx, dy = 0.0, weights[j], 0.0, 0.0
             if len(distances):
-                far = np.sqrt((x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2) / reach[j]
+                dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
+                far = np.sqrt(dx * dx + dy * dy) / reach[j]
                 if far >= distances[-1]:
                     continue
             if lag <= 0.0:
                 continue
             k, low, high = added_by_hats(
-                table[kind[j], kind[i]], lag, far, lags, distances, per_log
+                table[kind[j], kind[i]], lag, far, lags, distances, per_log, bearings, j, dx, dy
             )
             own = factors[row[j]]
             share = own[max(k, 0)] * low + own[min(k + 1, len(own) - 1)] * high
@@ -80,7 +81,7 @@ def find_parents(known: ConditionalRate, start: float) -> Parents:
         weights = weights / reach**rate.trigger.axes
     children, parents, shares = _likely(
         history.times, history.plane, history.types, first, rates, weights, reach,
-        rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
+        history.each_bearing, rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
     )  # fmt: skip
     background = own / rates
     most, likeliest = background.copy(), np.full(len(inside), -1)

@@ -57,7 +57,7 @@ class Trigger(Value):
         )
 
     def by_distance(self, distances: ArrayLike, *, source: int = 0, target: int = 0) -> Floats:
-        """The events triggered at each distance, per unit of area (or length), at all lags together."""
+        """The events triggered at each distance, per area (or length), at all lags together."""
         return _hats(self.distances, as_floats("distances", distances)) @ (
             self.lag_integrals @ self.weights[source, target]
         )
