@@ -5,23 +5,28 @@ time with near repeats, and Poisson data: flat, with a weekly cycle, with a tren
 minutes. The rate is learned by hplus, as in `hplus fit`, and checked as in `hplus check`, on the
 events it was fitted to and on later ones.
 
-    python benchmarks/bursts.py --runs 200 [--sizes 200,2000] [--only NAME ...]
+    python benchmarks/bursts.py [--quick] [--runs N] [--sizes 200,2000] [--only NAME ...]
                                 [--road line cycle] [--seed N]
+
+Exits with code 1 if a bound is missed; shares of fewer than 50 runs have none.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from _measure import finish, header, parser, row
 
 from hplus import Box, Cycle, Intensity, Interval, SeparableIntensity
 from hplus.evaluation import check
 from hplus.evaluation.timelines import Timeline, cumulative_shares, time_profile
+
+LEAST_NAMED, MOST_FALSE, LEAST_RUNS = 0.95, 0.02, 50
+"""How often bursts are to be named, and independent events at most, in so many runs or more."""
 
 WEEK = 168.0
 WEEKS = 20.0
@@ -136,15 +141,21 @@ def place_names(X: np.ndarray, n: float) -> tuple[set[str], set[str]]:
 
 
 def report(kind: str, name: str, n: int, seeds: range, draw, names) -> None:
-    """How often each pattern is named, for events fitted to and for others."""
-    counts: tuple[Counter, Counter] = Counter(), Counter()
-    runs = len(seeds)
+    """How often a pattern is named, for events fitted to and for others."""
+    found: tuple[list[set[str]], list[set[str]]] = ([], [])
     for seed in seeds:
         rng = np.random.default_rng([seed, n])
-        for counter, found in zip(counts, names(draw(n, rng), n), strict=True):
-            counter.update(found)
-    words = [", ".join(f"{k} {v / runs:.1%}" for k, v in c.most_common()) or "none" for c in counts]
-    print(f"{kind:<7}{name:<26}{n:>7}{runs:>5}  fitted: {words[0]}; others: {words[1]}", flush=True)
+        for each, patterns in zip(found, names(draw(n, rng), n), strict=True):
+            each.append(patterns)
+    wanted = {"near repeats"} if kind == "place" else {"bursts"}
+    is_right = name in POISSON or name == NO_REPEATS
+    bounds = {"most": MOST_FALSE} if is_right else {"least": LEAST_NAMED}
+    for where, each in zip(("fitted", "other"), found, strict=True):
+        named = [bool(patterns) if is_right else bool(wanted & patterns) for patterns in each]
+        words = ", ".join(k for k, _ in Counter(itertools.chain(*each)).most_common()) or "nothing"
+        row(f"{kind}, {name}, {n:,} events: share of {len(seeds)} runs with a pattern, "
+            f"{where} events ({words})", float(np.mean(named)),
+            **bounds if len(seeds) >= LEAST_RUNS else {})  # fmt: skip
 
 
 LIMITS = ((0.1, 0.3), (0.2, 0.3), (0.3, 0.3), (0.3, 1.0), (0.3, 3.0), (0.5, 1.0), (0.5, 3.0))
@@ -176,22 +187,25 @@ def report_limits(n: int, seeds: range) -> None:
             known = Intensity(window).fit(some[:, None], priors="constant")
             named += "bursts" in {p.name for p in check(known, some[:, None]).patterns}
         best = np.mean(np.array(hawkeses) > np.quantile(flats, 0.98))
-        words = f"bursts {named / len(seeds):.1%}; best test for known parameters {best:.1%}"
-        print(
-            f"limit  Hawkes {branching}, {length:g} gaps{n:>10}{len(seeds):>5}  {words}", flush=True
-        )
+        what = f"limit: Hawkes {branching}, {length:g} gaps, {n} events"
+        row(f"{what}: share of {len(seeds)} runs with bursts", named / len(seeds))
+        row(f"{what}: the same of the best test, told all parameters", float(best))
+
+
+NO_REPEATS, REPEATS = "no near repeats", "20 % near repeats"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=20, help="simulations of each")
-    parser.add_argument("--sizes", default="50,200,2000,20000", help="numbers of events")
-    parser.add_argument("--only", nargs="*", default=[*POISSON, *BURSTS, "places", "limits"])
-    parser.add_argument("--road", nargs="*", default=["line", "cycle"])
-    parser.add_argument("--seed", type=int, default=0, help="that of the first simulation")
-    given = parser.parse_args()
-    for n in map(int, given.sizes.split(",")):
-        seeds = range(given.seed, given.seed + (given.runs if n <= 2000 else given.runs // 10))
+    options = parser(__doc__)
+    options.add_argument("--runs", type=int, default=200, help="simulations of each")
+    options.add_argument("--sizes", default="50,200,2000", help="numbers of events")
+    options.add_argument("--only", nargs="*", default=[*POISSON, *BURSTS, "places", "limits"])
+    options.add_argument("--road", nargs="*", default=["line", "cycle"])
+    options.add_argument("--seed", type=int, default=0, help="that of the first simulation")
+    given = options.parse_args()
+    seeds = range(given.seed, given.seed + (2 if given.quick else given.runs))
+    header()
+    for n in [200] if given.quick else map(int, given.sizes.split(",")):
         for name, draw in (POISSON | (BURSTS if n >= 200 else {})).items():
             if name not in given.only:
                 continue
@@ -199,12 +213,12 @@ def main() -> None:
                 report("line", name, n, seeds, draw, line_names)
             if "cycle" in given.road:
                 report("cycle", name, n, seeds, draw, cycle_names)
-    seeds = range(given.seed, given.seed + given.runs)
     if "limits" in given.only:
         report_limits(200, seeds)
-    for n, share in itertools.product((400, 4000), (0.0, 0.2)) if "places" in given.only else ():
-        draw = partial(places, share=share)
-        report("place", f"{share:.0%} near repeats", n, seeds, draw, place_names)
+    shares = {NO_REPEATS: 0.0, REPEATS: 0.2} if "places" in given.only else {}
+    for n, (name, share) in itertools.product((400, 4000), shares.items()):
+        report("place", name, n, seeds, partial(places, share=share), place_names)
+    finish()
 
 
 if __name__ == "__main__":

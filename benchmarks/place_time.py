@@ -8,17 +8,20 @@ weekends, one hot spot that is only open at night. Events are split and judged a
 in parts of 5 km and four hours of the day, lie in 90 % intervals of independent places and times,
 and of a map that may change; of all parts, and of the tenth that changes most.
 
-    python benchmarks/place_time.py [--runs 100] [--events 6000] [--only NAME ...] [--intervals]
+    python benchmarks/place_time.py [--quick] [--runs 100] [--events 6000] [--only NAME ...]
+                                    [--intervals]
+
+Exits with code 1 if a bound is missed; shares of fewer than 40 runs have none.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from itertools import product
 from time import process_time
 
 import numpy as np
+from _measure import finish, header, parser, row
 
 from hplus import Box, Cycle, Interval, SeparableIntensity
 from hplus.studies.frames import Frame
@@ -26,6 +29,9 @@ from hplus.studies.map_trials import JudgedMap, map_scores
 from hplus.studies.spans import Clock
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import split_of
+
+LEAST_FOUND, MOST_FALSE, LEAST_RUNS = 0.9, 0.05, 40
+"""How often a change is to be found, and claimed at most without one, in so many runs or more."""
 
 SIDE, WEEKS = 20.0, 60
 HOURS = 168.0 * WEEKS
@@ -183,44 +189,44 @@ def by_day(x: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.column_stack([x, t % 24.0])[inside]
 
 
-def print_coverage(scenarios: list[Scenario], n: int, runs: int) -> None:
-    print(f"{'':18}{'all parts':>18}{'most changed':>18}")
+def report_coverage(scenarios: list[Scenario], n: int, runs: int) -> None:
     for scenario in scenarios:
-        shares = coverage(scenario, n, runs)
-        row = "".join(f"{a:>9.3f}{b:>9.3f}" for a, b in shares)
-        print(f"{scenario.__name__.replace('_', ' '):18}{row}", flush=True)
+        for parts, (plain, changing) in zip(
+            ("all parts", "most changed"), coverage(scenario, n, runs), strict=True
+        ):
+            what = f"{scenario.__name__.replace('_', ' ')}, {parts}: coverage of {runs} runs"
+            row(f"{what}, independent places and times", plain)
+            row(f"{what}, a map that may change", changing)
 
 
-def print_judged(scenarios: list[Scenario], n: int, runs: int) -> None:
-    print(f"{'':18}{'evident':>9}{'claimed':>9}{'gain held out':>16}{'CPU s':>8}")
+def report_judged(scenarios: list[Scenario], n: int, runs: int) -> None:
     for scenario in scenarios:
         began, found = process_time(), []
         for seed in range(runs):
             found.append(judged(*scenario(n, np.random.default_rng(seed)), seed))
-        evident, kept = (
-            np.mean(list(each))
-            for each in zip(*((f.evidence > 0.0, f.kept) for f in found), strict=True)
-        )
-        gain = np.mean([f.gain * f.kept for f in found])
         seconds = (process_time() - began) / runs
-        name = scenario.__name__.replace("_", " ")
-        print(f"{name:18}{evident:>9.0%}{kept:>9.0%}{gain:>+16.4f}{seconds:>8.2f}", flush=True)
+        gain = np.mean([f.gain * f.kept for f in found])
+        what = f"{scenario.__name__.replace('_', ' ')}, {n:,} events"
+        bounds = {"least": LEAST_FOUND} if scenario in CHANGING else {"most": MOST_FALSE}
+        row(f"{what}: evident in", float(np.mean([f.evidence > 0.0 for f in found])))
+        row(f"{what}: claimed in {runs} runs, gain {gain:+.4f} ({seconds:.1f} s each)",
+            float(np.mean([f.kept for f in found])),
+            **bounds if runs >= LEAST_RUNS else {})  # fmt: skip
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--events", type=int, default=6000)
-    parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--intervals", action="store_true")
-    given = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--runs", type=int, default=100)
+    options.add_argument("--events", type=int, default=6000)
+    options.add_argument("--only", nargs="*", default=[])
+    options.add_argument("--intervals", action="store_true")
+    given = options.parse_args()
     every = {scenario.__name__: scenario for scenario in (*SAME, *CHANGING)}
     chosen = [every[name] for name in given.only or every]
-    print(f"{given.events} events in {WEEKS} weeks, {given.runs} runs each")
-    table = print_coverage if given.intervals else print_judged
-    table(chosen, given.events, given.runs)
+    header()
+    report = report_coverage if given.intervals else report_judged
+    report(chosen, given.events, 1 if given.quick else given.runs)
+    finish()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from _measure import MISSED, best, header, parser, row
+from _measure import best, finish, header, parser, row
 from pyarrow import parquet
 
 WIDTH, HEIGHT, TOWNS = 1000.0, 800.0, 2000
@@ -239,8 +239,7 @@ def main() -> None:
             kills(folder)
         if given.only in (None, "same") and not given.quick:
             same(folder)
-    if MISSED:
-        print("Missed:", *MISSED, sep="\n  ")
+    finish()
 
 
 if __name__ == "__main__":

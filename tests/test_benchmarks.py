@@ -1,5 +1,6 @@
 """benchmarks/run.py runs the benchmarks and puts their tables on one page."""
 
+import ast
 import json
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 GOOD = '''"""What is good."""
 import sys
@@ -38,9 +41,7 @@ def clone(tmp_path, monkeypatch):
 @pytest.fixture
 def run(clone, monkeypatch):
     """Run benchmarks of the clone and give back the result: exit_code, stdout, stderr."""
-    spec = spec_from_file_location(
-        "benchmarks_run", Path(__file__).parents[1] / "benchmarks" / "run.py"
-    )
+    spec = spec_from_file_location("benchmarks_run", BENCHMARKS / "run.py")
     script = module_from_spec(spec)
     spec.loader.exec_module(script)
     monkeypatch.setattr(script, "FOLDER", clone / "benchmarks")
@@ -88,8 +89,22 @@ def test_unknown_names_are_refused(run):
 
 @pytest.mark.parametrize("name", ["forecasts", "forecast_cells"])
 def test_forecasts_can_be_measured_without_simulations(name, monkeypatch, capsys):
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "benchmarks")
+    monkeypatch.syspath_prepend(BENCHMARKS)
     monkeypatch.setattr("sys.argv", [name, "--simulations", "0"])
     import_module(name).main()
     lines = capsys.readouterr().out.splitlines()
     assert lines[2:] == [line for line in lines if "not bundled" in line]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in sorted(BENCHMARKS.glob("[a-z]*.py")) if p.name != "run.py"],
+    ids=lambda path: path.stem,
+)
+def test_every_benchmark_takes_the_same_options_and_says_what_it_missed(path):
+    called = {
+        node.func.id
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert {"parser", "header", "row", "finish"} <= called

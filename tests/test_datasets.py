@@ -211,7 +211,7 @@ def test_every_set_has_a_file_that_can_be_copied(load, tmp_path):
 def test_a_copy_is_gzipped_exactly_if_its_name_says_so(tmp_path):
     plain = datasets.copy("curry", tmp_path / "shots.csv").read_bytes()
     packed = datasets.copy("curry", str(tmp_path / "shots.csv.gz")).read_bytes()
-    assert plain.startswith(b"season,t_game_s,x,y,made\n")
+    assert plain.startswith(b"season,game,t_game_s,x,y,made\n")
     assert gzip.decompress(packed) == plain
     assert datasets.copy("nyc_boroughs", tmp_path).name == "nyc_boroughs.geojson"
 

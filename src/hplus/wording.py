@@ -99,7 +99,7 @@ def percent(share: float) -> str:
 
 def off_by(error: float) -> str:
     """How far expected counts are from the truth, given their relative error beyond chance."""
-    return f"off by about {percent(error)} more than by chance"
+    return f"off by about {percent(error)} beyond chance" if error else "off by no more than chance"
 
 
 def times(ratio: float) -> str:

@@ -124,6 +124,26 @@ def test_numeric_times_have_cycles_and_forecasts(folder, data, run):
     assert run("expect", "n.hplus", "--from", "600", "--for", "7d").stdout == said.stdout
 
 
+def test_games_are_trials_whose_next_one_is_foretold(data, run, monkeypatch):
+    monkeypatch.chdir(data)
+    datasets.copy("curry", "curry.csv.gz")
+    court = ("--columns", "x,y", "--window=-25,-5.25,25,41.75", "--unit", "ft")
+    fit = ("fit", "curry.csv.gz", *court, "--where", "season in [2009, 2020]", "--model", "tree")
+    table = unwrapped(run(*fit, "--trial", "game", "-o", "games.hplus").stdout)
+    assert "exposure 142 games" in table
+    assert "events in the next game (90 % interval" in table
+    assert "held out" in table
+    assert "games at random:" in table
+    run(*fit, "--exposure", "142 games", "-o", "shots.hplus")
+    widths = []
+    for model in ("games", "shots"):
+        found = json.loads(run("expect", f"{model}.hplus", "--for", "1 game", "--json").stdout)
+        widths.append(found["regions"][0]["high"] - found["regions"][0]["low"])
+    assert widths[0] > widths[1]
+    said = run("expect", "games.hplus", "--for", "2 games").stderr
+    assert "Intervals include how much counts vary from game to game." in said
+
+
 def test_a_stream_takes_the_rows_of_a_condition_and_keeps_it(folder, data, run):
     words = ("stream", data / "quakes.csv", "--columns", "lon,lat", "--window=-180,-80,180,90")
     said = run(*words, "--where", "mag >= 6", "--state", "s.state")
@@ -192,6 +212,16 @@ WORDS = {
         "fit quakes.csv --columns lon --window=-180,180 --weight lat",
         "'lat' must be at least 0",
         3,
+    ),
+    "trials and times": (
+        "fit quakes.csv --columns lon --window=-180,180 --trial region --time date",
+        "give --trial or --time, not both",
+        2,
+    ),
+    "fewer trials than there are": (
+        "fit quakes.csv --columns lon --window=-180,180 --trial region --exposure 1",
+        "at least the 2 that column 'region' names",
+        2,
     ),
     "a unit without an origin": (
         "fit quakes.csv --time days --time-unit d --from 0 --to 9",

@@ -10,7 +10,7 @@ OPTIONS = {
     name: f"--{name.replace('_', '-')}"
     for name in ("columns", "window", "within", "unit", "time", "cycle", "exposure", "holdout",
                  "most_dropped", "lonlat", "forget", "budget", "level", "mark", "events",
-                 "where", "weight", "by", "time_unit", "origin")
+                 "where", "weight", "trial", "by", "time_unit", "origin")
 } | {"start": "--from", "end": "--to", "lasting": "--for", "zone": "--timezone",
      "form": "--time-format"}  # fmt: skip
 """The options that stand for arguments of the library, beside those of the command itself."""

@@ -122,6 +122,15 @@ def frame_options(command: Any) -> Any:
     help="Column with what each event counts, for example an amount: its sum is learned.",
 )
 @click.option(
+    "--trial",
+    default="",
+    metavar="COLUMN",
+    help=(
+        "Column that names the trial, game or session of each event: rates are per trial, and "
+        "intervals of the next one include how much they vary."
+    ),
+)
+@click.option(
     "--self-exciting",
     is_flag=True,
     help="Learn how events trigger others: aftershocks, near repeats, bursts. Needs --time.",
@@ -197,6 +206,7 @@ def plan_arguments(options: Json) -> Json:
              "origin", "where")  # fmt: skip
     return {name: options[name] for name in words} | {
         "weight": options.get("weight", ""),
+        "trial": options.get("trial", ""),
         "columns": options["lonlat"] or options["columns"],
         "lonlat": lonlat,
         "cycle": options["cycle"] or "",

@@ -15,7 +15,7 @@ from hplus.display.charts import NARROW, WIDE
 from hplus.display.provenance import Fact
 from hplus.studies.event_study import EventStudy
 from hplus.studies.event_weights import counted_noun
-from hplus.studies.prospects import Fan, fan, prospects, variation_words
+from hplus.studies.prospects import Fan, fan, outlook_facts, prospects, variation_words
 from hplus.studies.spans import SECONDS
 from hplus.wording import count, day_words, rounded
 
@@ -32,10 +32,22 @@ class PageOutlook(Value):
     noun: str = "events"
 
 
-def page_outlook(study: EventStudy) -> PageOutlook | None:
+@final
+@value
+class TrialOutlook(Value):
+    """The count of the next trial with its 90 % interval, and how much counts vary: no fan."""
+
+    facts: tuple[Fact, ...]
+    variation: str
+    fan: None = None
+
+
+def page_outlook(study: EventStudy) -> PageOutlook | TrialOutlook | None:
     """The outlook of a study; None if it has no forecast."""
     blocks, clock = fan(study), study.frame.clock
-    if blocks is None or clock is None:
+    if clock is None:
+        return _next_trial(study)
+    if blocks is None:
         return None
     noun = counted_noun(study.frame)
     facts = [
@@ -52,6 +64,16 @@ def page_outlook(study: EventStudy) -> PageOutlook | None:
     words = variation_words(study)
     axis = ChartAxis(clock.column, low, high, ticks)
     return PageOutlook(tuple(facts), blocks, axis, words[:1].upper() + words[1:], noun)
+
+
+def _next_trial(study: EventStudy) -> TrialOutlook | None:
+    found = outlook_facts(study)
+    if found is None:
+        return None
+    (part,), words = found["counts"], found["variation"]
+    bounds = f"{count(part['low'])} to {count(part['high'])}"
+    fact = Fact(f"Next {part['next']}", f"{rounded(part['expected'])} events", bounds)
+    return TrialOutlook((fact,), words[:1].upper() + words[1:])
 
 
 def fan_chart(outlook: PageOutlook, *, wide: bool) -> Element:

@@ -11,19 +11,16 @@ from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.display.chart_axes import ChartAxis, frame_axis
 from hplus.display.colours import Shading, shading
-from hplus.display.data.framing import cuboid, last_axis, same_unit, thinned
+from hplus.display.data.framing import last_axis, same_unit, thinned
 from hplus.display.data.gridded import gridded
 from hplus.display.data.hot_spots import HotSpots, find_hot_spots
-from hplus.display.data.margins import BAND_LEVEL, Margins, line_curve, part_maps, place_map
+from hplus.display.data.margins import Margins, line_curve, part_maps, place_map
 from hplus.display.data.rate_data import CurveData, MapData
+from hplus.display.spot_intervals import provided, varied
 from hplus.estimators.separable import SeparableIntensity
-from hplus.rates.local_dispersion import LocalDispersion
-from hplus.rates.mixed_poisson import mixed_poisson_quantile
-from hplus.rates.separable import SeparableRate
 from hplus.studies.event_study import EventStudy
 from hplus.studies.event_weights import counted_noun, weight_unit
 from hplus.studies.frames import Frame
-from hplus.studies.periods import in_days
 from hplus.wording import (
     UNIT_NAMES,
     at_decimals,
@@ -100,7 +97,7 @@ class PageCurve(Value):
 class SpotTable(Value):
     """Hot spots with their places in the user's own columns, and the size of a cell in words.
 
-    `varied` if their intervals include how much more counts vary than those of independent events.
+    `provided` says when nine out of ten counts lie in their intervals.
     """
 
     spots: HotSpots
@@ -108,7 +105,7 @@ class SpotTable(Value):
     places: tuple[tuple[str, ...], ...]
     size: str
     period: str
-    varied: bool = False
+    provided: str
 
 
 def period_unit(study: EventStudy) -> tuple[str, float]:
@@ -205,7 +202,7 @@ def spot_table(study: EventStudy, sums: Margins, events: Floats | None) -> SpotT
     """Hot spots in the user's own columns: middles of cells, or both ends of intervals."""
     model, frame = study.model_, study.frame
     unit = weight_unit(study)
-    spots = _varied(study, find_hot_spots(model, sums, study.exposure_.amount, events, unit))
+    spots = varied(study, find_hot_spots(model, sums, study.exposure_.amount, events, unit))
     first, opposite = (_described(frame, corner[:1])[0] for corner in (spots.low, spots.high))
     steps = _steps_between(first, opposite)
     sides, units = (spots.high - spots.low)[0].tolist(), model.window.axis_units
@@ -223,29 +220,8 @@ def spot_table(study: EventStudy, sums: Margins, events: Floats | None) -> SpotT
         size = f"squares of {quantity(sides[0], units[0])}"
         if units[0] != units[1] or sides[0] != sides[1]:
             size = f"cells of {sides_words(sides, units[:2])}"
-    varied = _local_law(study) is not None
-    return SpotTable(spots, tuple(columns), tuple(places), size, exposure_words(study), varied)
-
-
-def _varied(study: EventStudy, spots: HotSpots) -> HotSpots:
-    """Hot spots whose intervals include how much more the counts of places vary, if it is known."""
-    law, rate, clock = _local_law(study), study.model_.rate_, study.frame.clock
-    if law is None or clock is None or not isinstance(rate, SeparableRate):
-        return spots
-    units = rate.window.left.axis_units
-    cells = [cuboid(a, b, units) for a, b in zip(spots.low, spots.high, strict=True)]
-    shares, draws = rate.shares(cells)
-    unit = weight_unit(study)
-    counts = draws * (spots.expected / shares / unit)[:, None]
-    means = law.varied(counts, in_days(clock.end - clock.start), shares)
-    tail = 0.5 * (1.0 - BAND_LEVEL)
-    fewest, most = (unit * mixed_poisson_quantile(means, p) for p in (tail, 1.0 - tail))
-    return spots.replace(fewest=fewest, most=most)
-
-
-def _local_law(study: EventStudy) -> LocalDispersion | None:
-    outlook = getattr(study, "outlook_", None)
-    return None if outlook is None else outlook.local
+    words = (size, exposure_words(study), provided(study))
+    return SpotTable(spots, tuple(columns), tuple(places), *words)
 
 
 def _described(frame: Frame, cells: Floats, peaks: Floats | None = None) -> list[dict[str, Cell]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -79,13 +79,13 @@ class LocalDispersion(Value):
         m, t = (_hats(k, v) for k, v in ((self.means, np.maximum(means, low)), (self.times, time)))
         return np.clip(1.0 - share, 0.0, 1.0) * np.exp(m @ self.log_excess @ t[0])
 
-    def varied(self, draws: Floats, time: float, shares: Floats) -> Floats:
+    def varied(self, draws: Floats, time: float, shares: Floats, repeats: float = 1.0) -> Floats:
         """Draws (r, k) of mean counts, each times a gamma variable: counts become mixtures.
 
-        Poisson with such a mean is negative binomial.
+        Poisson with such a mean is negative binomial. Counts may be sums over independent repeats.
         """
         means = draws.mean(axis=1)
-        excess = self.excess(means, time, shares)
+        excess = self.excess(means / repeats, time, shares)
         count = draws.shape[1] * -(-MIN_DRAWS // draws.shape[1])
         # each quantile of the gamma variable is used once, with draws in a random order
         order = np.random.default_rng(0).permutation(count) % draws.shape[1]
@@ -147,6 +147,13 @@ def learn_local_dispersion(
         return None
     found = list(_excesses(events, span, lengths))
     return _law(found, events.total, span) if found else None
+
+
+def dispersion_of_tables(tables: Iterable[Floats], events: float) -> LocalDispersion | None:
+    """The same law from tables of counts (c, b), of cells of one size in repeated observations."""
+    fit = (t for t in tables if t.shape[1] >= MIN_TABLE and 1 < len(t) <= MAX_TABLE // t.shape[1])
+    found = [excess for table in fit if (excess := _of_table(table, 1.0)) is not None]
+    return _law(found, events, 1.0) if found and events >= MIN_EVENTS_TOGETHER else None
 
 
 def _excesses(events: Statistic, span: float, lengths: Sequence[float]) -> Iterator[Excess]:

@@ -24,7 +24,8 @@ from hplus.files.tables import layout_of
 from hplus.files.times import Zone
 from hplus.serve.ledger import Refused
 from hplus.serve.posts import Post, Rejected
-from hplus.studies.frames import Frame, Placed
+from hplus.studies.frames import Frame
+from hplus.studies.placed_rows import Placed
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -68,6 +68,7 @@ MODULES = {
     "hplus.rates.stacked_rate": ("StackedRate",),
     "hplus.rates.statistic": ("Statistic",),
     "hplus.rates.trees.concentrations": ("Clustering",),
+    "hplus.rates.trial_variation": ("TrialVariation",),
     "hplus.rates.trees.spectrum": ("ScaleSpectrum",),
     "hplus.rates.trees.tree_base": ("TreeBase",),
     "hplus.rates.trees.tree_rate": ("TreeRate",),

@@ -24,6 +24,7 @@ from hplus.studies.frames import check_frame
 from hplus.studies.holdouts import Holdout
 from hplus.studies.outlooks import learn_outlook
 from hplus.studies.rate_learning import RateLearning
+from hplus.studies.repeated_trials import learn_trials, trial_exposure
 from hplus.studies.scans import EventScan, scan_events
 from hplus.studies.spans import Amount
 from hplus.studies.splits import check_split, split_of
@@ -52,11 +53,13 @@ class EventStudy(Estimator):
     model : "auto", "exp", "tree", "sos" or "square", default="auto"
         As in `Intensity`; places and times together need one of the first three.
     exposure : Amount, default=None
-        How long or how often events were observed; None takes it from the frame's clock.
+        How long or how often events were observed; None takes it from the frame's clock, or the
+        trials that it names. Trials without events are counted only if they are in it.
     holdout : float, default=0.2
         What is held out to measure how well it is predicted, up to 0.9; 0 for none. With times it
-        is the last share of the observation period, so that later events are predicted; a line of
-        times without a cycle, and places alone, are held out at random.
+        is the last share of the observation period, so that later events are predicted; with trials
+        it is whole trials; a line of times without a cycle, and places alone, are held out at
+        random.
     most_dropped : float, default=0.2
         The largest share of rows that may be unusable.
     random_state : int, default=0
@@ -92,6 +95,8 @@ class EventStudy(Estimator):
         What is needed to add other events; None unless `updatable`.
     outlook_ : Outlook or None
         What follows the observation period; None without times.
+    trials_ : TrialVariation or None
+        How counts vary from trial to trial; None without trials, or with fewer than five.
     bursts_ : dict or None
         What a self-exciting rate would gain, if the events come in bursts.
     made_with_ : dict
@@ -174,7 +179,11 @@ class EventStudy(Estimator):
     def _learn(self, scan: EventScan, file: str) -> None:
         self._keep(scan, file)
         events, clock = scan.events, self.frame.clock
-        self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
+        if self.frame.trial:
+            self.exposure_ = trial_exposure(self.frame, scan.times, self.exposure)
+        else:
+            self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
+        self.trials_ = learn_trials(self.frame, scan.times, self.exposure_)
         given = (self.model, self._exposure_in_units, self.exposure_.amount, self.random_state)
         learned = RateLearning(self.frame, events, *given).learned(self.n_jobs)
         self.model_: Intensity | SeparableIntensity = learned.model

@@ -22,7 +22,8 @@ from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.row_keys import key_sum, row_keys
 from hplus.studies.event_weights import weight_scale
-from hplus.studies.frames import Frame, Placed
+from hplus.studies.frames import Frame
+from hplus.studies.placed_rows import Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 
 

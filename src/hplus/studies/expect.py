@@ -16,10 +16,12 @@ from hplus.studies.frames import Frame
 from hplus.studies.map_ratios import RegionMaps, region_maps
 from hplus.studies.outlooks import outlook_for
 from hplus.studies.periods import Period, in_days
+from hplus.studies.repeated_trials import trial_factors
 from hplus.studies.time_counts import MeanCounts, time_counts
 from hplus.windows import Box, Interval, Window
 
 if TYPE_CHECKING:
+    from hplus.rates.local_dispersion import LocalDispersion
     from hplus.studies.event_study import EventStudy
 
 MAX_GRID_CELLS = 100_000
@@ -174,7 +176,7 @@ def _by_time(study: EventStudy, periods: Sequence[Period]) -> MeanCounts:
     if study.frame.clock is not None:
         return time_counts(study, periods)
     exposures = np.array([period.exposure for period in periods])
-    return MeanCounts(exposures, exposures[:, None])
+    return MeanCounts(exposures, exposures[:, None] * trial_factors(study, exposures))
 
 
 def _by_place(study: EventStudy, regions: Sequence[Region]) -> MeanCounts:
@@ -232,12 +234,28 @@ def _at_time(
 def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -> Iterator[Floats]:
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
-    outlook, days, unit = outlook_for(study, period), in_days(period.seconds), weight_unit(study)
-    law = None if outlook is None else outlook.local
+    law, length, repeats = _local_law(study, period)
+    shares, unit = where.means / _in_all(study), weight_unit(study)
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]
-        yield draws if law is None else unit * law.varied(draws / unit, days, where.means[some])
+        if law is not None:
+            draws = unit * law.varied(draws / unit, length, shares[some], repeats)
+        yield draws
+
+
+def _local_law(study: EventStudy, period: Period) -> tuple[LocalDispersion | None, float, float]:
+    """How much more parts of the window vary over a length of time, which is repeated so often."""
+    outlook, trials = outlook_for(study, period), getattr(study, "trials_", None)
+    if trials is not None:
+        return trials.local, 1.0, period.exposure
+    return None if outlook is None else outlook.local, in_days(period.seconds), 1.0
+
+
+def _in_all(study: EventStudy) -> float:
+    """What means of regions are shares of: with times, of 1, and otherwise the whole count."""
+    region, rate = study.frame.region, study.model_.rate_
+    return 1.0 if region is None or study.frame.clock else float(rate.integrals([region])[0])
 
 
 def whole(frame: Frame) -> Region:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from hplus.files.places import EqualArea
 from hplus.files.rows import Chunk
 from hplus.files.times import MAX_SECONDS, Zone
 from hplus.studies.frame_windows import polygon_window
+from hplus.studies.placed_rows import Placed, drop, range_of
 from hplus.studies.spans import SECONDS, Amount, Clock
+from hplus.studies.trial_names import trial_positions
 from hplus.windows import Interval, Window
 
 
@@ -35,26 +37,6 @@ class FrameAxis(Value):
     kind: str
 
 
-class Placed(NamedTuple):
-    """Points (n, d) of the rows that could be placed, which rows those are, and why others not.
-
-    Others are `dropped` if a cell cannot be read, and `left_out` if they lie outside the window or
-    the observation period. `seconds` (n,) are the times of the points, `weights` (n,) what each
-    one counts, None if all count 1. `low` and `high` are the range of the columns, and of the
-    times, as the file has them; `zone` is that of the first time so far.
-    """
-
-    X: Floats
-    rows: Bools
-    dropped: Counter[str]
-    left_out: Counter[str]
-    seconds: Floats
-    weights: Floats | None
-    low: Floats
-    high: Floats
-    zone: Zone
-
-
 @final
 @value
 class Frame(Value):
@@ -62,7 +44,8 @@ class Frame(Value):
 
     `region` is the window of `columns`, None if there are none; with `place` they are a longitude
     and a latitude, and `region` is in kilometres on its map. `clock` adds an axis of time. Only
-    rows for which `where` holds are events, and the column `weight` says what each one counts.
+    rows for which `where` holds are events, and the column `weight` says what each one counts. The
+    column `trial` names the repeated observation of the window in which an event was seen.
     """
 
     columns: tuple[str, ...]
@@ -71,6 +54,7 @@ class Frame(Value):
     clock: Clock | None = None
     where: Condition | None = None
     weight: str = ""
+    trial: str = ""
 
     def __post_init__(self) -> None:
         d = 0 if self.region is None else self.region.dimension
@@ -117,8 +101,8 @@ class Frame(Value):
 
     @property
     def of_events(self) -> tuple[str, ...]:
-        """The columns that its events are read from: those of points, and of weights."""
-        return self.needed + ((self.weight,) if self.weight else ())
+        """The columns that its events are read from: those of points, of weights and of trials."""
+        return self.needed + tuple(filter(None, (self.weight, self.trial)))
 
     @property
     def asked_for(self) -> list[str]:
@@ -134,7 +118,7 @@ class Frame(Value):
 
     def of_points(self) -> Frame:
         """The same frame for points to ask about, at any time if there is a cycle."""
-        return self.at_any_time().replace(where=None, weight="")
+        return self.at_any_time().replace(where=None, weight="", trial="")
 
     def at_any_time(self) -> Frame:
         """The same frame; with a cycle, also for events outside the observation period."""
@@ -151,24 +135,27 @@ class Frame(Value):
         good, raw = np.ones(len(chunk), dtype=bool), []
         for name in self.columns:
             cells = numbers(chunk.as_numbers(name))
-            good = _drop(dropped, good, cells.missing, f"no {name}")
-            good = _drop(dropped, good, cells.wrong, f"{name} is not a number")
+            good = drop(dropped, good, cells.missing, f"no {name}")
+            good = drop(dropped, good, cells.wrong, f"{name} is not a number")
             raw.append(cells.values)
         if self.clock is not None:
             name = self.clock.column
             found = self.clock.read(chunk.as_numbers(name), alone)
             zone = found.zone if zone is Zone.NEITHER else zone
-            good = _drop(dropped, good, found.missing, f"no {name}")
-            good = _drop(dropped, good, found.wrong, f"{name} is not a time")
+            good = drop(dropped, good, found.missing, f"no {name}")
+            good = drop(dropped, good, found.wrong, f"{name} is not a time")
             other = found.aware != (zone is Zone.AWARE)
             unlike = "no" if zone is Zone.AWARE else "a"
-            good = _drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
+            good = drop(dropped, good, other, f"{name} has {unlike} UTC offset, unlike the first")
             raw.append(found.seconds)
         weights = self._weights(chunk, dropped, good)
+        if self.trial:
+            trials, missing = trial_positions(chunk.columns[self.trial])
+            good &= drop(dropped, good, missing, f"no {self.trial}")
         columns = raw if good.all() else [column[good] for column in raw]
-        rows, (low, high) = np.column_stack(columns), _range(columns)
+        rows, (low, high) = np.column_stack(columns), range_of(columns)
         X, inside = self._within(rows, low, high, dropped, left_out)
-        seconds = rows[:, -1]
+        seconds = trials[good] if self.trial else rows[:, -1]
         if not inside.all():
             good[good] = inside
             X, seconds = X[inside], seconds[inside]
@@ -180,8 +167,8 @@ class Frame(Value):
         if not self.weight:
             return None
         cells = numbers(chunk.as_numbers(self.weight))
-        good &= _drop(dropped, good, cells.missing, f"no {self.weight}")
-        good &= _drop(dropped, good, cells.wrong, f"{self.weight} is not a number")
+        good &= drop(dropped, good, cells.missing, f"no {self.weight}")
+        good &= drop(dropped, good, cells.wrong, f"{self.weight} is not a number")
         negative = np.flatnonzero(good & (cells.values < 0.0))
         if len(negative):
             raise TableError(
@@ -203,13 +190,13 @@ class Frame(Value):
         X = self.placed(rows)
         if self.place is not None:
             off = (np.abs(rows[:, 1]) > 90.0) | (np.abs(rows[:, 0]) > 360.0)
-            good = _drop(dropped, good, off, "not a longitude and a latitude")
+            good = drop(dropped, good, off, "not a longitude and a latitude")
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
-            good = _drop(left_out, good, outside, "outside the observation period")
+            good = drop(left_out, good, outside, "outside the observation period")
         if self.region is not None and not self._surround(low, high):
             outside = ~self.region.contains(X[:, : self.region.dimension])
-            good = _drop(left_out, good, outside, "outside the window")
+            good = drop(left_out, good, outside, "outside the window")
         return X, good
 
     def _surround(self, low: Floats, high: Floats) -> bool:
@@ -278,20 +265,3 @@ def check_frame(frame: Any, exposure: Amount | None) -> None:
                 f"window of {length}, which says already how long was observed: leave it out, or "
                 "give time=, time_unit= and origin= to ask for times to come."
             )
-
-
-def _drop(dropped: Counter[str], good: Bools, bad: Bools, reason: str) -> Bools:
-    """Rows that are still good; each of the others is counted once, under its first reason."""
-    if not bad.any():
-        return good
-    lost = int(np.sum(good & bad))
-    if lost:
-        dropped[reason] += lost
-    return good & ~bad
-
-
-def _range(columns: Sequence[Floats]) -> tuple[Floats, Floats]:
-    if len(columns[0]) == 0:
-        d = len(columns)
-        return np.full(d, np.inf), np.full(d, -np.inf)
-    return np.array([c.min() for c in columns]), np.array([c.max() for c in columns])

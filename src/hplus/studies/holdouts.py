@@ -18,6 +18,7 @@ from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import step_exposure
+from hplus.studies.trial_names import trial_noun
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Product
 
@@ -30,11 +31,11 @@ class Holdout(Value):
     `gain` and `kde_gain` are mean log(λ(x)∫E/∫λE) in nats per event, E the exposure: 0 for a
     constant rate. `over_kde` is the mean difference, and `kde` says which kernel density estimate
     that was: the one that predicted best in cross-validation. Standard errors are those of blocks
-    of time where there are times, as events in bursts are not independent. `check` is the goodness
-    of fit of the rate learned from the others, on the held-out events.
+    of time, or of trials, where there are such, as events in bursts are not independent. `check` is
+    the goodness of fit of the rate learned from the others, on the held-out events.
 
-    `kind` is "later", "blocks" or "random", and `words` say what was held out. `scored` is
-    "places" if the rate of times could not be scored: without a cycle it says nothing about a
+    `kind` is "later", "blocks", "trials" or "random", and `words` say what was held out. `scored`
+    is "places" if the rate of times could not be scored: without a cycle it says nothing about a
     later time. `kde_events` is how many events the kernel density estimate learned from if these
     were fewer than the rate's, drawn at random, and 0 otherwise. `map_by_time` says whether the map
     changes with the time of the cycle; None if that was not judged.
@@ -87,7 +88,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
         _check(frame, events, models, by_time, held, seed),
         kdes[0] if len(set(kdes)) == 1 else f"{kdes[0]} for places, {kdes[1]} for times",
         split.kind,
-        split.words(clock, count),
+        split.words(count, len(np.unique(blocks)), trial_noun(frame.trial)),
         "places" if len(scored) < len(trials) else "",
         tuple(f.pattern for f in found if f.pattern is not None),
         None if changes is None else changes.judged,

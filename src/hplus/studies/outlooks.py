@@ -11,6 +11,7 @@ from hplus._values import Value, value
 from hplus.estimators.forecast import Forecast
 from hplus.rates.accumulator import CellAccumulator
 from hplus.rates.forecasts.block_edges import Exposure
+from hplus.rates.lattice import CellLattice
 from hplus.rates.local_dispersion import (
     TOGETHER_DEPTH,
     LocalDispersion,
@@ -19,9 +20,11 @@ from hplus.rates.local_dispersion import (
 )
 from hplus.rates.recent_shares import RecentShares, learn_recent_shares
 from hplus.rates.statistic import Statistic
+from hplus.rates.trial_variation import MAX_PLACE_DEPTH
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
 from hplus.studies.spans import SECONDS, Amount, Clock, moment
+from hplus.studies.trial_names import TRIALS
 from hplus.windows import Interval
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ MOST_SPANS_AHEAD, MOST_DAYS_AHEAD = 10.0, 3652.5
 
 
 class Occurrences:
-    """Events of a file by time, and by place and time, in statistics of bounded size."""
+    """Events of a file by time or trial, and by place too, in statistics of bounded size."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame, clock, region = frame, frame.clock, frame.region
@@ -60,6 +63,10 @@ class Occurrences:
             if region is not None:
                 both = region * shared_axis(*ends, LENGTHS)
                 self.cells["both"] = CellAccumulator(both, most_depth=TOGETHER_DEPTH)
+        elif frame.trial and region is not None:
+            self.cells["trials"] = CellAccumulator(TRIALS)
+            if region.dimension in MAX_PLACE_DEPTH:
+                self.cells["both"] = CellAccumulator(region * TRIALS)
 
     def add(self, X: Floats, seconds: Floats, units: Ints | None = None) -> None:
         """Points of the window (n, d), their times in seconds since 1970, and weights (n,).
@@ -68,11 +75,27 @@ class Occurrences:
         """
         if not self.cells:
             return
+        if self._frame.trial:
+            self._add_trials(X, seconds)
+            return
         days = np.clip(in_days(seconds), self._line.low, self._line.high)[:, None]
         self.cells["times"].add(days, units)
         if "both" in self.cells:
             d = self._frame.window.dimension - 1
             self.cells["both"].add(np.hstack([X[:, :d], days]), units)
+
+    def _add_trials(self, X: Floats, trials: Floats) -> None:
+        """Points, in cells that are coarse enough to be compared, and their trials (n,)."""
+        self.cells["trials"].add(trials[:, None])
+        if "both" in self.cells:
+            assert self._frame.region is not None
+            lattice = CellLattice(self._frame.region)
+            depth = MAX_PLACE_DEPTH[lattice.dimension]
+            codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
+            # the middle of a cell at the edge of the window may lie beyond it
+            low, high = lattice.window.bounds()
+            middles = np.clip(lattice.centers(codes, depth), low, high)
+            self.cells["both"].add(np.column_stack([middles, trials]))
 
     def absorb(self, other: Occurrences) -> None:
         """The events of another part of the same file or files."""
@@ -87,7 +110,7 @@ class Occurrences:
 
     @property
     def both(self) -> Statistic | None:
-        """Events by place and time, None if there are no places."""
+        """Events by place and by time or trial, None if there are no places."""
         return self.cells["both"].statistic() if "both" in self.cells else None
 
 
@@ -180,6 +203,9 @@ def basis_words(study: EventStudy, period: Period) -> str:
     if clock is None:
         if study.exposure_ == Amount(1.0):
             return ""
+        if getattr(study, "trials_", None) is not None:
+            unit = study.exposure_.unit
+            return f"Intervals include how much counts vary from {unit} to {unit}."
         return (
             "Intervals are those of independent events: without times, it is not known how much "
             "more counts vary."

@@ -59,6 +59,7 @@ def plan(
     origin: str | None = None,
     where: str = "",
     weight: str = "",
+    trial: str = "",
 ) -> Frame:
     """The frame of a table's events: which columns are the axes of which window.
 
@@ -93,13 +94,18 @@ def plan(
         Which rows are events, by a condition on columns: "mag >= 5 and region == 'north'".
     weight : str
         A column with what each event counts, for example an amount.
+    trial : str
+        A column that names the trial, game or session in which an event was seen, if the window was
+        observed in each of them: rates are then per trial, and intervals of the next trial include
+        how much trials vary.
     """
     table = as_table(source)
     rows = Condition(where, zone, time or "", form) if where else None
-    for name in (*columns, *filter(None, (time, weight)), *(rows.columns if rows else ())):
+    for name in (*columns, *filter(None, (time, weight, trial)), *(rows.columns if rows else ())):
         table.require(name)
     timed = bool(start or end or cycle or form or zone != "UTC" or time_unit or origin)
     _check_arguments(columns, window, within, time, timed)
+    _check_trial(trial, time, weight)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
     anytime = _anytime(time, cycle, zone, form, time_unit, origin) if time else None
@@ -108,7 +114,7 @@ def plan(
     if no_window or no_times:
         raise ValueError(_missing(table, no_window, flip, no_times, rows))
     region, place = _place(window, within, geographic, flip, unit)
-    frame = Frame(tuple(columns), region, place, anytime, rows, weight)
+    frame = Frame(tuple(columns), region, place, anytime, rows, weight, trial)
     if anytime is None:
         return frame
     span = (anytime.seconds_at(name, str(at)) for name, at in (("start", start), ("end", end)))
@@ -219,6 +225,16 @@ def _check_arguments(
         raise ValueError("window= and within= need columns=: for times, give start= and end=.")
     if within is not None and len(columns) != 2:
         raise ValueError(f"within= needs two columns, got {len(columns)}.")
+
+
+def _check_trial(trial: str, time: str | None, weight: str) -> None:
+    """Check what goes together with a column of trials."""
+    if trial and time:
+        raise ValueError(
+            "give trial= or time=, not both: with times, counts are compared in blocks of time."
+        )
+    if trial and weight:
+        raise ValueError("give trial= or weight=, not both: trials are compared by their counts.")
 
 
 def _ordered(

@@ -17,6 +17,7 @@ from hplus.studies.time_counts import is_forecast, time_counts
 from hplus.wording import quantity
 
 if TYPE_CHECKING:
+    from hplus.rates.trial_variation import TrialVariation
     from hplus.studies.event_study import EventStudy
 
 AHEAD = {
@@ -34,6 +35,10 @@ MOST_SHOWN, SHARE_AHEAD = 60, 0.25
 
 SMALLEST_CELL = 1e-6
 """The smallest part of the window whose counts are told of."""
+
+
+SHARE_OF_PART = 0.1
+"""The share of the events in the part of the window whose counts from trial to trial are told."""
 
 
 class Prospect(NamedTuple):
@@ -103,14 +108,15 @@ def variation_words(study: EventStudy) -> str:
     share, words = _cell(region.volume, region.volume_unit, mean)
     days = in_days(period.seconds)
     local = float(outlook.local.excess(np.array([mean * share]), days, share)[0])
-    return f"{said}; that of {words}, {_times(1.0 + excess * share + local)}"
+    return f"{said}; that of {words}, {_times_again(1.0 + excess * share + local)}"
 
 
 def outlook_facts(study: EventStudy) -> Json | None:
-    """The outlook of a study as plain data; None without times."""
+    """The outlook of a study as plain data; None without times and trials."""
     clock, outlook = study.frame.clock, getattr(study, "outlook_", None)
     if clock is None or outlook is None:
-        return None
+        trials = getattr(study, "trials_", None)
+        return None if trials is None else _next_trial(study, trials)
     found = [
         {
             "next": name,
@@ -123,6 +129,21 @@ def outlook_facts(study: EventStudy) -> Json | None:
     return {"counts": found, "variation": variation_words(study), "reason": outlook.reason}
 
 
+def _next_trial(study: EventStudy, trials: TrialVariation) -> Json:
+    """What to expect of one more trial."""
+    unit = study.exposure_.unit
+    (part,) = expect(study, [whole(study.frame)], Period(unit))
+    mean, share = part.expected, SHARE_OF_PART
+    index = 1.0 + trials.variance * mean
+    said = f"the count of the next {unit} has {_times(index)} the variance of a Poisson count"
+    if trials.local is not None:
+        local = float(trials.local.excess(np.array([mean * share]), 1.0, share)[0])
+        said += f"; that of a part with {100 * share:g} % of the events, "
+        said += _times_again(1.0 + trials.variance * mean * share + local)
+    count = {key: getattr(part, key) for key in ("expected", "low", "high")}
+    return {"counts": [{"next": unit, **count}], "variation": said, "reason": ""}
+
+
 def _unit_name(clock: Clock) -> str:
     unit = natural_unit(clock)
     return {"h": "hour", "min": "minute", "s": "second"}.get(unit, unit)
@@ -130,6 +151,10 @@ def _unit_name(clock: Clock) -> str:
 
 def _times(index: float) -> str:
     return f"{index:.1f} times" if index >= 1.05 else "about"
+
+
+def _times_again(index: float) -> str:
+    return _times(index) if index >= 1.05 else "about that of one"
 
 
 def _cell(volume: float, unit: str, mean: float) -> tuple[float, str]:

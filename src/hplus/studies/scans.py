@@ -13,8 +13,9 @@ from hplus.rates.lattice import Codes
 from hplus.rates.weight_units import in_units
 from hplus.studies.event_weights import WeightScale
 from hplus.studies.events import Tallied
-from hplus.studies.frames import Frame, Placed
+from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Occurrences
+from hplus.studies.placed_rows import Placed
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import Split
 

@@ -76,8 +76,8 @@ class SplitEvents:
 
     @property
     def _alone(self) -> bool:
-        """Does the statistic of one window tell all of an event but its cycle's number?"""
-        return len(self.windows) == 1 and not self.frame.cycle
+        """Does the statistic of one window tell all of an event, its cycle and its trial too?"""
+        return len(self.windows) == 1 and not self.frame.cycle and not self.frame.trial
 
     def add(
         self,
@@ -95,7 +95,8 @@ class SplitEvents:
             keys = both_keys(keys, row_keys(weights[:, None]))
         part = np.zeros(len(X), dtype=np.int64)
         if not self._thinned:
-            part = self.split.parts(seconds, uniforms(keys))
+            drawn_by = row_keys(seconds[:, None]) if self.split.by_trial else keys
+            part = self.split.parts(seconds, uniforms(drawn_by))
         units = None
         if weights is not None and self.scale is not None:
             units = in_units(weights / self.scale.unit, len(X))

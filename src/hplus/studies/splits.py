@@ -13,7 +13,7 @@ from hplus._values import Value, value
 from hplus.studies.frames import Frame
 from hplus.studies.spans import CYCLES, SECONDS, Clock, phases
 from hplus.windows import Interval
-from hplus.wording import count, quantity
+from hplus.wording import count, counted, quantity
 
 Span = tuple[float, float]
 """From and to, in seconds since 1970."""
@@ -99,18 +99,22 @@ class Split(Value):
     """Which events are held out: of spans of time or, where `held` is empty, a random `share`.
 
     `learned` are spans of time to learn from, in order. `blocks` is the number of blocks that are
-    held out, 1 for the last part of the observation period.
+    held out, 1 for the last part of the observation period. A random share is one of whole trials
+    if it is chosen `by_trial`.
     """
 
     share: float
     blocks: int = 1
     learned: tuple[Span, ...] = ()
     held: tuple[Span, ...] = ()
+    by_trial: bool = False
 
     @property
     def kind(self) -> str:
-        """ "later", "blocks" or "random"."""
-        return "random" if not self.held else "later" if self.blocks == 1 else "blocks"
+        """ "later", "blocks", "trials" or "random"."""
+        if not self.held:
+            return "trials" if self.by_trial else "random"
+        return "later" if self.blocks == 1 else "blocks"
 
     def parts(self, seconds: Floats, u: Floats) -> Ints:
         """The part of each event, (n,): a span to learn from, HELD or UNUSED.
@@ -127,16 +131,19 @@ class Split(Value):
         return found
 
     def error_blocks(self, clock: Clock | None, seconds: Floats) -> Ints:
-        """The block of time of each held-out event, (n,); without times each is its own.
+        """The block of time or the trial of each held-out event, (n,), or each by itself.
 
         Blocks are whole cycles if there are enough.
         """
         if clock is None:
-            return np.arange(len(seconds))
+            trials = np.unique(seconds, return_inverse=True)[1]
+            return trials if self.by_trial else np.arange(len(seconds))
         return time_blocks(seconds, self.held or ((clock.start, clock.end),), clock.cycle)
 
-    def words(self, clock: Clock | None, events: int) -> str:
+    def words(self, events: int, trials: int = 0, noun: str = "trial") -> str:
         """What was held out, such as "the last 73 days: 1,200 events later than those learned"."""
+        if self.kind == "trials":
+            return f"{counted(trials, noun)} at random: {count(events)} events"
         if not self.held:
             return f"{count(events)} events, held out at random"
         lengths = [b - a for a, b in self.held]
@@ -178,13 +185,14 @@ def split_of(frame: Frame, share: float, blocks: int = 1) -> Split:
     """How to split the events of a frame.
 
     By time if there are times; the last part of the observation period, or several blocks with
-    gaps. At random if there are none, or if what was learned says nothing about a later time: a
-    line of times without a cycle, or a period in which no cycle is left to learn from.
+    gaps. By trial if there are trials. At random if there are neither, or if what was learned says
+    nothing about a later time: a line of times without a cycle, or a period in which no cycle is
+    left to learn from.
     """
     clock = frame.clock
     alone = clock is not None and not clock.cycle and frame.region is None
     if clock is None or share == 0.0 or (alone and blocks == 1):
-        return Split(share)
+        return Split(share, by_trial=bool(frame.trial))
     held, learned = _spans(clock, share, blocks)
     if clock.cycle and not step_exposure(clock, learned).is_positive:
         return Split(share)
