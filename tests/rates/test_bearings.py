@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hplus import Box, Interval, SelfExciting
+from hplus import Box, Interval, SelfExciting, load, save
 from hplus.rates.excitation.bearings import bearings_of, compass_of, directions_of
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import integrals_of, rings_of, rows_of
@@ -157,7 +157,7 @@ def isotropic(model):
 
 
 def test_lines_are_found_and_predict_fresh_events(faults):
-    assert faults.rate_.turning > 0.0
+    assert faults.turning_ > 0.0
     assert faults.solution_.gap <= 1e-4 * faults.total_
     fresh = on_faults(np.random.default_rng(1))
     with_lines = faults.log_likelihood(fresh, period=Interval(50.0, 400.0))
@@ -188,6 +188,13 @@ def test_the_rate_integrates_over_places_to_the_rate_in_time(faults):
     assert rates.sum() / 100.0**2 == pytest.approx(short, rel=0.02)
 
 
+def test_directions_are_kept_in_a_file(faults, tmp_path):
+    save(faults, tmp_path / "faults.hplus")
+    other, at = load(tmp_path / "faults.hplus"), [[4.5, 3.0, 399.0], [3.0, 7.0, 200.0]]
+    np.testing.assert_array_equal(other.predict(at), faults.predict(at))
+    assert other.rate_.turning == faults.turning_
+
+
 def test_forecasts_follow_the_lines(faults):
     start = faults.observed_until_ + 100.0
     X = np.vstack([on_faults(np.random.default_rng(0)), [[4.5, 3.0, start - 1e-6]]])
@@ -204,4 +211,4 @@ def test_there_are_no_lines_where_events_trigger_alike_in_all_directions(rng):
     near = X[:250] + np.column_stack([rng.normal(0.0, 0.2, (250, 2)), rng.exponential(1.0, 250)])
     near = near[np.all((near >= 0.0) & (near <= [10.0, 10.0, 400.0]), axis=1)]
     model = SelfExciting(WINDOW, background="tree").fit(np.vstack([X, near]))
-    assert model.rate_.turning == 0.0
+    assert model.turning_ == 0.0

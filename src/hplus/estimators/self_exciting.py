@@ -100,6 +100,9 @@ class SelfExciting(ExcitedEstimator):
     factor_law_ : FactorLaw
         How much events of one mark differ in how many they trigger. Events that trigger many have
         a factor each, which is updated by what follows them.
+    turning_ : float
+        How strongly events trigger others along the lines on which earlier ones lie; 0 if they do
+        so alike in all directions. `trigger_` is the mean over these.
     branching_ratio_ : float
         How many events an average event triggers directly; with several types, the spectral radius
         of `branching_matrix_`. At 1 or above, bursts never die out.
@@ -222,7 +225,7 @@ class SelfExciting(ExcitedEstimator):
         self.rate_: ExcitedRate = learned.rate
         self.trigger_: Trigger = learned.rate.trigger
         self.effects_, self.background_ = learned.rate.effects, learned.rate.background
-        self.factor_law_ = learned.rate.factor_law
+        self.factor_law_, self.turning_ = learned.rate.factor_law, learned.rate.turning
         self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
         self.log_posteriors_ = np.array(learned.trace)
         self.branching_matrix_ = self.trigger_.integral()
