@@ -62,7 +62,10 @@ def event_facts(study: EventStudy) -> Json:
 
 
 def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
-    """A place (d,) in the user's own columns, with the decimals that the resolution allows."""
+    """A place (d,) in the user's own columns, with the decimals that the resolution allows.
+
+    Without those in which the rate is constant.
+    """
     frame, model = study.frame, study.model_
     found: dict[str, float | str] = frame.describe(place)[0]
     own = next(iter(model_parts(model).values()))
@@ -74,7 +77,24 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     for name, a, b in zip(frame.columns, here, there, strict=False):
         if step := abs(b - a):
             found[name] = round(a, int(np.ceil(-np.log10(step))))
+    for of, part in model_parts(model).items():
+        for name in _columns_of(frame, of) if is_constant(part) else ():
+            del found[name]
+    clock = frame.clock
+    if clock is not None and not clock.cycle and clock.column in found:
+        *_, last = model_parts(model).values()
+        finest = float(np.max(getattr(last, "resolution_", 0.0))) * SECONDS_IN[clock.unit]
+        # no hours of a day, and no seconds, that the resolution does not know
+        length = 10 if finest >= SECONDS_IN["day"] else 16 if finest >= SECONDS_IN["min"] else None
+        found[clock.column] = str(found[clock.column])[:length]
     return found
+
+
+def _columns_of(frame: Frame, of: str) -> tuple[str, ...]:
+    """The columns of a part of a rate: places, times or, of one alone, all."""
+    return {"places": frame.columns, "times": frame.needed[len(frame.columns) :]}.get(
+        of, frame.needed
+    )
 
 
 def known_facts(study: EventStudy | Unbuilt) -> Json:
