@@ -72,6 +72,7 @@ def selection_rows(found: Json) -> dict[str, str]:
     return {
         "where": found.get("where") or "",
         "left out": left_out_words(found.get("left_out") or {}),
+        "copies": found.get("copies") or "",
     }
 
 

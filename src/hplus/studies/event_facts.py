@@ -76,7 +76,7 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     here, there = frame.own(np.array([place, place + inward]))
     for name, a, b in zip(frame.columns, here, there, strict=False):
         if step := abs(b - a):
-            found[name] = round(a, int(np.ceil(-np.log10(step))))
+            found[name] = round(a, int(np.ceil(-np.log10(step)))) + 0.0  # no -0.0
     for of, part in model_parts(model).items():
         for name in _columns_of(frame, of) if is_constant(part) else ():
             del found[name]
@@ -139,8 +139,28 @@ def weight_words(study: EventStudy | Unbuilt) -> str:
 def selection_facts(frame: Frame, reading: Reading | Unbuilt) -> Json:
     """Which rows are meant, and how many were left out on purpose; earlier files do not say."""
     where = None if frame.where is None else frame.where.text
-    return {"where": where, "left_out": getattr(reading, "left_out", {}), "weight": frame.weight}
+    return {
+        "where": where,
+        "left_out": getattr(reading, "left_out", {}),
+        "weight": frame.weight,
+        "copies": copies_words(frame, reading),
+    }
 
+
+def copies_words(frame: Frame, reading: Reading | Unbuilt) -> str:
+    """How many events are the same as another one, in a sentence; "" if few are.
+
+    Times to the minute, or places alone, are often the same by chance.
+    """
+    share, clock = getattr(reading, "copies", 0.0), frame.clock
+    if clock is None or clock.spread > MOST_COPIED_STEP or share < MIN_TOLD_COPIES:
+        return ""
+    told = f"{percent(share)} of the events are the same as another one, time and all"
+    return f"{told}: if they were recorded twice, remove them, as they make patterns look certain"
+
+
+MOST_COPIED_STEP, MIN_TOLD_COPIES = 1.0, 0.05
+"""Seconds to which times are known, at most, and the share of copies that is worth a word."""
 
 MIN_TOLD_STEP = 60.0
 """Seconds from which the rounding of times is worth a word."""
