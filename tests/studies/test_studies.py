@@ -282,3 +282,25 @@ def test_moments_are_as_short_as_they_can_be():
     assert moment(seconds_of("t", "2026-11-16")) == "2026-11-16"
     assert moment(seconds_of("t", "2026-11-16 08:30")) == "2026-11-16T08:30:00"
     assert Clock("t", 0.0, 86400.0 * 10).window == Interval(0, 10, unit="day")
+
+
+def test_rows_that_are_in_a_file_twice_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-05") + rng.integers(0, 86_400_000 * 60, 200).astype("m8[ms]")
+    frame = plan({"when": times}, time="when", start="2026-01-05", end="2026-03-06")
+    once, twice = (
+        EventStudy(frame, model="exp", holdout=0.0).fit({"when": when}).facts()["copies"]
+        for when in (times, np.tile(times, 2))
+    )
+    assert once == ""
+    assert twice.replace("\u00a0", " ").startswith("50 % of the events are the same as another one")
+
+
+def test_a_rate_that_is_constant_has_no_busiest_hour(tmp_path):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-05") + rng.integers(0, 86_400_000 * 60, 300).astype("m8[ms]")
+    table = {"when": times, "x": rng.beta(2, 5, 300)}
+    given = {"time": "when", "start": "2026-01-05", "end": "2026-03-06", "cycle": "day"}
+    study = EventStudy(plan(table, ["x"], window=(0, 1), **given), model="tree").fit(table)
+    assert "times" in study.holdout_.constant
+    assert set(study.facts()["peak"]) == {"x", "rate"}

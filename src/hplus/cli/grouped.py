@@ -111,7 +111,7 @@ def _cells(facts: Json, ratio: Json | None) -> list[str]:
     return [
         count(facts["events"]),
         f"{rounded(facts['expected'])}{f' per {unit}' * bool(unit)}",
-        f"{place}: {rounded(peak['rate'])}",
+        ": ".join(filter(None, (place, rounded(peak["rate"])))),
         gain,
         "" if ratio is None else ratio_words(ratio),
     ]

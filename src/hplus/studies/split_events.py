@@ -158,6 +158,12 @@ class SplitEvents:
         return self.learned()[0].events, self.held[0].events
 
     @property
+    def copies(self) -> float:
+        """The share of events that are the same as another one, place and time; of a sample."""
+        counts = np.concatenate([sample.kept().counts for sample in self.samples.values()])
+        return float(1.0 - len(counts) / max(counts.sum(), 1))
+
+    @property
     def everything(self) -> Statistics:
         """The statistics of all events."""
         return self._spread(self._merged(lambda k: True))
