@@ -57,6 +57,9 @@ class UniformSelfExciting(SelfExciting):
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
         return UniformPlace(self._rows.region)
 
+    def _learn_last_place(self, places: Floats, weights: Floats) -> FittedRate:
+        return UniformPlace(self._rows.region)
+
 
 def line_events(name: str, branching: float, until: float, seed: int) -> tuple[Floats, Ints]:
     """Simulated events on a line, and their parents."""
@@ -74,7 +77,8 @@ def line_fit(name: str, branching: float, until: float, seed: int) -> SelfExciti
 def parts_of(model: SelfExciting) -> Parts:
     """The columns of the convex problem: levels of the background, then hats of the trigger."""
     period = model.window if isinstance(model.window, Interval) else model.window.right
-    history, rate = model.history_, model.rate_
+    rate = model.rate_
+    history = rate.turned(model.history_)
     inside = history.since(period.low)
     hats = rate.background.hats(inside.times) * rate.background.density(inside.places, 0)[:, None]
     rows = rows_of(inside, history, rate.trigger, rate.effects, 1)

@@ -268,8 +268,8 @@ def _first_object(array: NDArray[np.object_]) -> str:
         try:
             _as_number(0.0 if entry is None else entry)
         except (TypeError, ValueError):
-            return (
-                f" with {shown(entry)} at {place(index)}: this argument must be encoded, every "
-                "string or date as a number"
-            )
+            where = f" with {shown(entry)} at {place(index)}: "
+            if type(entry).__name__ in ("NAType", "NaTType"):  # of pandas, which is not imported
+                return where + "drop or fill those rows first"
+            return where + "this argument must be encoded, every string or date as a number"
     return ""

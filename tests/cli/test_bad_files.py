@@ -129,7 +129,7 @@ WORDS = {
     "polygons on a line": ("expect line.hplus --regions halves.geojson", 2, "two columns"),
     "days of trials": ("expect line.hplus --for 7d", 2, "trial"),
     "a level of two": ("expect plane.hplus --level 2", 2, "between 0 and 1"),
-    "a look ahead without a cycle": ("expect plane.hplus --from 2026-01-01", 2, "--cycle"),
+    "a look ahead without times": ("expect plane.hplus --from 2026-01-01", 2, "fit with --time."),
     "a name that is no property": (
         "expect plane.hplus --regions halves.geojson --name-field beat", 3, "no property"),
     "points in other columns": ("predict plane.hplus line.csv", 3, "'x' is not in"),

@@ -48,6 +48,24 @@ def test_regions_add_up_to_the_whole_and_scale_with_time(kept, run):
     assert all(float(p["low"]) <= float(p["expected"]) <= float(p["high"]) for p in parts)
 
 
+def test_regions_that_were_not_observed_or_overlap_are_named(kept, run, tmp_path):
+    known = json.loads((kept / "halves.geojson").read_text())
+    far = json.loads(json.dumps(known["features"][0]))
+    far["properties"] = {"name": "far away"}
+    far["geometry"]["coordinates"] = [
+        [[x + 1000.0, y] for x, y in ring] for ring in far["geometry"]["coordinates"]
+    ]
+    both = {"type": "FeatureCollection", "features": [*known["features"], *known["features"], far]}
+    (tmp_path / "more.geojson").write_text(json.dumps(both))
+    found = run("expect", kept / "plane.hplus", "--regions", tmp_path / "more.geojson")
+    assert [part["region"] for part in table(found.stdout)] == ["south", "north"] * 2
+    assert "nothing was observed there: 1 region outside the window (far away)" in found.stderr
+    assert "Regions overlap: all of the window is expected to have 13.3333." in found.stderr
+    (tmp_path / "far.geojson").write_text(json.dumps(both | {"features": [far]}))
+    refused = run("expect", kept / "plane.hplus", "--regions", tmp_path / "far.geojson", code=2)
+    assert "No region lies in the window" in refused.stderr
+
+
 def test_cells_of_a_grid_add_up_and_can_be_drawn_on_a_map(kept, run):
     path = kept / "plane.hplus"
     found = json.loads(run("expect", path, "--grid", "3x2", "--format", "geojson").stdout)

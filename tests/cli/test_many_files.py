@@ -83,6 +83,7 @@ def test_a_bad_file_is_one_sentence_and_can_be_skipped(files, run, how):
     refused = run("fit", "in", *PLANE, "-o", "no.hplus", code=3)
     assert "4.parquet" in refused.stderr
     assert refused.stderr.count("Error:") == 1
+    assert " ".join(refused.stderr.split()).count(". ") == 0, "one sentence"
     assert not os.path.exists("no.hplus")
     skipped = run("fit", "in", *PLANE, "--skip-bad-files")
     assert "Skipped: in/4.parquet" in skipped.stderr.replace("column 'y' is not in ", "").replace(
@@ -93,7 +94,7 @@ def test_a_bad_file_is_one_sentence_and_can_be_skipped(files, run, how):
 
 @pytest.mark.parametrize(
     ("source", "said"),
-    [("in/*.csv", "matches no file"), ("empty", "must hold data files"), ("-x", "No such option")],
+    [("in/*.csv", "matches no file"), ("empty", "got an empty folder"), ("-x", "No such option")],
 )
 def test_sources_without_files_are_refused(files, run, source, said):
     (files.parent / "empty").mkdir()

@@ -26,7 +26,7 @@ def test_more_than_a_fifth_of_the_rows_dropped_is_refused_unless_it_is_allowed(s
     words += ["-o", "sales.hplus"]
     said = " ".join(run(*words, code=3).stderr.split())
     assert "30 of 100 rows of sales.csv cannot be used (no known: 30), which is more than" in said
-    assert "--most-dropped 0.2: fix the file, choose other --features" in said
+    assert "--most-dropped 0.2: fix the file, or pass --most-dropped 1" in said
     assert not (sales / "sales.hplus").exists()
     assert "30 of 100 rows dropped: no known." in run(*words, "--most-dropped", 0.3).stderr
 

@@ -96,6 +96,9 @@ def test_a_model_of_groups_is_asked_about_one_where_only_one_can_answer(folder, 
     for command in (("sample", "g.hplus"), ("predict", "g.hplus", data / "quakes.csv")):
         assert "choose one with --group" in run(*command, code=2).stderr
     assert "group must be one of" in run("sample", "g.hplus", "--group", "x", code=2).stderr
+    for pair, got in (("north,west", "west"), ("north,north", "north,north")):
+        said = unwrapped(run("expect", "g.hplus", "--ratio", pair, code=2).stderr)
+        assert f"--ratio must be two of south, north, got '{got}'" in said
     assert run("sample", "g.hplus", "--group", "north").stdout.startswith("path,lon")
 
 
@@ -104,7 +107,9 @@ def test_sums_of_a_column_are_told_in_its_unit(folder, data, run):
     assert "The rate of mag in" in said.stdout
     assert "units of mag" in said.stdout
     assert "as much is known as from" in unwrapped(said.stdout)
-    total = run("expect", "w.hplus").stdout.splitlines()[1].split(",")
+    answer = run("expect", "w.hplus")
+    assert "Sums of mag for the observation period; total expected: " in unwrapped(answer.stderr)
+    total = answer.stdout.splitlines()[1].split(",")
     mags = np.genfromtxt(data / "quakes.csv", delimiter=",", skip_header=1, usecols=3)
     np.testing.assert_allclose(float(total[1]), mags.sum(), rtol=1e-3)
     assert "cannot simulate" in run("sample", "w.hplus", code=2).stderr
@@ -165,6 +170,36 @@ WORDS = {
     "a condition that is none": (
         "fit quakes.csv --columns lon --where mag>",
         "--where must have",
+        2,
+    ),
+    "conditions joined by signs": (
+        "fit quakes.csv --columns lon --where mag>5&&lat>0",
+        "--where joins conditions with and, got &&",
+        2,
+    ),
+    "numbers in quotes": (
+        "fit quakes.csv --columns lon --window=-180,180 --where mag>'10'",
+        "leave out the quotes around a number",
+        3,
+    ),
+    "a condition that is empty": (
+        "fit quakes.csv --columns lon --window=-180,180 --where=",
+        "--where must be a condition such as",
+        2,
+    ),
+    "a period of numbers": (
+        "fit quakes.csv --time days --from 0 --to 600",
+        "--from must look like 2026-11-16, got '0': times that are numbers need --time-unit and",
+        2,
+    ),
+    "how many groups of nothing": (
+        "fit quakes.csv --columns lon --window=-180,180 --most-groups 3",
+        "--most-groups needs a column of groups: give --by",
+        2,
+    ),
+    "a level in percent": (
+        "regress quakes.csv --target mag --level 90",
+        "--level must be",
         2,
     ),
     "a condition on nothing": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hplus.cli.summary import fit_table
+from hplus.cli.summary import fit_table, holdout_rows
 
 FOUND = {
     "file": "events.csv", "rows": 1200, "events": 1000, "window": "10 km", "time": None,
@@ -52,3 +52,13 @@ def test_the_table_says_why_nothing_was_held_out(share, shown):
 def test_whole_numbers_of_places_have_no_decimals():
     peak = {"t": 0.0, "x": -73.882, "rate": 2.0}
     assert fit_table(FOUND | {"peak": peak})["busiest at"].startswith("t 0, x -73.882: ")
+
+
+def test_misfits_and_dependence_are_told_apart():
+    held = {"constant": [], "words": "", "gain": 0.1, "gain_error": 0.1, "over_kde": 0.0,
+            "over_kde_error": 0.1, "faults": ["gaps", "quadrats"], "misfits": ["quadrats"],
+            "relative_error": 0.05}  # fmt: skip
+    said = holdout_rows(held)["does it fit?"].replace("\u00a0", " ")
+    assert said.startswith("not in all respects: quadrats found a misfit on held-out events")
+    assert "off by about 5 % beyond chance" in said
+    assert said.endswith("; events are not independent, according to gaps")

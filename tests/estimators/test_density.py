@@ -130,7 +130,7 @@ BAD = {
     "kernel without a window": (lambda: Density(kernel=Gaussian(1.0)).fit(TWO), "give a window"),
     "region of other axes": (
         lambda: Density().fit(TWO).probability(Box((0, 0), (1, 1))),
-        "regions must be boxes with 1 axes",
+        "regions must be intervals such as Interval(50, inf) without a window",
     ),
     "not a table": (lambda: Density().fit(TWO[:, 0]), "X must have two dimensions"),
     "nan": (lambda: Density().fit([[np.nan], [1.0]]), "finite"),
@@ -204,7 +204,7 @@ def test_quantiles_invert_the_distribution_function(window, losses):
 def test_ends_without_limit_are_for_regions_of_densities_alone(losses):
     with pytest.raises(ValueError, match="window must have finite ends, got Interval"):
         Density(Interval(0.0, np.inf)).fit(SKEWED)
-    with pytest.raises(ValueError, match="probability must be between 0 and 1, got"):
+    with pytest.raises(ValueError, match="probability must be above 0 and below 1, got"):
         losses.quantile(1.0)
     with pytest.raises(ValueError, match="x must hold numbers, got NaN"):
         losses.cdf([1.0, np.nan])

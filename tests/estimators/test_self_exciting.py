@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from hplus import Box, Interval, Polygon, SelfExciting
+from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.rates.excitation import excitation_fit
 from hplus.rates.gaps import gap_test, grouped_gaps
 
@@ -291,6 +291,15 @@ def test_bad_input_gets_one_sentence(name):
     with pytest.raises(kind, match=words) as error:
         call([[0.2], [0.9]])
     assert str(error.value).count("\n") == 0
+
+
+def test_a_catalogue_that_would_not_fit_in_memory_is_refused_beforehand(monkeypatch, planar_events):
+    X, marks = planar_events
+    monkeypatch.setattr(_checks, "FITS_ANYWHERE", 0.0)
+    monkeypatch.setattr(_checks, "memory_limit", lambda: 2.0**20)
+    with pytest.raises(MemoryError, match=r"weights needs .* GiB, but .* shorter longest_lag") as e:
+        SelfExciting(SQUARE).fit(X, marks=marks)
+    assert str(e.value).count("\n") == 0
 
 
 def test_questions_after_the_fit_are_checked(line, planar):

@@ -98,6 +98,34 @@ def test_points_of_both_signs_give_the_gram_matrix_up_to_the_size_of_its_terms(k
     assert np.all(np.abs(compiled_gram(kernel, X, Z) - kernel(X, Z)) <= 1e-13 * size)
 
 
+MANY = [
+    (a + Constant(0.5)) * (b + Constant(0.1)) * (2.0 * Laplace(1.0) + Constant(0.2)) * (a + b),
+    a + b + c + Linear() + Matern52(0.8, columns=[1]) + Periodic(0.9, columns=[1]) + b + a * b,
+]
+
+
+@pytest.mark.parametrize("kernel", MANY)
+def test_large_gram_matrices_of_many_parts_are_those_of_small_ones(kernel, rng):
+    X, Z = points(rng, 300), points(rng, 256)
+    rows = np.vstack([kernel(X[i : i + 100], Z) for i in range(0, 300, 100)])  # not compiled
+    np.testing.assert_allclose(kernel(X, Z), rows, rtol=1e-12)
+    np.testing.assert_allclose(kernel.dot(X, Z, np.ones(256)), rows.sum(axis=1), rtol=1e-12)
+    own = kernel(X)
+    np.testing.assert_array_equal(own, own.T)
+
+
+def test_large_gram_matrices_may_have_parts_in_python_and_refuse_points_off_a_table(rng):
+    mine = Custom(lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, 0])))
+    X, Z = points(rng, 300), points(rng, 256)
+    others = MANY[0](X, Z)
+    X[7, 2] = 3.0
+    with pytest.raises(ValueError, match="got 3 in row 7"):
+        (MANY[0] * Finite(TABLE, columns=[2]))(X, Z)
+    X[7, 2] = 0.0
+    others[7] = MANY[0](X[7:8], Z)
+    np.testing.assert_allclose((MANY[0] * mine)(X, Z), others * mine(X, Z), rtol=1e-12)
+
+
 SCALES = st.floats(0.5, 5.0)
 COLUMNS = st.sampled_from([None, [0], [1], [2], [1, 0], [0, 1, 2]])
 LEAF = st.one_of(

@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from hplus import Box, Interval, Polygon
 from hplus.estimators.futures import futures_of
 from hplus.rates.excitation.background import NO_CYCLES, Background
-from hplus.rates.excitation.catalogue import Catalogue, in_order
+from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.conditional_rate import rate_given
-from hplus.rates.excitation.descendants import TriggerTable, past_of, simulate
+from hplus.rates.excitation.descendants import past_of, simulate
 from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.lag_rows import add_line_rows
@@ -37,10 +37,11 @@ from hplus.rates.excitation.own_factors import FactorLaw
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
+from hplus.rates.excitation.trigger_tables import TriggerTable
 from hplus.rates.excitation.visible import (
     hat_integrals,
     mask_of,
-    ring_areas,
+    ring_sizes,
     visible_lags,
     visible_rings,
 )
@@ -144,7 +145,7 @@ def test_integrals_of_lags_are_those_of_the_hat_functions():
 )
 def test_integrals_of_rings_are_those_inside_the_region(region, rng):
     xy, reach = np.array([[0.5, 0.4], [0.1, 0.05], [0.9, 0.1]]), np.array([0.3, 1.0, 0.5])
-    found = visible_rings(FAR, xy, reach, mask_of(region))
+    found = visible_rings(FAR, xy, reach, mask_of(region), NO_BEARINGS)
     points = region.sample(200_000, 0)
     for j in range(len(xy)):
         r = np.hypot(*(points - xy[j]).T) / reach[j]
@@ -152,11 +153,13 @@ def test_integrals_of_rings_are_those_inside_the_region(region, rng):
             values = hat(FAR, d, r) / reach[j] ** 2
             error = (
                 4.0 * region.volume * values.std() / np.sqrt(len(points))
-                + 0.01 * ring_areas(FAR)[d]
+                + 0.01 * ring_sizes(FAR, 2)[d]
             )
             assert found[j, d] == pytest.approx(region.volume * values.mean(), abs=error)
-    whole = visible_rings(FAR, xy[:1], np.array([0.3]), mask_of(Box([0, 0], [1, 1])))[0]
-    np.testing.assert_allclose(whole, ring_areas(FAR), rtol=1e-10)
+    whole = visible_rings(FAR, xy[:1], np.array([0.3]), mask_of(Box([0, 0], [1, 1])), NO_BEARINGS)[
+        0
+    ]
+    np.testing.assert_allclose(whole, ring_sizes(FAR, 2), rtol=1e-10)
 
 
 def problem(rng, n=300, B=8):
@@ -329,10 +332,10 @@ def test_drawn_distances_follow_the_trigger(rng):
     trigger = Trigger(LAGS, FAR, weights)
     table = TriggerTable.of(trigger, 0, 0)
     lags = table.draw_lags(np.zeros(40_000), np.full(40_000, np.inf), rng)
-    far = table.draw_distances(lags, rng)
+    far = table.draw_distances(lags, rng)[0]
     total = trigger.integral()[0, 0]
     short = lags < LAGS[6]
-    expected = float(hat_integrals(LAGS, LAGS[6:7])[0] @ weights[0, 0] @ ring_areas(FAR)) / total
+    expected = float(hat_integrals(LAGS, LAGS[6:7])[0] @ weights[0, 0] @ ring_sizes(FAR, 2)) / total
     assert short.mean() == pytest.approx(expected, abs=0.01)
     near = quad(lambda r: float(2 * np.pi * r * trigger.by_distance(r)), 0.0, 0.2)[0] / total
     assert np.mean(far < 0.2) == pytest.approx(near, abs=0.01)

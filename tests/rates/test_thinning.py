@@ -10,6 +10,12 @@ from hplus.cli.summary import holdout_rows
 from hplus.display.findings import against_kde
 from hplus.rates import every_scale, rate_models
 from hplus.rates import statistic as statistics
+from hplus.rates.binned import BinnedStatistic
+from hplus.rates.every_scale import Observed
+from hplus.rates.exposure import exposed
+from hplus.rates.folded_fit import begin_without_fold
+from hplus.rates.log_gaussian import begin
+from hplus.rates.positions import find_positions
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.thinning import thinned_to
 from hplus.rates.trees import concentrations
@@ -65,6 +71,47 @@ def test_a_rate_of_very_many_events_is_nearly_that_of_one_that_learns_everything
     logs = np.log(many.model_.predict(places) / usual.model_.predict(places))
     assert np.sqrt(np.mean(logs**2)) < 0.25
     assert many.holdout_.gain == pytest.approx(usual.holdout_.gain, abs=0.07)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rates_are_weighed_by_events_where_few_cells_hold_many_of_them(seed, monkeypatch):
+    """Of cells drawn at random, a position with a fifth of the events was in or out."""
+    monkeypatch.setattr(every_scale, "MAX_SCORED", 500)
+    X = np.round(np.random.default_rng(4).random((4000, 2)), 2)
+    X[:800] = 0.5
+    statistic = Statistic.of(WINDOW, X)
+    seen = exposed(BinnedStatistic.of(statistic, seed), 1.0, None)
+    observed = Observed(statistic, find_positions(statistic), *seen.plain(), seed)
+    places, counts = every_scale._scored(observed, statistic)
+    at_spot = np.all(np.abs(places - 0.5) < 0.01, axis=1)
+    assert counts.sum() == pytest.approx(500)
+    assert counts[at_spot].sum() / counts.sum() == pytest.approx(0.2, abs=4 * 0.4 / np.sqrt(500))
+
+
+def test_a_fit_without_a_fold_is_that_of_the_other_events_and_becomes_that_of_all(coarse_grids):
+    """The rate of all events starts from that of some: it must be the one learned from nothing."""
+    level = exposed(BinnedStatistic.of(Statistic.of(WINDOW, events(2000)), 0), 1.0, None).level
+    whole = begin(level, rate_models.LearnPrior("auto"), 0)
+    priors = tuple((weight, found.prior) for weight, found in whole.parts)
+    folded, alone = begin_without_fold(level, priors, 0), begin(level, priors, 0)
+    ((fold, rate),) = folded.held_out()
+    assert fold == 0
+    kept = float(level.counts.sum() - level.folds[0].sum())
+    hats = rate.grid.integrals(WINDOW)
+    assert float(np.sum(rate.values * hats)) == pytest.approx(kept, rel=1e-5)
+    for one, other in ((folded, alone), (folded.refined(), alone.refined())):
+        found, expected = one.of_all(), other
+        while expected.level.grid.size < found.level.grid.size:
+            expected = expected.finer()
+        assert found.level.grid == expected.level.grid
+        assert found.level.total == pytest.approx(level.total)
+        np.testing.assert_allclose(np.log(found.values() / expected.values()), 0.0, atol=0.05)
+        assert one.rate().result.relative_gap <= one.rate().promised_gap
+
+
+def test_a_single_fold_cannot_be_left_out():
+    level = exposed(BinnedStatistic.of(Statistic.of(WINDOW, events(1)), 0), 1.0, None).level
+    assert begin_without_fold(level, (), 0) is None
 
 
 def test_events_count_in_cells_that_were_made_larger_to_hold_very_many(coarse_grids, monkeypatch):

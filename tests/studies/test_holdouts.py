@@ -197,6 +197,32 @@ def test_errors_count_blocks_and_not_events():
     assert copies == pytest.approx((mean, error), rel=2e-3)
 
 
+def test_a_rate_that_differs_between_blocks_is_no_error():
+    """The stated error of the gain of a slow wave is that of gains on other events."""
+    rng = np.random.RandomState(7)
+    clock = Clock("when", 0.0, 86_400.0 * 300, "")
+    frame, found = Frame((), None, None, clock), []
+    for seed in range(12):
+        t = 300.0 * rng.uniform(size=rng.poisson(2000))
+        t = t[rng.uniform(size=len(t)) < 0.5 + 0.5 * np.sin(2.0 * np.pi * t / 300.0)]
+        table = {"when": np.datetime64("1970-01-01") + (86_400e3 * t).astype("timedelta64[ms]")}
+        held = EventStudy(frame, model="exp", random_state=seed).fit(table).holdout_
+        found.append((held.gain, held.gain_error))
+    gains, errors = np.array(found).T
+    assert 0.5 < np.mean(errors) / gains.std(ddof=1) < 1.6
+
+
+def test_what_is_expected_of_blocks_is_not_their_error():
+    rng = np.random.RandomState(8)
+    scores, blocks = rng.normal(size=1000), np.repeat(np.arange(10), 100)
+    slow = np.linspace(-3.0, 3.0, 10)
+    both = scores + slow[blocks]
+    mean, error = block_error(both, blocks, 100.0 * slow)
+    assert mean == pytest.approx(scores.mean())
+    assert error == pytest.approx(both.std(ddof=1) / np.sqrt(1000))
+    assert error < 0.2 * block_error(both, blocks)[1]
+
+
 def test_blocks_of_time_are_whole_cycles_where_there_are_enough():
     hours = np.arange(0.5, 24.0 * 20, 1.0)
     found = time_blocks(3600.0 * hours, [(0.0, 86_400.0 * 20)], "day")

@@ -194,6 +194,17 @@ def test_ratios_of_few_rows_cover_as_often_as_they_say_on_average(rows):
     assert 0.88 < np.mean(covered) < 0.92
 
 
+@pytest.mark.parametrize(("mean", "rows"), [(4.0, 30), (4.0, 60), (10.0, 30), (10.0, 60)])
+def test_ratios_of_few_counts_do_not_leave_out_all_zeros_for_a_bound_just_above_0(mean, rows):
+    rng, covered = np.random.default_rng(5), []
+    for _ in range(150):
+        m = mean * np.exp(0.5 * rng.normal(size=rows + 300))
+        y = rng.poisson(m * rng.gamma(3.0, 1 / 3, rows + 300)).astype(float)
+        low, high = learned_ratios(y[:rows], m[:rows]).interval(m[rows:], 0.9)
+        covered.append(np.mean((low <= y[rows:]) & (y[rows:] <= high)))
+    assert 0.87 < np.mean(covered) < 0.93
+
+
 def test_the_gradient_of_the_evidence_is_that_of_its_values():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(20, 2)), rng.integers(0, 3, 20)])
@@ -297,6 +308,9 @@ def test_too_few_rows_no_features_and_foreign_columns_are_refused(study):
         study.predict({name: columns[name] for name in ("hour", "shop", "price")})
     with pytest.raises(TypeError, match="column 'shop' must hold text as in fit"):
         study.predict(columns | {"shop": columns["hour"]})
+    hours = ["6", "seven", *columns["hour"][2:].tolist()]
+    with pytest.raises(TypeError, match="'hour' must hold numbers as in fit, got 'seven' in row 1"):
+        study.predict(columns | {"hour": hours})
     with pytest.raises(ValueError, match="name must be one of"):
         study.effect("colour")
 
@@ -309,6 +323,23 @@ def test_a_fifth_with_all_that_is_above_zero_is_not_the_one_held_out(monkeypatch
     study = QuantityStudy(random_state=3).fit({"x": np.arange(50.0)}, y)
     assert study.summary_["held_out"] == 10
     assert study.summary_["plain_mean"]["mean_absolute_error"] == pytest.approx(2 / 40)
+
+
+def test_scales_of_many_rows_are_learned_once_from_rows_that_are_never_held_out(monkeypatch):
+    monkeypatch.setattr(validation, "MIN_HELD_OUT", 100)
+    columns, mean, rng = table(400)
+    y, asked = rng.poisson(mean).astype(float), []
+    learned = validation.learned_scales
+
+    def told(parts, periods, X, rate, exposure):
+        asked.append(rate)
+        return learned(parts, periods, X, rate, exposure)
+
+    monkeypatch.setattr(validation, "learned_scales", told)
+    study = QuantityStudy(random_state=3).fit(columns, y)
+    (never,) = asked
+    assert study.summary_["held_out"] == 240  # three fifths
+    np.testing.assert_array_equal(never, y[np.random.RandomState(3).permutation(400)[320:]])
 
 
 @pytest.mark.parametrize("nothing", [None, float("nan"), np.datetime64("NaT")])

@@ -86,6 +86,35 @@ def test_a_sample_is_bounded_and_fair():
     assert abs(drawn.X.mean() - 5000) < 5 * 2900 / np.sqrt(len(drawn.X))
 
 
+def kept_of(at, parts, looked_at, **words):
+    """How often a sample was halved, and its rows, if they came in parts that were looked at."""
+    sample = EventSample(1, most=1000, **words)
+    for part in np.array_split(at, parts):
+        other = sample.another()
+        other.add(part[:, None], part, None, row_keys(part[:, None]))
+        if looked_at:
+            other.kept()
+            sample.kept()
+        sample.absorb(other)
+    return sample.halvings, sample.kept().rows.tolist()
+
+
+@pytest.mark.parametrize("words", [{}, {"all_or_none": True}])
+@pytest.mark.parametrize("rows", [900, 1001, 1500, 1900, 5000])
+def test_what_a_sample_keeps_does_not_depend_on_when_it_was_looked_at(rows, words):
+    """Rows that had been put in order were no longer counted among those that are too many."""
+    at = np.random.RandomState(0).permutation(rows).astype(float)
+    found = [kept_of(at, parts, looked, **words) for parts in (1, 2, 7) for looked in (0, 1)]
+    assert all(other == found[0] for other in found)
+    assert (found[0][0] > 0) == (rows > 1000)
+
+
+def test_of_rows_that_are_only_of_use_together_all_or_none_are_kept():
+    at = np.arange(1500.0)
+    assert kept_of(at, 3, False, all_or_none=True) == (1, [])
+    assert len(kept_of(at[:1000], 3, False, all_or_none=True)[1]) == 1000
+
+
 def test_the_window_that_is_proposed_holds_the_data():
     low, high = np.array([-74.2491, 40.4989]), np.array([-73.7004, 40.9129])
     numbers = window_around(low, high)
@@ -282,3 +311,25 @@ def test_moments_are_as_short_as_they_can_be():
     assert moment(seconds_of("t", "2026-11-16")) == "2026-11-16"
     assert moment(seconds_of("t", "2026-11-16 08:30")) == "2026-11-16T08:30:00"
     assert Clock("t", 0.0, 86400.0 * 10).window == Interval(0, 10, unit="day")
+
+
+def test_rows_that_are_in_a_file_twice_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-05") + rng.integers(0, 86_400_000 * 60, 200).astype("m8[ms]")
+    frame = plan({"when": times}, time="when", start="2026-01-05", end="2026-03-06")
+    once, twice = (
+        EventStudy(frame, model="exp", holdout=0.0).fit({"when": when}).facts()["copies"]
+        for when in (times, np.tile(times, 2))
+    )
+    assert once == ""
+    assert twice.replace("\u00a0", " ").startswith("50 % of the events are the same as another one")
+
+
+def test_a_rate_that_is_constant_has_no_busiest_hour(tmp_path):
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-05") + rng.integers(0, 86_400_000 * 60, 300).astype("m8[ms]")
+    table = {"when": times, "x": rng.beta(2, 5, 300)}
+    given = {"time": "when", "start": "2026-01-05", "end": "2026-03-06", "cycle": "day"}
+    study = EventStudy(plan(table, ["x"], window=(0, 1), **given), model="tree").fit(table)
+    assert "times" in study.holdout_.constant
+    assert set(study.facts()["peak"]) == {"x", "rate"}

@@ -12,6 +12,7 @@ from hplus import (
     EventStudy,
     GroupedStudy,
     Intensity,
+    KernelRegressor,
     QuantityStudy,
     StreamingIntensity,
     StreamStudy,
@@ -202,6 +203,17 @@ def test_the_interval_of_a_sum_is_that_of_independent_weights():
     np.testing.assert_allclose(total.high - total.low, 2 * 1.645 * sd, rtol=0.15)
 
 
+def test_a_weight_that_is_tiny_beside_the_others_counts_as_nothing():
+    # whatever factor all weights are multiplied by, their unit is multiplied by it too
+    zero = DATA["amount"].copy()
+    zero[::7] = 0.0
+    tiny = zero.copy()
+    tiny[::7] = 1e-9 * DATA["amount"].max()
+    one, other = (study_of(FRAME.assign(amount=w), weight="amount") for w in (zero, tiny))
+    np.testing.assert_allclose(other.predict(FRAME), one.predict(FRAME), rtol=1e-6)
+    assert other.reading_.kept == one.reading_.kept
+
+
 def test_weights_in_time_are_forecast_in_their_own_unit():
     given = {
         "time": "minutes",
@@ -240,9 +252,25 @@ def test_numeric_times_are_the_same_as_dates():
         cycle="day",
     )
     assert again.clock == other.clock
+    numbers = {"start": 0, "end": 38880, "cycle": "day"}
+    typed = plan(both, time="minutes", time_unit="min", origin="2020-01-01", **numbers)
+    assert typed.clock == other.clock
 
 
 # Estimators and other studies
+
+
+def test_a_column_that_is_in_a_table_twice_is_refused():
+    twice = pd.concat([FRAME[["lon", "amount"]], FRAME[["amount"]]], axis=1)
+    for table in (twice, pa.Table.from_arrays([pa.array([1.0] * 30)] * 2, ["amount", "amount"])):
+        with pytest.raises(ValueError, match="'amount' must be in the table once, got it 2 times"):
+            QuantityStudy().fit(table, "amount")
+
+
+def test_a_missing_entry_of_a_nullable_column_is_called_missing():
+    known = pd.DataFrame({"x": [1, None, 3], "z": [1.5, 2.0, 3.0]}).convert_dtypes()
+    with pytest.raises(TypeError, match=r"<NA> at row 1, column 0: drop or fill those rows first"):
+        KernelRegressor().fit(known, [1.0, 2.0, 3.0])
 
 
 @pytest.mark.parametrize("dress", [lambda f: f, pl.DataFrame, pa.Table.from_pandas])

@@ -17,7 +17,7 @@ from hplus.cli.base import (
     rows_output_option,
     seed_option,
 )
-from hplus.cli.count_output import form_of, regions_asked, write_counts
+from hplus.cli.count_output import form_of, observed_parts, regions_asked, write_counts
 from hplus.cli.excited import future_rows, triggered_row
 from hplus.cli.grouped import group_option, write_ratios
 from hplus.cli.options import amount_option, names_option, shape_option
@@ -155,6 +155,7 @@ def _expected(
 ) -> tuple[list[Expected], Json]:  # fmt: skip
     """The counts of a study, which are also said in a note, and what they are counts of."""
     from hplus.studies.expect import expect as expected_counts
+    from hplus.studies.expect import whole
     from hplus.studies.outlooks import basis_words
     from hplus.studies.periods import time_asked
 
@@ -163,8 +164,13 @@ def _expected(
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     found = expected_counts(study, cells, times, options["level"])
     total, basis = sum(part.expected for part in found), basis_words(study, time)
-    of_group = f"{group}: counts" if group else "Counts"
-    note(f"{of_group} for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    weight = study.frame.weight
+    what = f"sums of {weight}" if weight else "counts"
+    what = f"{group}: {what}" if group else what[0].upper() + what[1:]
+    note(f"{what} for {time.words}; total expected: {total:.6g}. {basis}".strip())
+    if regions is not None:
+        (in_all,) = expected_counts(study, [whole(study.frame)], time, options["level"])
+        found = observed_parts(found, total, in_all.expected)
     return found, {"level": options["level"], "period": time.words, "basis": basis}
 
 

@@ -46,7 +46,7 @@ def as_options(text: str) -> str:
     text = re.sub(rf"\bcolumns=({value}), lonlat=True", r"lonlat=\1", text)
     text = re.sub(rf"\b({names})=({value})?(, (?=\w+=[^\s:,]))?", option, text)
     return re.sub(
-        rf"^({names})(?= (?:must|compares|knows|tests|lists)\b)",
+        rf"^({names})(?= (?:must|compares|joins|knows|tests|lists)\b)",
         lambda found: options[found[1]],
         text,
     )

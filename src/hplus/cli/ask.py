@@ -151,13 +151,18 @@ def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
     from hplus.studies.unfolding import unfolded
 
     X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
-    line = unfolded(study.frame.clock, study.model_, seconds)
-    found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
+    held = study.holdout_ if study.fitted_to(reading) else None
+    if held is not None:
+        found = held.check
+    else:
+        line = unfolded(study.frame.clock, study.model_, seconds)
+        found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
     if not as_json:
         _say(study, reading, len(X))
         click.echo(str(found))
     return {
         "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
+        "held_out": held is not None,
         "fits": not found.faults, "verdict": str(found).splitlines()[0],
         "faults": list(found.faults), "p_values": found.p_values,
         "relative_error": found.relative_error,
@@ -171,12 +176,16 @@ def _say(study: EventStudy, reading: Reading, sampled: int) -> None:
     """Print what was read, and what it can tell."""
     note_dropped(reading.dropped, reading.rows)
     note_left_out(reading.left_out)
+    if study.fitted_to(reading) and study.holdout_ is not None:
+        note(
+            "The model was fitted to these events: those that were held out are checked, "
+            f"{study.holdout_.words}."
+        )
+        return
     if sampled < reading.kept:
         note(f"A random sample of {count(sampled)} events is checked.")
     if study.fitted_to(reading):
         note("The model was fitted to these events, so they say little about the fit.")
-        if study.holdout_ is not None:
-            note(f"On held-out events: {str(study.holdout_.check).splitlines()[0]}")
 
 
 def _exposure(study: EventStudy, extent: Extent) -> Any:

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hplus.cli.base import note
 from hplus.cli.writing import json_text, rows_as_csv, write_text
 from hplus.storage.files import Json, replace_file
+from hplus.wording import counted, listed
 
 if TYPE_CHECKING:
     from hplus.studies.count_grids import CountedRegion
     from hplus.studies.event_study import EventStudy
     from hplus.studies.excitation_study import ExcitationStudy
-    from hplus.studies.expect import Region
+    from hplus.studies.expect import Expected, Region
     from hplus.studies.frames import Frame
 
 SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
 """Suffixes of files, and their formats; others are CSV."""
+
+MOST_NAMES = 5
+"""Names of regions in a note, at most."""
 
 
 def form_of(output: str | None, frame: Frame, has_grid: bool, options: Json) -> str:
@@ -90,3 +95,20 @@ def regions_asked(
     if regions is None:
         return [whole(study.frame)]
     return named_regions(study.frame, regions, options["name_field"])
+
+
+def observed_parts(found: list[Expected], total: float, of_all: float) -> list[Expected]:
+    """The regions that were observed; a note says which were not, and whether some overlap."""
+    outside = [part.region.name for part in found if part.expected == 0.0]
+    if outside:
+        names = listed(list(dict.fromkeys(outside))[:MOST_NAMES])
+        if len(outside) == len(found):
+            raise click.UsageError(
+                f"No region lies in the window, where events could be observed ({names}): check "
+                "their coordinates."
+            )
+        note(f"Left out, because nothing was observed there: {counted(len(outside), 'region')} "
+             f"outside the window ({names}).")  # fmt: skip
+    if total > (1.0 + 1e-6) * of_all:
+        note(f"Regions overlap: all of the window is expected to have {of_all:.6g}.")
+    return [part for part in found if part.expected > 0.0]

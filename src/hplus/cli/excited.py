@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from hplus.studies.frames import Frame
     from hplus.studies.triggered_counts import MarkedFuture, TriggeredCount
 
-BACKGROUNDS = {"auto": "tree", "tree": "tree", "exp": "exp"}
-"""The model of the background by what --model says."""
+BACKGROUNDS = ("auto", "exp", "tree")
+"""Models of the background that --model may name."""
 
 
 def check_self_exciting(options: Json) -> None:
@@ -55,7 +55,7 @@ def check_self_exciting(options: Json) -> None:
     if options["model"] not in BACKGROUNDS:
         raise click.UsageError(
             f"--model {options['model']} does not go with --self-exciting: its background is "
-            "learned by tree or exp."
+            "learned by auto, exp or tree."
         )
 
 
@@ -68,7 +68,7 @@ def fit_excitation(
     began = perf_counter()
     names = ("mark", "kind", "holdout", "most_dropped", "random_state", "n_jobs")
     given = {name: options[name] for name in names} | {"cycle": options["cycle"] or ""}
-    study = ExcitationStudy(frame, background=BACKGROUNDS[options["model"]], **given)
+    study = ExcitationStudy(frame, background=options["model"], **given)
     with progress_bar(as_json):
         study.fit(table)
     study.made_with_ = made_with(began, options["random_state"])

@@ -157,9 +157,7 @@ def frame_options(command: Any) -> Any:
 @click.option(
     "--most-groups",
     type=click.IntRange(1),
-    default=10,
-    show_default=True,
-    help="With --by: the largest groups that are kept.",
+    help="With --by: the largest groups that are kept (default: 10).",
 )
 @most_dropped_option
 @scan_options

@@ -46,7 +46,7 @@ def fit_groups(
     from hplus.studies.grouped_study import GroupedStudy
 
     began = perf_counter()
-    grouped = GroupedStudy(study, options["by"], options["most_groups"])
+    grouped = GroupedStudy(study, options["by"], options["most_groups"] or 10)
     with progress_bar(as_json):
         if options["dask"]:
             from hplus.studies.clusters import fit_groups_on_cluster
@@ -111,7 +111,7 @@ def _cells(facts: Json, ratio: Json | None) -> list[str]:
     return [
         count(facts["events"]),
         f"{rounded(facts['expected'])}{f' per {unit}' * bool(unit)}",
-        f"{place}: {rounded(peak['rate'])}",
+        ": ".join(filter(None, (place, rounded(peak["rate"])))),
         gain,
         "" if ratio is None else ratio_words(ratio),
     ]
@@ -139,6 +139,10 @@ def write_ratios(
     names = options["ratio"]
     if len(names) != 2:
         raise click.UsageError(f"--ratio must be two groups, like A,B, got {','.join(names)!r}.")
+    unknown = [name for name in names if name not in grouped.studies_]
+    if unknown or names[0] == names[1]:
+        known, got = ", ".join(grouped.studies_), unknown[0] if unknown else ",".join(names)
+        raise click.UsageError(f"--ratio must be two of {known:.200}, got {got!r}.")
     study = grouped[names[0]]
     asked = grid_regions(study.frame, grid) if grid else regions_asked(study, regions, options)
     found = grouped.ratio_by_region(names[0], names[1], asked, options["level"])

@@ -42,9 +42,14 @@ shape_option = _callback(
 )
 
 
+def _typed_condition(ctx: click.Context, param: click.Parameter, text: str | None) -> str:
+    """What was typed; an error if that is nothing, as an unset variable of a shell is."""
+    return "" if text is None else Condition(text).text
+
+
 where_option = click.option(
     "--where",
-    default="",
+    callback=_typed_condition,
     metavar="CONDITION",
     help="Only rows for which this holds, for example \"mag >= 5 and region == 'north'\".",
 )

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from hplus import save
-from hplus._checks import Bools, shown
+from hplus._checks import Bools, check_fraction, shown
 from hplus.cli.base import (
     CommandError,
     check_writable,
@@ -87,6 +87,7 @@ def regress(file: str, y: str, output: str | None, as_json: bool, **options: Any
 
     began = perf_counter()
     check_writable(output)
+    check_fraction("level", options["level"])
     table, exposure = open_table(file), options["exposure"]
     features = options["columns"] or _others(table, y, exposure)
     _check_target(y, features, exposure)
@@ -150,11 +151,11 @@ def _check_dropped(file: str, found: TypedColumns, most: float, kept: int | None
     reasons = "; ".join(f"{why}: {n}" for why, n in found.dropped.items())
     if not found.rows.any():
         raise TableError(
-            f"no row of {file} can be used ({reasons}): leave out a column with --features."
+            f"no row of {file} can be used ({reasons}): choose another --target or --exposure."
         )
     kept = int(found.rows.sum()) if kept is None else kept
     reading = Reading(file, kept + found.dropped.total(), kept, dict(found.dropped))
-    reading.check_dropped(most, "fix the file, choose other --features")
+    reading.check_dropped(most)
 
 
 def _others(table: Table, target: str, exposure: str | None) -> list[str]:

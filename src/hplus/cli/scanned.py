@@ -67,7 +67,9 @@ def opened(files: tuple[str, ...], options: Json) -> Table:
 
 
 def check_scan(options: Json) -> None:
-    """Refuse options that do not go with one pass over all events."""
+    """Refuse options that do not go with one pass over all events, or without --by."""
+    if options["most_groups"] and not options["by"]:
+        raise click.UsageError("--most-groups needs a column of groups: give --by.")
     alone = next((name for name in ("by", "self_exciting") if options[name]), None)
     given = next((name for name in ("checkpoint", "update", "dask") if options[name]), None)
     if alone and given and (alone, given) != ("by", "dask"):

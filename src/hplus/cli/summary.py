@@ -48,7 +48,8 @@ def fit_table(found: Json) -> dict[str, str]:
         place = {name: at for name, at in peak.items() if name != "rate"}
         noun = f"units of {found['weight']}" if found.get("weight") else "events"
         table["expected"] = f"{rounded(found['expected'])} {noun}{f' per {unit}' * bool(unit)}"
-        table["busiest at"] = f"{place_words(place)}: {rounded(peak['rate'])} {found['rates']}"
+        highest = f"{rounded(peak['rate'])} {found['rates']}"
+        table["busiest at"] = f"{place_words(place)}: {highest}" if place else ""
     # files of 0.1.0 have neither trees nor a resolution
     table["model"] = found.get("models", "")
     table["scales"] = listed(found["scales"]) if found["scales"] else ""
@@ -71,6 +72,7 @@ def selection_rows(found: Json) -> dict[str, str]:
     return {
         "where": found.get("where") or "",
         "left out": left_out_words(found.get("left_out") or {}),
+        "copies": found.get("copies") or "",
     }
 
 
@@ -87,13 +89,21 @@ def holdout_rows(held: Json) -> dict[str, str]:
     if some := held.get("kde_events"):
         table["vs KDE"] += f" (a KDE of {count(some)} of the other events)"
     if faults := held.get("faults"):
-        # files of earlier versions do not tell misfits of the rate from dependence
-        misfit = f"not in all respects: {listed(faults)} found a misfit on held-out events"
-        if "relative_error" in held:
-            misfit += f"; expected counts are {off_by(held['relative_error'])}"
-        dependent = f"the rate fits, but events are not independent, according to {listed(faults)}"
-        table["does it fit?"] = misfit if held.get("misfits", faults) else dependent
+        table["does it fit?"] = _misfit_words(held, faults)
     return table
+
+
+def _misfit_words(held: Json, faults: list[str]) -> str:
+    """What does not fit, and what says that events are not independent of each other."""
+    # files of earlier versions do not tell misfits of the rate from dependence
+    misfits = held.get("misfits", faults)
+    others = listed([name for name in faults if name not in misfits])
+    if not misfits:
+        return f"the rate fits, but events are not independent, according to {others}"
+    found = f"not in all respects: {listed(misfits)} found a misfit on held-out events"
+    if "relative_error" in held:
+        found += f"; expected counts are {off_by(held['relative_error'])}"
+    return f"{found}; events are not independent, according to {others}" if others else found
 
 
 def outlook_rows(outlook: Json | None, weight: str = "") -> dict[str, str]:

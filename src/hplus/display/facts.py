@@ -193,7 +193,7 @@ def findings(
 def _busiest_time(study: EventStudy, peak: Json) -> str:
     """When the rate is highest, in the user's words."""
     clock = study.frame.clock
-    return "" if clock is None else str(peak[clock.column])
+    return "" if clock is None else str(peak.get(clock.column, ""))
 
 
 def fit(study: EventStudy, events: Floats | None, seconds: Floats | None = None) -> Fit | None:

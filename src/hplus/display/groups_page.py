@@ -84,7 +84,7 @@ def _row(name: str, facts: Json, ratios: list[Json]) -> list[str]:
         name,
         count(facts["events"]),
         rounded(facts["expected"]),
-        f"{place}: {rounded(peak['rate'])} {facts['rates']}",
+        ": ".join(filter(None, (place, f"{rounded(peak['rate'])} {facts['rates']}"))),
         "" if held is None else f"{held['gain']:+.3f} ± {held['gain_error']:.3f}",
         "" if ratio is None else _with_interval(ratio["ratio"], ratio["low"], ratio["high"]),
     ]

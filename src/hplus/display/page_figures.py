@@ -202,7 +202,9 @@ def spot_table(study: EventStudy, sums: Margins, events: Floats | None) -> SpotT
     """Hot spots in the user's own columns: middles of cells, or both ends of intervals."""
     model, frame = study.model_, study.frame
     unit = weight_unit(study)
-    spots = varied(study, find_hot_spots(model, sums, study.exposure_.amount, events, unit))
+    # events are drawn in proportion to weights, so their number says nothing about sums
+    shown = None if frame.weight else events
+    spots = varied(study, find_hot_spots(model, sums, study.exposure_.amount, shown, unit))
     first, opposite = (_described(frame, corner[:1])[0] for corner in (spots.low, spots.high))
     steps = _steps_between(first, opposite)
     sides, units = (spots.high - spots.low)[0].tolist(), model.window.axis_units

@@ -164,7 +164,7 @@ class Density(Estimator):
         """x with P(X <= x) = probability, for a number or an array; for values of one column."""
         p = as_floats("probability", probability)
         if not np.all((p > 0.0) & (p < 1.0)):
-            raise ValueError(f"probability must be between 0 and 1, got {shown(probability)}.")
+            raise ValueError(f"probability must be above 0 and below 1, got {shown(probability)}.")
         self._ends()
         unique, inverse = np.unique(p, return_inverse=True)
         found = quantiles_on_line(self.intensity_.expected_count, self.intensity_.window, unique)
@@ -278,10 +278,9 @@ class Density(Estimator):
             a, b = max(float(bounds[0][0]), low[0]), min(float(bounds[1][0]), high[0])
             return Interval(a, b, region.unit) if a < b else None
         if bounds is None or len(bounds[0]) != self.n_features_in_:
-            raise ValueError(
-                f"regions must be boxes with {self.n_features_in_} axes without a window, got "
-                f"{shown(region)}."
-            )
+            axes = self.n_features_in_
+            wanted = "intervals such as Interval(50, inf)" if axes == 1 else f"boxes of {axes} axes"
+            raise ValueError(f"regions must be {wanted} without a window, got {shown(region)}.")
         low, high = (self._mapped(edge[None])[0] for edge in bounds)
         if np.any(bounds[1] <= self._map.lower):
             return None

@@ -104,9 +104,9 @@ class EventRows:
             )
         listed = [regions] if isinstance(regions, Window) else list(regions)
         for region in listed:
-            if not isinstance(region, Window) or region.dimension != 2:
+            if not isinstance(region, Window) or region.dimension != self.region.dimension:
                 raise TypeError(
-                    f"regions must be places such as Box([0, 0], [1, 1]), got {shown(region)}."
+                    f"regions must be places such as {shown(self.region)}, got {shown(region)}."
                 )
         return list(listed)
 

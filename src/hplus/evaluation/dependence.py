@@ -100,7 +100,7 @@ def _slight() -> Dependence:
     return Dependence(
         "slight dependence",
         "Events depend on each other, but only slightly.",
-        "With so many events small effects are found; the rate and its intervals remain useful.",
+        "With so many events small effects are found: this one hardly changes an interval.",
     )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from hplus._checks import shown
 from hplus._values import Value, value
-from hplus.files.cells import Cells, are_empty, flags, is_text, none_of_kind, numbers
+from hplus.files.cells import Cells, are_empty, flags, is_text, none_of_kind, number, numbers
 from hplus.files.column_pairs import FUNCTIONS, compare_columns, pair_filter
 from hplus.files.expressions import (
     ColumnPair,
@@ -141,11 +141,17 @@ class Condition(Value):
         for leaf in self._leaves:
             name, kind = _key(leaf)
             wrong = self._read(chunk, name, kind, False).wrong
+            if _orders_numbers_as_text(leaf):
+                wrong = ~numbers(chunk.as_numbers(name)).wrong & ~are_empty(chunk.columns[name])
             if not wrong.any() or not np.array_equal(wrong, ~are_empty(chunk.columns[name])):
                 continue
-            literal = leaf.literal if isinstance(leaf, Comparison) else leaf.literals[0]  # type: ignore[union-attr]
+            sign, literal = "==", leaf.literals[0] if isinstance(leaf, Membership) else ""
+            if isinstance(leaf, Comparison):
+                sign, literal = leaf.sign, leaf.literal
+            if isinstance(literal, float) and literal.is_integer():
+                literal = int(literal)
             cell = chunk.columns[name][int(wrong.argmax())].as_py()
-            advice = {"number": f"put quotes around text, as in {name} == '{literal}'",
+            advice = {"number": f"put quotes around text, as in {name} {sign} '{literal}'",
                       "text": "leave out the quotes around a number",
                       "time": "compare times with times and text with text",
                       "flag": "compare it with a number or a quoted text"}[kind]  # fmt: skip
@@ -235,6 +241,13 @@ def _key(leaf: OfOneColumn) -> tuple[str, str]:
     if isinstance(literal, float):
         return leaf.column, "number"
     return leaf.column, "time" if is_time(literal) else "text"
+
+
+def _orders_numbers_as_text(leaf: OfOneColumn) -> bool:
+    """Does it ask which of two texts comes first, with a number in quotes? '10' is before '9'."""
+    if not isinstance(leaf, Comparison) or leaf.sign in ("==", "!="):
+        return False
+    return isinstance(leaf.literal, str) and number(leaf.literal) is not None
 
 
 def _evaluated(

@@ -147,7 +147,7 @@ def parsed(text: str) -> Node:
     parser = _Parser(text, list(_tokens(text)))
     found = parser.either()
     if parser.next is not END:
-        raise parser.error("and, or or the end")
+        raise parser.error("and or or between two conditions")
     return found
 
 
@@ -184,6 +184,9 @@ def _token(kind: str, said: str) -> Token:
 def _unknown(text: str, rest: str) -> ValueError:
     if rest[0] in "'\"`":
         return ValueError(f"where must close every quote, got {rest[0]} open in {shown(text)}.")
+    if rest[0] in "&|":
+        wanted, said = {"&": "and", "|": "or"}[rest[0]], rest[: 1 + (rest[1:2] == rest[0])]
+        return ValueError(f"where joins conditions with {wanted}, got {said} in {shown(text)}.")
     return ValueError(
         f"where knows columns, numbers, quoted text and comparisons such as {EXAMPLE}, got "
         f"{shown(rest.split()[0])} in {shown(text)}."
@@ -201,8 +204,11 @@ class _Parser:
         return self.tokens[0]
 
     def error(self, wanted: str) -> ValueError:
-        got = self.next.text if self.next is not END else "the end"
-        return ValueError(f"where must have {wanted} before {shown(got)} in {shown(self.text)}.")
+        if self.next is END:
+            return ValueError(f"where must have {wanted} at the end of {shown(self.text)}.")
+        return ValueError(
+            f"where must have {wanted}, got {shown(self.next.text)} in {shown(self.text)}."
+        )
 
     def take(self, *kinds: str) -> Token | None:
         return self.tokens.pop(0) if self.next.kind in kinds else None
@@ -260,7 +266,7 @@ class _Parser:
             negative = self.take("not") is not None
             self.need("null", "null")
             return _negated_if(negative, Missing(column))
-        sign = self.need(f"a comparison such as {column} == 'a'", *MIRRORED).text
+        sign = self.need(f"a comparison such as == or >= after {column}", *MIRRORED).text
         if other := self.take("column"):
             return ColumnPair(column, sign, other.text)
         return Comparison(column, sign, self._value())

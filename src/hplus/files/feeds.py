@@ -44,7 +44,7 @@ def reading(path: str) -> Iterator[None]:
     except PermissionError as error:
         raise TableError(f"{path} cannot be read: permission denied.") from error
     except (OSError, EOFError, arrow().ArrowException) as error:
-        said = " ".join(str(error).split())
+        said = " ".join(str(error).split()).split(". ")[0]
         raise TableError(f"{path} cannot be read: {said[:200].rstrip('.')}.") from error
 
 

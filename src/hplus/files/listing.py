@@ -77,10 +77,10 @@ def _in_folder(folder: Path) -> list[DataFile]:
     formats = {path: format_of(path) for path in seen}
     kinds = sorted({kind for kind in formats.values() if kind})
     if not kinds:
+        got = f"{len(seen)} with other names" if seen else "an empty folder"
         raise TableError(
             f"{folder} must hold data files, with names that end in .parquet, .csv or .jsonl, got "
-            f"{len(seen)} others: name the files, or a pattern such as "
-            f"'{folder}/*'."
+            f"{got}: name the files, or a pattern such as '{folder}/*'."
         )
     if len(kinds) > 1:
         raise TableError(

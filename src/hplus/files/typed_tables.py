@@ -75,6 +75,10 @@ class FrameReader:
 
     def column(self, name: str) -> pa.Array:
         """A column as a pyarrow array."""
+        if (times := self.names.count(name)) > 1:
+            raise TableError(
+                f"column {name!r} must be in the table once, got it {times} times: rename it."
+            )
         pa, cells = arrow(), self._table[name]  # type: ignore[index]
         try:
             if hasattr(cells, "__arrow_c_stream__"):

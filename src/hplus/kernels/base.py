@@ -25,6 +25,9 @@ BLOCK_ENTRIES = 2**19
 MAX_BLOCK_ENTRIES = 2**23
 """The same, at most, for points with many columns: 64 MiB."""
 
+MIN_COMPILED_PARTS, MIN_COMPILED_ENTRIES = 8, 2**16
+"""Parts of an expression, and entries of a Gram matrix, from which on compiled code is faster."""
+
 
 @value
 class Kernel(Value, ABC):
@@ -131,6 +134,13 @@ def is_psd(kernel: Kernel, X: Any, tolerance: float = 1e-9) -> bool:
     return bool(np.linalg.eigvalsh((K + K.T) / 2.0).min(initial=0.0) >= -bound)
 
 
+def _parts(kernel: Kernel) -> int:
+    """How many kernels an expression is made of."""
+    if isinstance(kernel, Pair):
+        return _parts(kernel.left) + _parts(kernel.right)
+    return _parts(kernel.kernel) if isinstance(kernel, Scaled) else 1
+
+
 @value
 class Pair(Kernel):
     """Two kernels combined entry by entry, which keeps them positive semi-definite."""
@@ -147,6 +157,12 @@ class Pair(Kernel):
 
     @final
     def gram(self, X: Floats, Z: Floats) -> Floats:
+        if len(X) * len(Z) >= MIN_COMPILED_ENTRIES and _parts(self) >= MIN_COMPILED_PARTS:
+            from hplus.kernels.programs import compiled_gram  # which needs the kernels
+
+            compiled = compiled_gram(self, X, Z)
+            if compiled is not None:
+                return compiled
         K = self.left.gram(X, Z)
         return self.operation(K, self.right.gram(X, Z), out=K)
 

@@ -54,6 +54,15 @@ def kernel_row(ops, params, centers, n, x, stack):
             _push(code, params, first, centers, c, x[c], stack[top, :n])
 
 
+@compiled
+def fill_rows(ops, params, centers, X, stack, K):
+    """K[i, j] = k(centers[j], X[i]), shape (n, m): row by row, each of which stays in cache."""
+    for i in range(len(X)):
+        kernel_row(ops, params, centers, len(centers), X[i], stack)
+        for j in range(len(centers)):
+            K[i, j] = stack[0, j]
+
+
 @inner
 def _push(code, params, first, centers, c, x, out):
     """A new row from column c of the centers and the coordinate x of the point in that column."""

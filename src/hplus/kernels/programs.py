@@ -67,6 +67,19 @@ def program(kernel: Kernel, dimension: int) -> Program:
     return Program(np.array(ops, dtype=np.int64), params, max(heights))
 
 
+def compiled_gram(kernel: Kernel, X: Floats, Z: Floats) -> Floats | None:
+    """k(X[i], Z[j]), shape (n, m), by compiled code; None if a part is a function of Python."""
+    try:
+        steps = program(kernel, X.shape[1])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    for points in (X, Z):
+        kernel.diag(points)
+    X, Z, K = np.ascontiguousarray(X), np.ascontiguousarray(Z), np.empty((len(X), len(Z)))
+    op.fill_rows(steps.ops, steps.params, Z, X, steps.stack(len(Z)), K)
+    return K
+
+
 def instructions(kernel: Kernel, dimension: int) -> list[Instruction]:
     """The steps of a kernel in postfix order."""
     match kernel:

@@ -14,6 +14,7 @@ from hplus._progress import each
 from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import fold_count
 from hplus.rates.exposure import on_grid
+from hplus.rates.folded_fit import FoldedFit
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.log_gaussian import SmoothFit, WithoutFold
 from hplus.rates.positions import Positions
@@ -31,8 +32,8 @@ from hplus.rates.trees.tree_rate import TreeRate
 PARTS = ("exp", "tree", "tree on exp")
 """The rates that are weighted."""
 
-MAX_SCORED_CELLS = 10_000
-"""Cells of a fold whose events are predicted to weigh rates."""
+MAX_SCORED = 10_000
+"""Events of a fold that are predicted to weigh rates, if they are in more cells than that."""
 
 MAX_MOVES = 4
 """Places within the step at which the events of one position are predicted, at most."""
@@ -159,16 +160,19 @@ class TreeFold(NamedTuple):
     tree: Floats
 
 
+AnyFit = SmoothFit | FoldedFit
+"""A smooth field: of all events, or of very many, at first without a fold."""
+
+
 def learn_every_scale(
-    observed: Observed, fit: SmoothFit
+    observed: Observed, fit: AnyFit
 ) -> tuple[GridRate, StackedRate | None, list[float]]:
     """The smooth rate relative to the plain one, the rate at every scale, and the weights of PARTS.
 
     The fit is refined if need be. Without weight for trees the second rate is None.
     """
     fit, weights, known = _weighed(observed, fit)
-    alone = weights[PARTS.index("tree")] == 1.0
-    relative = fit.rate(DRAWS_WITHOUT_WEIGHT if alone else None)
+    relative = fit.rate(DRAWS_WITHOUT_WEIGHT if _only_trees(weights) else None)
     if not np.any(weights[1:] > 0.0):
         return relative, None, weights.tolist()
     smooth = replace(relative, function=observed.times_plain(relative.function))
@@ -182,8 +186,13 @@ def learn_every_scale(
     return relative, StackedRate(smooth, parts), weights.tolist()
 
 
-def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clustering | None]:
-    """The smooth field, refined unless trees take over, and the weights of PARTS.
+def _only_trees(weights: Floats) -> bool:
+    """Have plain trees all the weight?"""
+    return bool(weights[PARTS.index("tree")] == 1.0)
+
+
+def _weighed(observed: Observed, fit: AnyFit) -> tuple[AnyFit, Floats, Clustering | None]:
+    """The smooth field, refined unless it has no weight, and the weights of PARTS.
 
     Also the concentrations of trees on the smooth field, where they were learned.
     """
@@ -196,14 +205,15 @@ def _weighed(observed: Observed, fit: SmoothFit) -> tuple[SmoothFit, Floats, Clu
     counts = np.concatenate([fold.counts for fold in folds])
     if np.average(np.log(trees / smooth), weights=counts) >= TREES_TAKE_OVER:
         weights, known = _weights(observed, fit, held_out, folds)
-        if weights[PARTS.index("tree")] == 1.0:
+        if _only_trees(weights):
             return fit, weights, known
-    fit = fit.refined()
-    return fit, *_weights(observed, fit, fit.held_out(), folds)
+    refined = fit.refined()
+    weights, known = _weights(observed, refined, refined.held_out(), folds)
+    return fit if _only_trees(weights) else refined, weights, known
 
 
 def _weights(
-    observed: Observed, fit: SmoothFit, held_out: list[WithoutFold], folds: list[TreeFold]
+    observed: Observed, fit: AnyFit, held_out: list[WithoutFold], folds: list[TreeFold]
 ) -> tuple[Floats, Clustering]:
     """The weights of PARTS, and the concentrations of trees on the smooth field."""
     smooth = both = _smooth_density(observed, held_out, folds)
@@ -251,12 +261,15 @@ def _scored(observed: Observed, held: Statistic) -> tuple[Floats, Floats]:
     # a step as wide as the window, of positions that are all the same, leaves no room to move
     repeated = cells.depth > 0 and observed.positions.spacing.any()
     cells = held if repeated else cells
-    chosen = np.arange(len(cells.codes))
-    if len(chosen) > MAX_SCORED_CELLS:
+    chosen, counts = np.arange(len(cells.codes)), effective_counts(cells)
+    if len(chosen) > MAX_SCORED:
+        # events and not cells: of few cells with most of the events all or none might be drawn
         rng = np.random.default_rng(observed.seed)
-        chosen = np.sort(rng.choice(chosen, MAX_SCORED_CELLS, replace=False))
+        drawn = rng.choice(len(counts), MAX_SCORED, p=counts / counts.sum())
+        share = min(float(counts.sum()) / MAX_SCORED, 1.0)
+        chosen, times = np.unique(drawn, return_counts=True)
+        counts = share * times.astype(np.float64)
     places = cells.lattice.centers(cells.codes[chosen], cells.depth)
-    counts = effective_counts(cells)[chosen]
     if not repeated:
         return places, counts
     moves = np.minimum(cells.counts[chosen], MAX_MOVES)

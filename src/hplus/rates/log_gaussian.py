@@ -232,20 +232,25 @@ def _leading_evidence(level: Level, parts: list[Weighted]) -> float:
 
 
 def _prolonged(parts: list[Weighted], level: Level) -> list[Weighted]:
-    """The modes under all priors on the next finer grid.
-
-    The leading one is solved for. The others differ from it in what is smooth, which the coarser
-    grid resolves already: they are corrected by what the leading one gained.
-    """
+    """The modes under all priors on the next finer grid."""
     finer = [(weight, LogRates(found.prior, level.prolong(found.z))) for weight, found in parts]
-    leader = leading(finer)
+    return solved_for_leader(finer, level)
+
+
+def solved_for_leader(parts: list[Weighted], level: Level) -> list[Weighted]:
+    """The modes under all priors from similar ones, of which the leading one is solved for.
+
+    The others differ from it in what is smooth, which coarser grids or fewer events tell already:
+    they are corrected by what the leading one gained.
+    """
+    leader = leading(parts)
     mode = _solved(level, leader.prior, level.counts, leader.z, level.tolerance)
     gained = mode.z - leader.z
     return [
         (weight, LogRates(found.prior, mode.z, mode.a))
         if found is leader
         else (weight, LogRates(found.prior, found.z + gained))
-        for weight, found in finer
+        for weight, found in parts
     ]
 
 

@@ -12,8 +12,9 @@ from scipy.special import ndtri
 from hplus._checks import Floats
 from hplus.positivity.exp import GridFunction
 from hplus.rates.binned import AnyStatistic, BinnedStatistic
-from hplus.rates.every_scale import PARTS, Observed, learn_every_scale
+from hplus.rates.every_scale import PARTS, AnyFit, Observed, are_very_many, learn_every_scale
 from hplus.rates.exposure import CovariatesGiven, Exposed, OverWindow, exposed
+from hplus.rates.folded_fit import begin_without_fold
 from hplus.rates.grid_rate import GridRate
 from hplus.rates.judging import Criterion
 from hplus.rates.levels import descend, redrawn
@@ -94,7 +95,12 @@ def learn(
     in_space = isinstance(statistic, Statistic) and statistic.window.dimension > 1
     if in_space and wanted == LearnPrior("auto") and statistic.events > 2 * MAX_PRIOR_EVENTS:
         wanted = learn_priors(statistic, exposure, covariates, "auto", seed)
-    fit = begin(seen.level, wanted, seed, partial(redrawn, statistic, seed))
+    fit: AnyFit | None = None
+    compared = model != "exp" and observed is not None
+    if compared and are_very_many(statistic.events) and not isinstance(wanted, LearnPrior):
+        fit = begin_without_fold(seen.level, wanted, seed)
+    if fit is None:
+        fit = begin(seen.level, wanted, seed, partial(redrawn, statistic, seed))
     if model == "exp" or observed is None:
         smooth, rate, weights = fit.refined().rate(), None, [1.0]
     else:

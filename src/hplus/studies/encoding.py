@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hplus._checks import Bools, Floats, as_floats, frozen_array, shown
 from hplus._values import Value, value
 from hplus.estimators.base import check_size
+from hplus.files.cells import number
 from hplus.kernels import Finite, Gaussian, Kernel, Periodic
 
 MAX_LEVELS = 200
@@ -208,7 +210,8 @@ def check_table(table: Any) -> None:
     named = isinstance(table, Mapping) and all(isinstance(name, str) for name in table)
     if not named or not table:
         raise TypeError(
-            f"columns must be a dict of at least one name -> array, got {shown(table)}."
+            "columns must be a data frame, an Arrow table or a dict of at least one name -> "
+            f"array, got {shown(table)}."
         )
 
 
@@ -253,6 +256,7 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
         x = np.where(np.isnat(dates), np.nan, days)
     else:
         array = np.asarray(entries)
+        _check_no_words(name, array)
         if array.dtype.kind == "O":  # None, and what data frames have for it
             entries = [np.nan if str(entry) in MISSING else entry for entry in array]
         x = as_floats(f"column {name!r}", entries)
@@ -260,6 +264,15 @@ def _numbers(name: str, kind: str, entries: Any) -> Floats:
         raise ValueError(f"column {name!r} must be one number per row, got shape {x.shape}.")
     _check_known(name, np.isinf(x))
     return x
+
+
+def _check_no_words(name: str, entries: NDArray[Any]) -> None:
+    for row, entry in enumerate(entries if entries.dtype.kind in "OU" else ()):
+        if isinstance(entry, str) and entry not in MISSING and number(entry) is None:
+            raise TypeError(
+                f"column {name!r} must hold numbers as in fit, got {shown(str(entry))} in row "
+                f"{row}: correct or drop such rows."
+            )
 
 
 def _check_known(name: str, bad: Bools) -> None:

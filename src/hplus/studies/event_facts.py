@@ -62,7 +62,10 @@ def event_facts(study: EventStudy) -> Json:
 
 
 def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
-    """A place (d,) in the user's own columns, with the decimals that the resolution allows."""
+    """A place (d,) in the user's own columns, with the decimals that the resolution allows.
+
+    Without those in which the rate is constant.
+    """
     frame, model = study.frame, study.model_
     found: dict[str, float | str] = frame.describe(place)[0]
     own = next(iter(model_parts(model).values()))
@@ -73,8 +76,25 @@ def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
     here, there = frame.own(np.array([place, place + inward]))
     for name, a, b in zip(frame.columns, here, there, strict=False):
         if step := abs(b - a):
-            found[name] = round(a, int(np.ceil(-np.log10(step))))
+            found[name] = round(a, int(np.ceil(-np.log10(step)))) + 0.0  # no -0.0
+    for of, part in model_parts(model).items():
+        for name in _columns_of(frame, of) if is_constant(part) else ():
+            del found[name]
+    clock = frame.clock
+    if clock is not None and not clock.cycle and clock.column in found:
+        *_, last = model_parts(model).values()
+        finest = float(np.max(getattr(last, "resolution_", 0.0))) * SECONDS_IN[clock.unit]
+        # no hours of a day, and no seconds, that the resolution does not know
+        length = 10 if finest >= SECONDS_IN["day"] else 16 if finest >= SECONDS_IN["min"] else None
+        found[clock.column] = str(found[clock.column])[:length]
     return found
+
+
+def _columns_of(frame: Frame, of: str) -> tuple[str, ...]:
+    """The columns of a part of a rate: places, times or, of one alone, all."""
+    return {"places": frame.columns, "times": frame.needed[len(frame.columns) :]}.get(
+        of, frame.needed
+    )
 
 
 def known_facts(study: EventStudy | Unbuilt) -> Json:
@@ -119,8 +139,28 @@ def weight_words(study: EventStudy | Unbuilt) -> str:
 def selection_facts(frame: Frame, reading: Reading | Unbuilt) -> Json:
     """Which rows are meant, and how many were left out on purpose; earlier files do not say."""
     where = None if frame.where is None else frame.where.text
-    return {"where": where, "left_out": getattr(reading, "left_out", {}), "weight": frame.weight}
+    return {
+        "where": where,
+        "left_out": getattr(reading, "left_out", {}),
+        "weight": frame.weight,
+        "copies": copies_words(frame, reading),
+    }
 
+
+def copies_words(frame: Frame, reading: Reading | Unbuilt) -> str:
+    """How many events are the same as another one, in a sentence; "" if few are.
+
+    Times to the minute, or places alone, are often the same by chance.
+    """
+    share, clock = getattr(reading, "copies", 0.0), frame.clock
+    if clock is None or clock.spread > MOST_COPIED_STEP or share < MIN_TOLD_COPIES:
+        return ""
+    told = f"{percent(share)} of the events are the same as another one, time and all"
+    return f"{told}: if they were recorded twice, remove them, as they make patterns look certain"
+
+
+MOST_COPIED_STEP, MIN_TOLD_COPIES = 1.0, 0.05
+"""Seconds to which times are known, at most, and the share of copies that is worth a word."""
 
 MIN_TOLD_STEP = 60.0
 """Seconds from which the rounding of times is worth a word."""

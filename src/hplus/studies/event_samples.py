@@ -50,11 +50,14 @@ class DrawnEvents(NamedTuple):
 
 
 class EventSample:
-    """A sample of events in chunks: points (d), seconds and weight in the columns of rows."""
+    """A sample of events in chunks: points (d), seconds and weight in the columns of rows.
 
-    def __init__(self, dimension: int, most: int = MAX_SAMPLE) -> None:
+    `all_or_none`: a part of the rows is of no use; if there are too many, none is kept.
+    """
+
+    def __init__(self, dimension: int, most: int = MAX_SAMPLE, all_or_none: bool = False) -> None:
         self.most, self._halvings, self._waiting = most, 0, 0
-        self._dimension = dimension
+        self._dimension, self._all_or_none = dimension, all_or_none
         self._parts = [KeptRows(np.zeros((0, dimension + 2)), *_none())]
 
     def add(
@@ -66,6 +69,8 @@ class EventSample:
         chosen: Bools | None = None,
     ) -> None:
         """Events (n, d), times and weights (n,), and keys (n,); those that are chosen (n,)."""
+        if self._gave_up:
+            return
         some = np.flatnonzero(self._below(keys))
         some = some if chosen is None else some[chosen[some]]
         own = np.ones(len(some)) if weights is None else weights[some]
@@ -74,13 +79,15 @@ class EventSample:
 
     def another(self) -> EventSample:
         """A sample of other rows that is to be absorbed: it need not keep more than this one."""
-        found = EventSample(self._dimension, self.most)
+        found = EventSample(self._dimension, self.most, self._all_or_none)
         found._halvings = self._halvings
         return found
 
     def absorb(self, other: EventSample) -> None:
         """The rows of another sample."""
         self._halvings = max(self._halvings, other._halvings)
+        if self._all_or_none:
+            self._halvings = min(self._halvings, 1)
         for part in other._parts:
             kept = self._below(part.keys)
             self._keep(part.some(kept))
@@ -100,7 +107,14 @@ class EventSample:
     @property
     def halvings(self) -> int:
         """How often the share of rows that are kept was halved."""
+        if sum(len(part.keys) for part in self._parts) > self.most:
+            self._compact()
         return self._halvings
+
+    @property
+    def _gave_up(self) -> bool:
+        """Are there too many rows to keep all, and of no use to keep some?"""
+        return self._all_or_none and self._halvings > 0
 
     def draw(self, seed: int, most: int = MAX_SAMPLE, largest: float = 0.0) -> DrawnEvents:
         """Single events, at most so many, in an order that follows from their keys.
@@ -117,7 +131,7 @@ class EventSample:
         return DrawnEvents(rows[which, :d], rows[which, d], mixed_copies(keys, drawn))
 
     def _below(self, keys: Codes) -> Bools:
-        return keys <= self._bound
+        return np.zeros(len(keys), dtype=bool) if self._gave_up else keys <= self._bound
 
     def _keep(self, part: KeptRows) -> None:
         self._parts.append(part)
@@ -127,13 +141,15 @@ class EventSample:
 
     def _compact(self) -> None:
         """Rows in the order of their keys, equal ones together; of too many keys, fewer."""
-        keys = np.sort(np.concatenate([part.keys for part in self._parts]))
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
-        while np.searchsorted(keys, self._bound, side="right") > self.most:
+        rows, keys, counts = (np.concatenate(column) for column in zip(*self._parts, strict=True))
+        order = np.argsort(keys)
+        keys = keys[order]
+        distinct = keys[np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)]]
+        while not self._gave_up and np.searchsorted(distinct, self._bound, "right") > self.most:
             self._halvings += 1
-        parts = [part.some(self._below(part.keys)) for part in self._parts]
-        rows, keys, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        self._parts, self._waiting = [_distinct(rows, keys, counts)], 0
+        few = 0 if self._gave_up else int(np.searchsorted(keys, self._bound, "right"))
+        order = order[:few]
+        self._parts, self._waiting = [_distinct(rows[order], keys[:few], counts[order])], 0
 
     @property
     def _bound(self) -> np.uint64:
@@ -142,9 +158,7 @@ class EventSample:
 
 
 def _distinct(rows: Floats, keys: Codes, counts: Ints) -> KeptRows:
-    """Rows in the order of their keys, and equal ones together."""
-    order = np.argsort(keys)
-    rows, keys, counts = rows[order], keys[order], counts[order]
+    """Rows that are in the order of their keys, equal ones together."""
     same = _same_as_before(rows, keys)
     if np.any((keys[1:] == keys[:-1]) & ~same):  # different rows of the same key
         order = np.lexsort((*rows.T, keys))
@@ -157,7 +171,10 @@ def _distinct(rows: Floats, keys: Codes, counts: Ints) -> KeptRows:
 
 
 def _same_as_before(rows: Floats, keys: Codes) -> Bools:
-    return (keys[1:] == keys[:-1]) & np.all(rows[1:] == rows[:-1], axis=1)
+    same = keys[1:] == keys[:-1]
+    for column in rows.T:
+        same &= column[1:] == column[:-1]
+    return same
 
 
 def _none() -> tuple[Codes, Ints]:

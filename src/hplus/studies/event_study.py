@@ -197,7 +197,7 @@ class EventStudy(Estimator):
         """What is kept of a scan beside the rate."""
         scale = scan.events.scale
         self.weights_: dict[str, float] | None = None if scale is None else scale._asdict()
-        self.reading_: Reading = scan.read.reading(file)
+        self.reading_: Reading = scan.read.reading(file).replace(copies=scan.events.copies)
         self.reading_.check_dropped(self.most_dropped)
         if self.model not in STATISTIC_MODELS and self.reading_.kept > MAX_SAMPLE:
             raise ValueError(

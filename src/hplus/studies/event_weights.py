@@ -64,6 +64,12 @@ def weight_scale(table: Table, frame: Frame) -> WeightScale | None:
     return WeightScale(squares / total, largest, total / 2**UNIT_BITS)
 
 
+def scaled_weights(weights: Floats, scale: WeightScale) -> Floats:
+    """Weights in units of φ; those that would be rounded to 0 are 0, as weights of 0 are."""
+    shares = weights / scale.unit
+    return np.where(shares * 2.0**WEIGHT_BITS > 0.5, shares, 0.0)
+
+
 def joint_scale(scales: Sequence[WeightScale]) -> WeightScale:
     """The scale of the weights of several parts together."""
     some = [scale for scale in scales if scale.total > 0.0]

@@ -34,7 +34,8 @@ class Reading(Value):
 
     Rows were `dropped` if a cell could not be read, and `left_out` on purpose: by a condition, the
     window or the observation period. `skipped` says which files could not be read, and why, where
-    that was allowed. `fingerprint` is the same for the same events in any order;
+    that was allowed. `copies` is the share of events that are the same as another one in every
+    column that was read. `fingerprint` is the same for the same events in any order;
     "" in files of earlier versions, whose `dropped` has both.
     """
 
@@ -45,6 +46,7 @@ class Reading(Value):
     fingerprint: str = ""
     left_out: dict[str, int] = field(default_factory=dict)
     skipped: tuple[str, ...] = ()
+    copies: float = 0.0
 
     def same_events(self, other: Reading) -> bool:
         """Are the kept events the same? By their content; of old files, by the name."""

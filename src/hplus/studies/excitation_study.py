@@ -42,7 +42,7 @@ class ExcitationStudy(Estimator):
         Columns with a number for each event, such as a magnitude, and with its type; "" for none.
     cycle : "", "day" or "week"
         A cycle that may multiply the background; it is kept only if it predicts later cycles.
-    background : "tree", "exp" or "auto", default="tree"
+    background : "auto", "exp" or "tree", default="auto"
         As in `SelfExciting`.
     holdout : float, default=0.2
         The last share of the observation period, which is predicted by a rate learned from the
@@ -73,7 +73,7 @@ class ExcitationStudy(Estimator):
         mark: str = "",
         kind: str = "",
         cycle: str = "",
-        background: str = "tree",
+        background: str = "auto",
         holdout: float = 0.2,
         most_dropped: float = 0.2,
         random_state: int = 0,
@@ -149,8 +149,9 @@ class ExcitationStudy(Estimator):
             )
         if len(columns) not in (0, 2):
             raise ValueError(
-                "columns must be two coordinates of a place, or none, for a self-exciting rate, "
-                f"got {', '.join(columns)}."
+                "columns must be two coordinates of a place, or none, for a self-exciting rate of "
+                f"a file, got {', '.join(columns)}: for places along one axis, use SelfExciting("
+                "Interval(0, length) * Interval(start, end)) in Python."
             )
         _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)

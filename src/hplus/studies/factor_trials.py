@@ -34,6 +34,9 @@ MIN_LEARNED = 15
 JUDGED_STRETCHES = {"times": 2, "places": 1}
 """Stretches of time that are predicted by those before them; rates of places take longer."""
 
+MOMENTS = 2**15
+"""Moments of the time held out at which the rate is summed."""
+
 Spans = Sequence[Span]
 
 
@@ -66,13 +69,17 @@ class JudgedPattern(Value):
 
 
 class FactorScores(NamedTuple):
-    """The rate of a factor and, for each held-out event, log gains: its own and those of a KDE."""
+    """The rate of a factor and, for each held-out event, log gains: its own and those of a KDE.
+
+    `expected` is by how much their sums in blocks of time should differ from the mean, (k,).
+    """
 
     model: Intensity
     ours: Floats
     theirs: Floats
     kde: str
     pattern: JudgedPattern | None
+    expected: Floats | None
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,28 @@ class FactorTrial:
         if pattern is not None and pattern.kept and mean < -error:
             pattern = pattern.replace(kept=False)
             model, ours = self._learned(statistic, learned, True), np.zeros(len(X))
-        return FactorScores(model, ours, theirs, kde, pattern)
+        expected = self._expected_sums(model, held, len(X)) if ours.any() else None
+        return FactorScores(model, ours, theirs, kde, pattern, expected)
+
+    def _expected_sums(self, model: Intensity, held: Spans, n: int) -> Floats | None:
+        """n Σ p (g - Σ p g) over the moments of each block of time, (k,); None for places.
+
+        p is the share of a moment in the rate, and g its log gain.
+        """
+        clock = self.frame.clock
+        if self.name != "times" or clock is None:
+            return None
+        lengths = [b - a for a, b in held]
+        steps = [max(round(MOMENTS * length / sum(lengths)), 1) for length in lengths]
+        parts = zip(held, steps, strict=True)
+        moments = [a + (b - a) * (np.arange(m) + 0.5) / m for (a, b), m in parts]
+        seconds = np.concatenate(moments)
+        X = clock.axis(seconds)[:, None]
+        shares = model.predict(X) / model.predict(X).sum()
+        gains = np.where(shares > 0.0, self._gains(model, X, held), 0.0)
+        blocks = time_blocks(seconds, held, self.frame.cycle)
+        sums: Floats = np.bincount(blocks, shares * (gains - shares @ gains)).astype(float)
+        return n * sums
 
     def _positions(self, statistic: Statistic, constant: bool) -> Positions | None:
         """The step of positions that a rate learns from."""
@@ -197,15 +225,21 @@ def log_gains(
     return logs - np.log(counts @ weights.amounts) + np.log(exposure.total)
 
 
-def block_error(scores: Floats, blocks: Ints) -> tuple[float, float]:
+def block_error(
+    scores: Floats, blocks: Ints, expected: Floats | None = None
+) -> tuple[float, float]:
     """The mean of scores (n,) and its standard error, from their sums over blocks (n,).
 
-    Events of a block may depend on each other. Never less than the error of single scores.
+    Events of a block may depend on each other. Never less than the error of single scores. Of the
+    deviation of a block's sum from the mean, what is `expected` (k,) is no error: busy blocks have
+    other scores than quiet ones.
     """
     mean, n = float(np.mean(scores)), len(scores)
     single = float(np.std(scores, ddof=1) / np.sqrt(n))
-    which = np.unique(blocks, return_inverse=True)[1]
-    sums = np.bincount(which, scores - mean)
+    if expected is None:
+        blocks = np.unique(blocks, return_inverse=True)[1]
+        expected = np.zeros(int(blocks.max()) + 1)
+    sums = np.bincount(blocks, scores - mean, len(expected)) - expected
     k = len(sums)
     together = np.sqrt(k / (k - 1) * np.sum(sums**2)) / n if k > 1 else 0.0
     return mean, max(single, float(together))

@@ -74,6 +74,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     found = [trial.scores(learned, held, blocks) for trial in scored]
     ours, theirs = (sum(part) for part in zip(*((f.ours, f.theirs) for f in found), strict=True))
     kdes, models = [f.kde for f in found], [f.model for f in found]
+    expected = next((f.expected for f in found if f.expected is not None), None)
     changes = map_scores(frame, events, _margins(frame, models), blocks, seed)
     if changes is not None:
         ours = ours + changes.gains
@@ -82,7 +83,7 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     return Holdout(
         count,
         split.share,
-        *block_error(ours, blocks),
+        *block_error(ours, blocks, expected),
         float(np.mean(theirs)),
         *block_error(ours - theirs, blocks),
         _check(frame, events, models, by_time, held, seed),

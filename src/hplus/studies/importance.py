@@ -24,13 +24,14 @@ def importances(columns: tuple[Column, ...], held: HeldOut) -> list[Json]:
     the model that saw none of them. `error` is the standard error, from the differences of folds.
     """
     limit = max(2, MAX_EXCHANGED_ROWS // len(held.folds))
-    shares = []
+    lost, plain = [], 0.0
     for model, tested in each("shuffling columns", held.folds):
         rows = tested.take(np.arange(min(len(tested.y), limit)))
-        plain = len(rows.y) * poisson_deviance(rows.y, model.unit * rows.exposure)
-        lost = _losses(columns, model, rows)
-        shares.append(lost / plain if plain > 0.0 else np.zeros(len(columns)))
-    folds = len(shares)
+        plain += len(rows.y) * poisson_deviance(rows.y, model.unit * rows.exposure)
+        lost.append(_losses(columns, model, rows))
+    folds = len(lost)
+    # over the deviance of all folds: that of a small one may be next to nothing
+    shares = np.array(lost) * (folds / plain if plain > 0.0 else 0.0)
     errors = np.zeros(len(columns))
     if folds > 1:
         errors = np.std(shares, axis=0, ddof=1) / np.sqrt(folds)
@@ -62,7 +63,7 @@ def _losses(columns: tuple[Column, ...], model: LearnedRate, rows: Rows) -> Floa
             F = np.prod([factor.gram(X, f.centers) for factor in mine], axis=0)
             others = K / F
             # rows are in random order, so those a few places on are as good as any
-            steps = [1 + k * len(F) // EXCHANGES for k in range(EXCHANGES)]
+            steps = [1 + k * len(F) // EXCHANGES % (len(F) - 1) for k in range(EXCHANGES)]
             shuffled = [deviance(others * np.roll(F, s, axis=0)) for s in steps]
             lost[j] = np.mean(shuffled) - whole
     return lost

@@ -125,7 +125,7 @@ def _of_exposure(
 ) -> Period:
     unit = study.exposure_.unit
     if start or end:
-        raise ValueError("start= and end= need a model with times: fit with time= and cycle=.")
+        raise ValueError("start= and end= need a model with times: fit with time=.")
     if lasting is None:
         return Period(_one(study.exposure_) or "the observation period")
     axis = study.frame.window.unit

@@ -50,8 +50,8 @@ def plan(
     lonlat: bool | None = None,
     unit: str = "",
     time: str | None = None,
-    start: str | None = None,
-    end: str | None = None,
+    start: str | float | None = None,
+    end: str | float | None = None,
     cycle: str = "",
     zone: str = "UTC",
     form: str = "",
@@ -103,14 +103,15 @@ def plan(
     rows = Condition(where, zone, time or "", form) if where else None
     for name in (*columns, *filter(None, (time, weight, trial)), *(rows.columns if rows else ())):
         table.require(name)
-    timed = bool(start or end or cycle or form or zone != "UTC" or time_unit or origin)
+    given = [at for at in (start, end) if at is not None and at != ""]
+    timed = bool(given or cycle or form or zone != "UTC" or time_unit or origin)
     _check_arguments(columns, window, within, time, timed)
     _check_trial(trial, time, weight)
     geographic = is_lonlat(columns) if lonlat is None else lonlat
     columns, flip = _ordered(columns, geographic, lonlat)
     anytime = _anytime(time, cycle, zone, form, time_unit, origin) if time else None
     no_window = columns if window is None and within is None else ()
-    no_times = anytime if not (start and end) else None
+    no_times = anytime if len(given) < 2 else None
     if no_window or no_times:
         raise ValueError(_missing(table, no_window, flip, no_times, rows))
     region, place = _place(window, within, geographic, flip, unit)

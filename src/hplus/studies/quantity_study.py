@@ -124,7 +124,7 @@ class QuantityStudy(Estimator):
             held = held_out(self.columns_, rows, rng)
             importance = importances(self.columns_, held)
             step("learning from all rows", 0, 1)
-            self.machine_, self.unit_, _ = learned_rate(self.columns_, rows, rng)
+            self.machine_, self.unit_, _ = learned_rate(self.columns_, rows, rng, held.scales)
             step("learning from all rows", 1, 1)
             self.ratios_ = learned_ratios(held.y, held.predicted)
             self.background_ = rows.values[rng.permutation(len(y))[:MAX_BACKGROUND_ROWS]]

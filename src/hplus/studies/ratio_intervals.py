@@ -51,10 +51,9 @@ class Ratios(Value):
     def interval(self, m: Floats, level: float) -> tuple[Floats, Floats]:
         """0 <= low <= m <= high, each (n,), that contain about a share `level` of such y."""
         tail = np.interp(level, self.covered[::-1], TAILS[::-1])
-        low, high = (
-            np.array([np.interp(tail, TAILS, column) for column in table.T])
-            for table in (self.lows, self.highs)
-        )
+        high = np.array([np.interp(tail, TAILS, column) for column in self.highs.T])
+        # not between two tails: a bound barely above 0 would leave out every y = 0
+        low = self.lows[max(0, int(np.searchsorted(TAILS, tail, side="right")) - 1)]
         usual = np.clip(m, *self.reach)
         place, power = np.log(usual), spread(self.noise, usual)
         below = np.minimum(np.interp(place, self.knots, low), 1.0) ** power
@@ -98,6 +97,11 @@ def _noise(y: Floats, m: Floats) -> Floats:
 
 
 def _quantiles(r: Floats, levels: Floats) -> Floats:
-    """Quantiles: r_(i) at i/(n + 1); 0 at 0, and at 1 one spread beyond the largest."""
+    """Quantiles: r_(i) at i/(n + 1); 0 at 0, and at 1 one spread beyond the largest.
+
+    Linear between them, but 0 until the first r above 0, so that zeros are left out only together.
+    """
     known = np.concatenate([[0.0], np.sort(r), [np.e * max(r.max(), 1.0)]])
-    return np.interp(levels, np.linspace(0.0, 1.0, len(known)), known)
+    found = np.interp(levels, np.linspace(0.0, 1.0, len(known)), known)
+    zeros = np.count_nonzero(r == 0.0)
+    return np.where((levels * (len(r) + 1) < zeros + 1) & (zeros > 0), 0.0, found)

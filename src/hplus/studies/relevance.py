@@ -93,12 +93,15 @@ def learned_scales(
         pairs = first * (first + 1) // 2
         some = np.ascontiguousarray(D[:, :pairs]), z[:first], variances[:first]
         theta = _search(theta, *some, FIRST_STEPS)
+        least = evidence(theta, D, z, variances)[0] if np.any(periods) else 0.0
         for j in np.flatnonzero(periods):
             circle = ColumnPart(float(periods[j]))
-            other = D.copy()
-            other[j] = pair_distances((circle,), X[:, [j]])
-            if evidence(theta, other, z, variances)[0] < evidence(theta, D, z, variances)[0]:
-                parts, D = (*parts[:j], circle, *parts[j + 1 :]), other
+            line, D[j] = D[j].copy(), pair_distances((circle,), X[:, [j]])
+            value = evidence(theta, D, z, variances)[0]
+            if value < least:
+                parts, least = (*parts[:j], circle, *parts[j + 1 :]), value
+            else:
+                D[j] = line
         theta = _search(theta, D, z, variances, LAST_STEPS)
     a, s, signal, noise = _split(theta, len(parts))
     return Scales(a, s, parts, signal, noise)

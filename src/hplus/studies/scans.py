@@ -11,7 +11,7 @@ from hplus.files.scanning import scan_parts
 from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.weight_units import in_units
-from hplus.studies.event_weights import WeightScale
+from hplus.studies.event_weights import WeightScale, scaled_weights
 from hplus.studies.events import Tallied
 from hplus.studies.frames import Frame
 from hplus.studies.outlooks import Occurrences
@@ -38,7 +38,7 @@ class EventScan:
         self.events.add(part.X, part.seconds, part.weights, keys)
         scale, units = self.events.scale, None
         if part.weights is not None and scale is not None:
-            units = in_units(part.weights / scale.unit, len(part.X))
+            units = in_units(scaled_weights(part.weights, scale), len(part.X))
         self.times.add(part.X, part.seconds, units)
 
     def absorb(self, other: EventScan) -> None:

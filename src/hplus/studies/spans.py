@@ -144,6 +144,11 @@ class Clock(Value):
         known = number(text) if self.step else None
         if known is not None:
             return self.origin + self.step * known
+        if number(text) is not None:
+            raise ValueError(
+                f"{name} must look like 2026-11-16, got {text!r}: times that are numbers need "
+                "time_unit= and origin=."
+            )
         return seconds_of(name, text, self.zone)
 
     def written(self, seconds: float) -> str | float:

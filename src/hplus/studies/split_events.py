@@ -23,7 +23,7 @@ from hplus.rates.statistic import Statistic, merged
 from hplus.rates.weight_units import in_units
 from hplus.studies.cell_draws import drawn_from_cells
 from hplus.studies.event_samples import MAX_SAMPLE, DrawnEvents, EventSample
-from hplus.studies.event_weights import WeightScale
+from hplus.studies.event_weights import WeightScale, scaled_weights
 from hplus.studies.frames import Frame
 from hplus.studies.splits import HELD, Split
 from hplus.studies.time_spreads import spread_counts, spread_drawn
@@ -67,7 +67,8 @@ class SplitEvents:
         self.cells: dict[tuple[int, int], CellAccumulator] = {}
         self._absorbing: dict[tuple[int, int], CellAccumulator] = {}
         d = frame.window.dimension
-        self.samples = {held: EventSample(d, MAX_SAMPLE) for held in (False, True)}
+        # of more rows than are kept, events are drawn from the cells of one window
+        self.samples = {held: EventSample(d, MAX_SAMPLE, self._alone) for held in (False, True)}
 
     @property
     def _thinned(self) -> bool:
@@ -99,7 +100,7 @@ class SplitEvents:
             part = self.split.parts(seconds, uniforms(drawn_by))
         units = None
         if weights is not None and self.scale is not None:
-            units = in_units(weights / self.scale.unit, len(X))
+            units = in_units(scaled_weights(weights, self.scale), len(X))
         low, high = (int(part.min()), int(part.max())) if len(part) else (0, -1)
         for k in range(low, high + 1) if self._counted else ():
             some = part == k
@@ -156,6 +157,12 @@ class SplitEvents:
         if self.scale is not None:
             return len(self.learned_sample.X), len(self.held_sample.X)
         return self.learned()[0].events, self.held[0].events
+
+    @property
+    def copies(self) -> float:
+        """The share of events that are the same as another one, place and time; of a sample."""
+        counts = np.concatenate([sample.kept().counts for sample in self.samples.values()])
+        return float(1.0 - len(counts) / max(counts.sum(), 1))
 
     @property
     def everything(self) -> Statistics:

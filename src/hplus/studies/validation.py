@@ -18,7 +18,7 @@ from hplus.studies.relevance import Scales, learned_scales
 FOLDS = 5
 """A fifth of the rows is held out at a time,"""
 
-MIN_HELD_OUT, MIN_FOLDS = 10_000, 3
+MIN_HELD_OUT, MIN_FOLDS = 4000, 3
 """and further fifths until this many rows were, but at least as many fifths."""
 
 MIN_LANDMARKS, MAX_LANDMARKS = 400, 800
@@ -52,13 +52,15 @@ class LearnedRate(NamedTuple):
 class HeldOut(NamedTuple):
     """Held-out targets y and what the model and the plain mean predict of them, each (n,).
 
-    `folds` are the models, each with the rows that it did not see, in random order.
+    `folds` are the models, each with the rows that it did not see, in random order. `scales` are
+    those of all models, learned from rows that were never held out, or None if each has its own.
     """
 
     y: Floats
     predicted: Floats
     plain: Floats
     folds: tuple[tuple[LearnedRate, Rows], ...]
+    scales: Scales | None
 
     def facts(self, level: float, rng: np.random.RandomState) -> dict[str, Any]:
         """Scores, and the coverage and width of intervals, as plain data."""
@@ -76,42 +78,56 @@ class HeldOut(NamedTuple):
 
 
 def learned_rate(
-    columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState
+    columns: tuple[Column, ...],
+    rows: Rows,
+    rng: np.random.RandomState,
+    scales: Scales | None = None,
 ) -> LearnedRate:
-    """The rate of the rows in units of the plain mean."""
+    """The rate of the rows in units of the plain mean; scales are learned unless they are given."""
     unit, relative = rows.y.sum() / rows.exposure.sum(), rows.exposure / rows.exposure.mean()
     X = encoded_table(columns, rows.values)
-    parts = tuple(part for column in columns for part in column.parts())
-    periods = np.array([p for column in columns for p in column.possible_periods()])
-    rate = rows.y / (unit * rows.exposure)
-    some = rng.permutation(len(X))
-    scales = learned_scales(parts, periods, X[some], rate[some], relative[some])
+    if scales is None:
+        scales = scales_of(columns, rows.take(rng.permutation(len(X))))
     count = int(np.clip(len(X) // 2, MIN_LANDMARKS, MAX_LANDMARKS))
     landmarks = Nystroem(count, random_state=int(rng.randint(2**31)))
     penalty = scales.penalty(len(X))
     machine = KernelRegressor(
         scales.kernel(), "poisson_log", penalty, landmarks, fit_intercept=False
     )
-    machine.fit(X, rate * relative, exposure=relative)
+    machine.fit(X, rows.y / (unit * rows.exposure) * relative, exposure=relative)
     return LearnedRate(machine, float(unit), scales)
 
 
+def scales_of(columns: tuple[Column, ...], rows: Rows) -> Scales:
+    """Which columns matter and on what scale, by the first of the rows, in random order."""
+    parts = tuple(part for column in columns for part in column.parts())
+    periods = np.array([p for column in columns for p in column.possible_periods()])
+    X = encoded_table(columns, rows.values)
+    return learned_scales(parts, periods, X, rows.y / rows.exposure, rows.exposure)
+
+
 def held_out(columns: tuple[Column, ...], rows: Rows, rng: np.random.RandomState) -> HeldOut:
-    """Predict rows by models that did not see them, in folds."""
-    found, folds = [], []
-    for inside, outside in each("checking on held-out rows", _folds(rows.y, rng)):
+    """Predict rows by models that did not see them, in folds.
+
+    Of many rows some are never held out: the scales of all models are learned from these, once.
+    """
+    fifths = np.array_split(rng.permutation(len(rows.y)), FOLDS)
+    folds = _folds(rows.y, fifths)
+    never = all(outside is not fifths[-1] for _, outside in folds)
+    scales = scales_of(columns, rows.take(fifths[-1])) if never else None
+    found, kept = [], []
+    for inside, outside in each("checking on held-out rows", folds):
         known, tested = rows.take(inside), rows.take(outside)
-        model = learned_rate(columns, known, rng)
+        model = learned_rate(columns, known, rng, scales)
         m = model.predict(encoded_table(columns, tested.values)) * tested.exposure
         found.append(np.stack([tested.y, m, model.unit * tested.exposure]))
-        folds.append((model, tested))
+        kept.append((model, tested))
     y, predicted, plain = np.hstack(found)
-    return HeldOut(y, predicted, plain, tuple(folds))
+    return HeldOut(y, predicted, plain, tuple(kept), scales)
 
 
-def _folds(y: Floats, rng: np.random.RandomState) -> list[tuple[Ints, Ints]]:
+def _folds(y: Floats, fifths: list[Ints]) -> list[tuple[Ints, Ints]]:
     """Rows to learn from, some with y > 0, and held-out rows: fifths, until these are enough."""
-    fifths = np.array_split(rng.permutation(len(y)), FOLDS)
     count = max(MIN_FOLDS, int(np.ceil(MIN_HELD_OUT * FOLDS / len(y))))
     parts = [(np.concatenate(fifths[:k] + fifths[k + 1 :]), fifths[k]) for k in range(FOLDS)]
     return [(inside, outside) for inside, outside in parts if y[inside].any()][:count]

@@ -50,7 +50,7 @@ class ConditionalRate:
         """What the sources add to λ at each target, (n,)."""
         found = self.rate.triggered_at(targets, self.sources)
         if len(self.factors.which):
-            found += surplus(targets.times, targets.places, targets.types, self.factors.great,
+            found += surplus(targets.times, targets.plane, targets.types, self.factors.great,
                              self.rate.trigger.arrays, self.factors.factors)  # fmt: skip
         return found
 
@@ -106,6 +106,7 @@ def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Fl
 
 def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> ConditionalRate:
     """The rate given sources that are known until a time, which may be that of a target."""
+    sources = rate.turned(sources)
     masses = masses_of(rate, sources, rate.region)
     factors = followed(rate, sources, masses, until)
     steady = Levels(np.array([until]), np.ones(1))
@@ -121,7 +122,7 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
     if not len(which):
         return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
     rates = rate.without_factors(sources, sources)
-    pairs = great_pairs(sources.times, sources.places, sources.types, rates, great, trigger.arrays)
+    pairs = great_pairs(sources.times, sources.plane, sources.types, rates, great, trigger.arrays)
     factors, counts, _ = follow_great(sources.times, rates, pairs, great, trigger.lags, until)
     return OwnFactors(which, great, factors, counts, great.means(trigger.lags, until))
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.bearings import Compass, compass_of
+from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.own_factors import offspring
-from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.excitation.visible import hat_integrals, visible_lags
-
-STEPS_PER_SEGMENT = 16
-"""Points between two knots at which distributions of lags and distances are tabulated."""
+from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
+from hplus.rates.excitation.visible import visible_lags
 
 MAX_GENERATIONS = 10_000
 
@@ -32,78 +30,18 @@ class Simulated:
     events: Catalogue
 
 
-@dataclass(frozen=True)
-class TriggerTable:
-    """A trigger as cumulative distributions, to draw lags and distances from."""
-
-    trigger: Trigger
-    lags: Floats
-    cumulative: Floats
-    distances: Floats
-    rings: Floats
-
-    @classmethod
-    def of(cls, trigger: Trigger, source: int, target: int) -> TriggerTable:
-        """The table of one pair of types."""
-        one = trigger.replace(weights=trigger.weights[source : source + 1, target : target + 1])
-        lags = _refined(trigger.lags)
-        by_lag = one.weights[0, 0] @ one.distance_integrals
-        cumulative = hat_integrals(trigger.lags, lags) @ by_lag
-        distances, rings = np.zeros(0), np.zeros((0, 0))
-        if len(trigger.distances):
-            distances = _refined(trigger.distances)
-            middle = 0.5 * (distances[1:] + distances[:-1])
-            hats = np.stack(
-                [
-                    np.interp(middle, trigger.distances, np.append(row, 0.0))
-                    for row in one.weights[0, 0]
-                ]
-            )
-            rings = np.cumsum(hats * np.diff(distances**2) * np.pi, axis=1)
-            rings = np.pad(rings, ((0, 0), (1, 0)))
-        return cls(one, lags, cumulative, distances, rings)
-
-    def draw_lags(self, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
-        """A lag between each pair of bounds, (n,)."""
-        a, b = (np.interp(x, self.lags, self.cumulative) for x in (low, high))
-        return np.interp(a + (b - a) * rng.random(len(low)), self.cumulative, self.lags)
-
-    def draw_distances(self, lags: Floats, rng: np.random.Generator) -> Floats:
-        """A distance at each lag, relative to the reach, (n,)."""
-        knots = self.trigger.lags
-        place = np.interp(lags, knots, np.arange(len(knots)))
-        left = np.minimum(place.astype(int), len(knots) - 2)
-        totals = np.append(self.rings[:, -1], 0.0)
-        right = (place - left) * totals[left + 1]
-        whole = (1.0 - place + left) * totals[left] + right
-        row = left + (rng.random(len(lags)) * whole < right)
-        found, u = np.zeros(len(lags)), rng.random(len(lags))
-        for k in np.unique(row):
-            own = row == k
-            found[own] = np.interp(u[own] * self.rings[k, -1], self.rings[k], self.distances)
-        return found
-
-
-Tables = dict[tuple[int, int], TriggerTable]
-"""The trigger of each pair of types."""
-
-
-def _refined(knots: Floats) -> Floats:
-    parts = [np.linspace(a, b, STEPS_PER_SEGMENT, endpoint=False) for a, b in
-             zip(np.append(0.0, knots[:-1]), knots, strict=True)]  # fmt: skip
-    return np.append(np.concatenate(parts), knots[-1])
-
-
 class Past(NamedTuple):
     """Events before a simulation: those without a factor of their own, and great ones with it.
 
-    The factors of the great ones are Gamma(`shapes`, `rates`), (G,) each.
+    The factors of the great ones are Gamma(`shapes`, `rates`), (G,) each. The `compass` tells in
+    which directions events trigger others: it is None if all are alike.
     """
 
     others: Catalogue
     great: Catalogue
     shapes: Floats
     rates: Floats
+    compass: Compass | None
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -115,11 +53,15 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     some = near[own.which] & (start - great.times < lags[great.ends])
     with_factor = np.zeros(len(sources), dtype=bool)
     with_factor[own.which[some]] = True
+    compass = compass_of(sources.picked(near))
+    # copies of parents need no bearings of their own
+    sources = replace(sources, bearings=NO_BEARINGS)
     return Past(
         sources.picked(near & ~with_factor),
         sources.picked(with_factor),
         (great.shapes + own.counts)[some],
         (great.shapes + own.means)[some],
+        compass,
     )
 
 
@@ -133,7 +75,7 @@ def simulate(
 ) -> Simulated:
     """Events from start to end on each path, given the past up to the start."""
     tables = {
-        (s, t): TriggerTable.of(rate.trigger, s, t)
+        (s, t): TriggerTable.of(rate.trigger, s, t, past.compass)
         for s in range(rate.types)
         for t in range(rate.types)
     }
@@ -272,9 +214,9 @@ def _children(
     lags = table.draw_lags(low, end - events.times, rng)
     places = events.places
     if rate.region is not None:
-        far = table.draw_distances(lags, rng) * rate.effects.reach(events.marks)
-        angle = 2.0 * np.pi * rng.random(n)
-        places = places + far[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+        far, hats = table.draw_distances(lags, rng)
+        far = far * rate.effects.reach(events.marks)
+        places = places + far[:, None] * table.draw_directions(places, hats, rng)
     marks = rate.mark_laws[kind].sample(n, rng)
     children = Catalogue(events.times + lags, places, marks, np.full(n, kind))
     if rate.region is None:

@@ -16,8 +16,8 @@ from hplus.rates.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour
 from hplus.rates.rejections import rejected
 from hplus.wording import counted, listed
 
-CELLS_PER_SIDE = 4
-"""Cells of the grid of places, on each side."""
+CELLS_PER_SIDE, CELLS = 4, 16
+"""Cells of the grid of places, on each side, and of places on one axis."""
 
 LEAST_EXPECTED = 5.0
 """Cells in which fewer events are expected are counted together."""
@@ -29,7 +29,9 @@ FAULT_LEVEL = 0.05
 @final
 @value
 class PlaceCounts(Value):
-    """Observed and expected counts in cells of the region, (4, 4) each, and Pearson's test.
+    """Observed and expected counts in cells of the region, and Pearson's test.
+
+    Cells are (4, 4) in the plane and (16,) on one axis.
 
     Given the events before, counts are Poisson around what the rate expects.
     """
@@ -45,7 +47,7 @@ class PlaceCounts(Value):
 
     @property
     def residuals(self) -> Floats:
-        """(observed - expected) / √expected; 0 outside the region, (4, 4)."""
+        """(observed - expected) / √expected; 0 outside the region."""
         return (self.observed - self.expected) / np.sqrt(np.maximum(self.expected, 1e-12))
 
 
@@ -117,9 +119,10 @@ def check_excitation(known: ConditionalRate, start: float, end: float) -> Excita
     table = grouped_gaps(rescaled_times(known, start))
     places = None
     if region is not None and len(events):
-        expected = expected_cells(known, start, end, (CELLS_PER_SIDE, CELLS_PER_SIDE))
         low, high = region.bounds()
-        edges = [np.linspace(a, b, CELLS_PER_SIDE + 1) for a, b in zip(low, high, strict=True)]
+        shape = (CELLS,) if len(low) == 1 else (CELLS_PER_SIDE, CELLS_PER_SIDE)
+        expected = expected_cells(known, start, end, shape)
+        edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, shape, strict=True)]
         places = _place_counts(np.histogramdd(events.places, edges)[0], expected)
     return ExcitationCheck(
         len(events),

@@ -85,7 +85,8 @@ class ExcitationFit:
     `densities` (n,) are those of the background at the events inside, each learned from other
     blocks of time. `lag_spread` is the least and the largest branching ratio under longest lags
     that the evidence hardly tells apart, relative to that of the trigger. `factors` are those of
-    events that trigger more or fewer than expected.
+    events that trigger more or fewer than expected, and `turning` how strongly they trigger along
+    lines: the events that are observed then have bearings.
     """
 
     trigger: Trigger
@@ -97,6 +98,7 @@ class ExcitationFit:
     mark_strength: float = FIRST_MARK_STRENGTH
     lag_spread: tuple[float, float] = (1.0, 1.0)
     factors: OwnFactors | None = None
+    turning: float = 0.0
 
     @property
     def log_posterior(self) -> float:
@@ -158,7 +160,7 @@ def _add_factors(
     """Add what events with a factor of their own trigger beyond what is expected."""
     lags, distances, weights = fit.trigger.arrays
     columns = own.great.types * weights[0, 0].size
-    add_surplus_rows(targets.times, targets.places, own.great, lags, distances, own.factors,
+    add_surplus_rows(targets.times, targets.plane, own.great, lags, distances, own.factors,
                      columns, parts.rows)  # fmt: skip
     parts.integrals[:] += integrals_of(
         observed.events.picked(own.which), fit.trigger, fit.effects, observed.types,
@@ -173,7 +175,7 @@ def first_prior(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> LogP
     level = np.log(max(0.5 * events, 0.5) / (observed.end - observed.start))
     shape = -np.log(fit.trigger.lags[:-1])[:, None] * np.ones(D)
     if len(fit.trigger.distances):
-        shape = shape - 2.0 * np.log(fit.trigger.distances[:-1])
+        shape = shape - fit.trigger.axes * np.log(fit.trigger.distances[:-1])
     mass = fit.trigger.lag_integrals @ np.exp(shape) @ fit.trigger.distance_integrals
     shape += np.log(0.5 / (S * mass))
     mean = np.concatenate([np.full(T, level), np.tile(shape.ravel(), S)])

@@ -10,26 +10,28 @@ import numpy as np
 from hplus._checks import Floats, Ints
 from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
-from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
 from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
 from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings
-from hplus.windows import Window
+from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings, visible_sides
+from hplus.windows import Interval, Window
 
 NO_WEIGHTS = read_only(np.zeros((0, 0)))
 
 
 @dataclass(frozen=True)
 class ExcitedRate:
-    """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)².
+    """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)^axes.
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
     those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
-    many have a factor each, by `factor_law`.
+    many have a factor each, by `factor_law`; `turning` is how strongly they trigger along the lines
+    on which earlier events lie.
     """
 
     region: Window | None
@@ -41,11 +43,19 @@ class ExcitedRate:
     drift: Drift
     factor_law: FactorLaw = NO_FACTORS
     mark_draws: Floats = field(default_factory=lambda: NO_WEIGHTS)
+    turning: float = 0.0
 
     @property
     def types(self) -> int:
         """The number of types of events."""
         return len(self.background.levels)
+
+    def turned(self, events: Catalogue) -> Catalogue:
+        """Events with the directions in which they trigger others."""
+        if self.turning == 0.0 or not len(events):
+            return replace(events, bearings=NO_BEARINGS)
+        directions = directions_of(events, self.effects, self.trigger.distances)
+        return replace(events, bearings=bearings_of(directions, self.turning))
 
     def without_factors(self, targets: Catalogue, sources: Catalogue) -> Floats:
         """λ of the target's type at each target if all factors and the level are 1, (n,)."""
@@ -120,13 +130,15 @@ def rows_of(
             rows[:, kind * L : (kind + 1) * L] = part
         return rows
     reach = effects.reach(sources.marks)
-    placed = in_cells(sources.times, sources.places, np.column_stack([weights, 0.0 * weights]),
-                      reach, sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
+    each = weights / reach**trigger.axes
+    placed = in_cells(sources, np.column_stack([each, 0.0 * each]), reach,
+                      sources.types * (L * D), float(trigger.distances[-1]))  # fmt: skip
+    plane = targets.plane
     parts = np.array_split(np.arange(len(targets)), 8 * jobs if jobs > 1 else 1)
 
     def add(part: Ints) -> None:
         some = slice(part[0], part[-1] + 1) if len(part) else slice(0, 0)
-        add_pair_rows(targets.times[some], targets.places[some], placed, trigger.lags,
+        add_pair_rows(targets.times[some], plane[some], placed, trigger.lags,
                       trigger.distances, NO_WEIGHTS, rows[some])  # fmt: skip
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -156,11 +168,12 @@ def rows_by_mark(
         # a mark lies between two knots, or at one
         knot = np.argmax(hats[some] > 0.0, axis=1)
         both = np.pad(hats, ((0, 0), (0, 1)))[some[:, None], knot[:, None] + [0, 1]]
+        reach = effects.reach(sources.marks[some])
         placed = in_cells(
-            sources.times[some], sources.places[some], both, effects.reach(sources.marks[some]),
-            knot, float(trigger.distances[-1]),
+            sources.picked(some), both / (reach**trigger.axes)[:, None], reach, knot,
+            float(trigger.distances[-1]),
         )  # fmt: skip
-        add_pair_rows(targets.times, targets.places, placed, trigger.lags, trigger.distances,
+        add_pair_rows(targets.times, targets.plane, placed, trigger.lags, trigger.distances,
                       read_only(weights), rows)  # fmt: skip
     return rows
 
@@ -188,7 +201,12 @@ def rings_of(
     if region is None:
         return np.ones((len(sources), 1))
     reach = effects.reach(sources.marks)
-    return visible_rings(trigger.distances, sources.places, reach, mask_of(region))
+    if isinstance(region, Interval):
+        x = sources.places[:, 0]
+        return visible_sides(trigger.distances, x, reach, region.low, region.high)
+    return visible_rings(
+        trigger.distances, sources.places, reach, mask_of(region), sources.bearings
+    )
 
 
 def integrals_of(

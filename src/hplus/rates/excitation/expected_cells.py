@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 
 from hplus._checks import Floats
 from hplus.rates.excitation.conditional_rate import ConditionalRate
-from hplus.rates.excitation.visible import DIRECTIONS, RADII_PER_SEGMENT, mask_of, ring_node
-from hplus.windows import Box
+from hplus.rates.excitation.visible import (
+    DIRECTIONS,
+    RADII_PER_SEGMENT,
+    direction_shares,
+    mask_of,
+    ring_node,
+)
+from hplus.windows import Box, Interval
 
 
 @njit(cache=True, nogil=True)
-def _add_cells(knots, xy, scales, masses, low, high, inside, nodes, node_weights, out):
+def _add_cells(knots, xy, scales, bearings, masses, low, high, inside, nodes, node_weights, out):
     """Add what each source triggers in each cell: Σ_d masses_d ψ_d over rings, by direction."""
     D, (nx, ny), (kx, ky) = len(knots) - 1, inside.shape, out.shape
+    angles = 2.0 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
+    directions = np.column_stack((np.cos(angles), np.sin(angles)))
+    shares = np.full((D, DIRECTIONS), 1.0 / DIRECTIONS)
     for j in range(len(xy)):
+        if len(bearings):
+            direction_shares(bearings[j], directions, shares)
         for d in range(-1, D):
             for q in range(len(nodes)):
                 u, area, left, right = ring_node(knots, d, nodes[q], node_weights[q])
-                value = masses[j, max(d, 0)] * left
-                if d + 1 < D:
-                    value += masses[j, d + 1] * right
-                each = value * area / DIRECTIONS
-                if each <= 0.0:
+                near, far = max(d, 0), min(d + 1, D - 1)
+                first = masses[j, near] * left * area
+                second = masses[j, far] * right * area if d + 1 < D else 0.0
+                if first + second <= 0.0:
                     continue
                 for k in range(DIRECTIONS):
-                    angle = 2.0 * np.pi * (k + 0.5) / DIRECTIONS
-                    px = (xy[j, 0] + scales[j] * u * np.cos(angle) - low[0]) / (high[0] - low[0])
-                    py = (xy[j, 1] + scales[j] * u * np.sin(angle) - low[1]) / (high[1] - low[1])
+                    px = (xy[j, 0] + scales[j] * u * directions[k, 0] - low[0]) / (high[0] - low[0])
+                    py = (xy[j, 1] + scales[j] * u * directions[k, 1] - low[1]) / (high[1] - low[1])
                     if 0.0 <= px < 1.0 and 0.0 <= py < 1.0 and inside[int(px * nx), int(py * ny)]:
+                        each = first * shares[near, k] + second * shares[far, k]
                         out[int(px * kx), int(py * ky)] += each
 
 
 def expected_cells(
-    known: ConditionalRate, start: float, end: float, shape: tuple[int, int]
+    known: ConditionalRate, start: float, end: float, shape: tuple[int, ...]
 ) -> Floats:
     """∫λ of all types from start to end over cells of the region, given the sources."""
     rate, sources = known.rate, known.sources
     assert rate.region is not None
+    if isinstance(rate.region, Interval):
+        cuts = np.linspace(rate.region.low, rate.region.high, shape[0] + 1).tolist()
+        return known.integrals([(Interval(a, b), start, end) for a, b in pairwise(cuts)])
     mask = mask_of(rate.region)
     weights = rate.trigger.weights.sum(axis=1)[sources.types]
     lags = known.factors.weigh(known.visible(start, end))
@@ -46,8 +61,9 @@ def expected_cells(
     masses *= rate.effects.productivity(sources.marks)[:, None]
     nodes, node_weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
     found = np.zeros(shape)
-    _add_cells(rate.trigger.distances, sources.places, rate.effects.reach(sources.marks), masses,
-               *mask, 0.5 * (nodes + 1.0), 0.5 * node_weights, found)  # fmt: skip
+    reach = rate.effects.reach(sources.marks)
+    _add_cells(rate.trigger.distances, sources.places, reach, sources.bearings, masses, *mask,
+               0.5 * (nodes + 1.0), 0.5 * node_weights, found)  # fmt: skip
     edges = [np.linspace(a, b, n + 1) for a, b, n in zip(mask.low, mask.high, shape, strict=True)]
     cells = [
         Box(

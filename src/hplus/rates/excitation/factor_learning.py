@@ -62,7 +62,7 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
     law = FactorLaw(least, 1.0, GROWTH, np.inf)
     # whatever their shape, great events add the same at later ones
     great = great_events(trigger, effects, law, events.picked(which), masses)
-    pairs = great_pairs(events.times, events.places, events.types, rates, great, trigger.arrays)
+    pairs = great_pairs(events.times, events.plane, events.types, rates, great, trigger.arrays)
 
     def gain(law: FactorLaw) -> float:
         great = great_events(trigger, effects, law, events.picked(which), masses)

@@ -10,8 +10,15 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
-from hplus.rates.excitation.alternation import LearnCycles, LearnPlace, learn_excitation
+from hplus.rates.excitation.alternation import (
+    LEAST_WEIGHT,
+    LearnCycles,
+    LearnPlace,
+    background_shares,
+    learn_excitation,
+)
 from hplus.rates.excitation.background import NO_CYCLES, Background
+from hplus.rates.excitation.bearing_learning import with_bearings
 from hplus.rates.excitation.certified import largest_likelihood
 from hplus.rates.excitation.conditional_rate import followed, masses_of, rate_given
 from hplus.rates.excitation.drift import BLOCKS, Drift
@@ -109,14 +116,21 @@ def _first(sizes: Floats, longest: float, most_decades: float) -> float:
 def learn_excited_rate(
     observed: ObservedEvents,
     knots: Knots,
-    learn_place: LearnPlace,
+    learn_places: tuple[LearnPlace, LearnPlace | None],
     learn_cycles: LearnCycles,
     seed: int,
 ) -> LearnedExcitation:
-    """The rate under the smoothed fit, and the certificate of the problem without smoothing."""
+    """The rate under the smoothed fit, and the certificate of the problem without smoothing.
+
+    `learn_places` learn the background in each round, and perhaps once more in the end.
+    """
     fit = first_fit(observed, knots)
+    each, last = learn_places
     in_place = observed.region is not None
-    fit, trace = learn_excitation(observed, fit, learn_place if in_place else None, learn_cycles)
+    fit, trace = learn_excitation(observed, fit, each if in_place else None, learn_cycles)
+    observed, fit = with_bearings(observed, fit)
+    if in_place and last is not None:
+        fit = _placed(observed, fit, last)
     fit, law = _with_factors(observed, fit)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
@@ -133,6 +147,15 @@ def learn_excited_rate(
         mark_draws=_mark_draws(observed, rate, fit.mark_strength, rng),
     )
     return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
+
+
+def _placed(observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace) -> ExcitationFit:
+    """The fit with a background that is learned once more, for events to come."""
+    shares, inside, places = background_shares(observed, fit), observed.inside, []
+    for kind in range(observed.types):
+        some = (inside.types == kind) & (shares > LEAST_WEIGHT)
+        places.append(learn_place(inside.places[some], shares[some]))
+    return replace(fit, background=replace(fit.background, places=tuple(places)))
 
 
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
@@ -187,6 +210,7 @@ def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:
         laws,
         np.zeros((0, observed.types, 0)),
         Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
+        turning=fit.turning,
     )
 
 
@@ -196,9 +220,9 @@ def first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
     levels = int(np.clip(per_type // EVENTS_PER_LEVEL, 1, MOST_LEVELS))
     times = np.linspace(observed.start, observed.end, levels)
     shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
-    marks = observed.events.marks
+    marks, axes = observed.events.marks, max(observed.events.places.shape[1], 1)
     return ExcitationFit(
-        Trigger(knots.lags, knots.distances, np.zeros(shape)),
+        Trigger(knots.lags, knots.distances, np.zeros(shape), axes),
         first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
         Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
         np.ones(len(observed.inside)),

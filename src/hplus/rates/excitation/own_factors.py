@@ -17,7 +17,7 @@ from hplus._checks import Bools, Floats, Ints
 from hplus._values import Value, value
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.mark_effects import MarkEffects
-from hplus.rates.excitation.pair_rows import added_by_hats, hats_at, knots_per_log
+from hplus.rates.excitation.pair_rows import added_by_hats, hats_at, knots_per_log, turned
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import hat_integrals, lag_integral, visible_lags
 
@@ -79,6 +79,7 @@ class GreatEvents(NamedTuple):
     masses: Floats
     blind: Floats
     ends: Ints
+    bearings: Floats
 
     def means(self, lags: Floats, until: float) -> Floats:
         """How many events each was expected to trigger until a time, those that count, (G,)."""
@@ -117,14 +118,15 @@ def great_events(
     left = np.cumsum((masses * trigger.lag_integrals)[:, ::-1], axis=1)[:, ::-1]
     return GreatEvents(
         events.times,
-        events.places,
+        events.plane,
         events.types,
-        weights / reach ** (2 * events.in_place),
+        weights / reach**trigger.axes if events.in_place else weights,
         reach,
         law.shapes(offspring(trigger, effects, events)),
         np.ascontiguousarray(masses),
         np.append(0.0, trigger.lags)[fast],
         np.maximum((left >= LEAST_LEFT).sum(axis=1), 1),
+        events.each_bearing,
     )
 
 
@@ -132,15 +134,16 @@ def great_events(
 def _added(great, g, t, x, kind, trigger, per_log):
     """What a great event adds by two hat functions of lags: see `added_by_hats`."""
     lags, distances, table = trigger
-    far = 0.0
+    far, dx, dy = 0.0, 0.0, 0.0
     if len(distances):
         dx, dy = x[0] - great.places[g, 0], x[1] - great.places[g, 1]
         far = np.sqrt(dx * dx + dy * dy) / great.reach[g]
         if far >= distances[-1]:
             return 0, 0.0, 0.0
     k, low, high = added_by_hats(
-        table[great.types[g], kind], t - great.times[g], far, lags, distances, per_log
-    )
+        table[great.types[g], kind], t - great.times[g], far, lags, distances, per_log,
+        great.bearings, g, dx, dy,
+    )  # fmt: skip
     return k, great.weights[g] * low, great.weights[g] * high
 
 
@@ -281,7 +284,7 @@ def add_surplus_rows(t, x, great, lags, distances, factors, columns, rows):
         n, following = _still_active(great, lags, t[i], active, n, following)
         for a in range(n):
             g = active[a]
-            far = 0.0
+            far, dx, dy = 0.0, 0.0, 0.0
             if len(distances):
                 dx, dy = x[i, 0] - great.places[g, 0], x[i, 1] - great.places[g, 1]
                 far = np.sqrt(dx * dx + dy * dy) / great.reach[g]
@@ -289,7 +292,8 @@ def add_surplus_rows(t, x, great, lags, distances, factors, columns, rows):
                     continue
             k, u = hats_at(lags, per_log[0], t[i] - great.times[g])
             d, v = hats_at(distances, per_log[1], far) if len(distances) else (0, 0.0)
-            for q in range(max(k, 0), min(k + 2, L)):
-                w = great.weights[g] * (factors[g, q] - 1.0) * (u if q > k else 1.0 - u)
-                for r in range(max(d, 0), min(d + 2, D)):
-                    rows[i, columns[g] + q * D + r] += w * (v if r > d else 1.0 - v)
+            for r in range(max(d, 0), min(d + 2, D)):
+                wd = (v if r > d else 1.0 - v) * turned(great.bearings, g, r, dx, dy)
+                for q in range(max(k, 0), min(k + 2, L)):
+                    w = great.weights[g] * (factors[g, q] - 1.0) * (u if q > k else 1.0 - u)
+                    rows[i, columns[g] + q * D + r] += w * wd

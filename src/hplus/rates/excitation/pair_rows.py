@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from hplus._checks import Floats, Ints
+from hplus.rates.excitation.catalogue import Catalogue
 
 MAX_CELLS_EACH_WAY = 1024
 """Cells of a grid of sources along an axis, at most."""
@@ -18,7 +19,8 @@ class Sources(NamedTuple):
 
     Sources of one class reach at most `sizes[c]` far. They are ordered by class, cell and time:
     those of cell k begin at starts[k]. Cells of class c are `shapes[c]`, from `firsts[c]` on.
-    `weights` (m, 2) are those of a source's column, and of the next one.
+    `bearings` (m, D, 3) are their directions, or (m, 0, 3) if these are all alike.
+    `weights` (m, 2) are those of a source's column, and of the next one, per area of its reach.
     """
 
     times: Floats
@@ -26,6 +28,7 @@ class Sources(NamedTuple):
     weights: Floats
     scales: Floats
     columns: Ints
+    bearings: Floats
     low: Floats
     sizes: Floats
     shapes: Ints
@@ -34,12 +37,13 @@ class Sources(NamedTuple):
 
 
 def in_cells(
-    times: Floats, xy: Floats, weights: Floats, scales: Floats, columns: Ints, farthest: float
+    events: Catalogue, weights: Floats, scales: Floats, columns: Ints, farthest: float
 ) -> Sources:
-    """Sources sorted into cells; `farthest` is how far one with scale 1 reaches."""
+    """Events as sources in cells; `farthest` is how far one with scale 1 reaches."""
+    times, xy, bearings = events.times, events.plane, events.each_bearing
     if not len(times):
         none = np.zeros(1, dtype=np.int64)
-        return Sources(times, xy, weights, scales, columns, np.zeros(2), np.ones(0),
+        return Sources(times, xy, weights, scales, columns, bearings, np.zeros(2), np.ones(0),
                        np.zeros((0, 2), dtype=np.int64), none[:0], none)  # fmt: skip
     low, high = xy.min(axis=0), xy.max(axis=0)
     reach = farthest * scales
@@ -52,8 +56,10 @@ def in_cells(
     cell = firsts[kind] + at[:, 0] * shapes[kind, 1] + at[:, 1]
     order = np.lexsort((times, cell))
     starts = np.searchsorted(cell[order], np.arange(firsts[-1] + 1)).astype(np.int64)
-    return Sources(times[order], xy[order], weights[order], scales[order], columns[order], low,
-                   sizes, shapes, firsts[:-1].astype(np.int64), starts)  # fmt: skip
+    return Sources(
+        times[order], xy[order], weights[order], scales[order], columns[order], bearings[order],
+        low, sizes, shapes, firsts[:-1].astype(np.int64), starts,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -81,18 +87,29 @@ def hats_at(knots, per_log, x):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def added_by_hats(table, lag, far, lags, distances, per_log):
+def turned(bearings, j, d, dx, dy):
+    """How many times as much as on average hat function d of event j adds in a direction."""
+    r2 = dx * dx + dy * dy
+    if bearings.shape[1] == 0 or r2 <= 0.0:
+        return 1.0
+    along = bearings[j, d, 0] * (dx * dx - dy * dy) + bearings[j, d, 1] * 2.0 * dx * dy
+    return np.exp(along / r2) * bearings[j, d, 2]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def added_by_hats(table, lag, far, lags, distances, per_log, bearings, j, dx, dy):
     """What two hat functions of lags add at a lag and a distance: the first one's number, and each.
 
     `table` (L, D) are weights, `per_log` of lags and of distances; a hat function that does not
-    exist adds 0.
+    exist adds 0. `bearings` (m, D, 3) are those of all events, of which j is the one, and (dx, dy)
+    is where to.
     """
     L, D = table.shape
     k, u = hats_at(lags, per_log[0], lag)
     d, v = hats_at(distances, per_log[1], far) if len(distances) else (0, 0.0)
     low, high = 0.0, 0.0
     for r in range(max(d, 0), min(d + 2, D)):
-        w = v if r > d else 1.0 - v
+        w = (v if r > d else 1.0 - v) * turned(bearings, j, r, dx, dy)
         if k >= 0:
             low += (1.0 - u) * w * table[k, r]
         if k + 1 < L:
@@ -101,16 +118,17 @@ def added_by_hats(table, lag, far, lags, distances, per_log):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _add_pair(row, first, w, next_w, lag, far, lags, distances, per_log, weights):
-    """Add w φ_l(lag) ψ_d(far) to the columns of a row, or their sum with weights to two columns."""
+def _add_pair(row, sources, j, lag, far, dx, dy, lags, distances, per_log, weights):
+    """Add w h_d φ_l(lag) ψ_d(far) to columns of a row, or their sum with weights to two columns."""
     L, D = len(lags) - 1, len(distances) - 1
     k, u = hats_at(lags, per_log[0], lag)
     d, v = hats_at(distances, per_log[1], far)
+    first, w, next_w = sources.columns[j], sources.weights[j, 0], sources.weights[j, 1]
     total = 0.0
-    for q in range(max(k, 0), min(k + 2, L)):
-        wl = u if q > k else 1.0 - u
-        for r in range(max(d, 0), min(d + 2, D)):
-            each = wl * (v if r > d else 1.0 - v)
+    for r in range(max(d, 0), min(d + 2, D)):
+        wd = (v if r > d else 1.0 - v) * turned(sources.bearings, j, r, dx, dy)
+        for q in range(max(k, 0), min(k + 2, L)):
+            each = wd * (u if q > k else 1.0 - u)
             if weights.size > 0:
                 total += each * weights[q, r]
             else:
@@ -123,7 +141,7 @@ def _add_pair(row, first, w, next_w, lag, far, lags, distances, per_log, weights
 
 @njit(cache=True, nogil=True)
 def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
-    """Add Σ_j w_j s_j⁻² φ_l(t_i - t_j) ψ_d(|x_i - x_j| / s_j) over earlier events j to rows[i].
+    """Add Σ_j w_j h_jd φ_l(t_i - t_j) ψ_d(|x_i - x_j| / s_j) over earlier events j to rows[i].
 
     Columns are those of the source's kind, then lags, then distances: `columns` is where the
     source's begin. With `weights` (L, D), the sum over l and d with these weights is added to the
@@ -151,16 +169,7 @@ def add_pair_rows(targets, at, sources, lags, distances, weights, rows):
                         dx, dy = x - sources.xy[j, 0], y - sources.xy[j, 1]
                         far = np.sqrt(dx * dx + dy * dy) / s
                         if far < farthest and lag < longest:
-                            w, next_w = sources.weights[j, 0], sources.weights[j, 1]
                             _add_pair(
-                                rows[i],
-                                sources.columns[j],
-                                w / (s * s),
-                                next_w / (s * s),
-                                lag,
-                                far,
-                                lags,
-                                distances,
-                                per_log,
+                                rows[i], sources, j, lag, far, dx, dy, lags, distances, per_log,
                                 weights,
-                            )
+                            )  # fmt: skip

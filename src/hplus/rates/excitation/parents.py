@@ -35,7 +35,7 @@ class Parents(Value):
 
 
 @njit(cache=True, nogil=True)
-def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, least):
+def _likely(t, x, kind, first, rates, weights, reach, bearings, trigger, row, factors, least):
     """Pairs (child, parent, probability): the share of the rate that each earlier event adds."""
     lags, distances, table = trigger
     children, parents, shares = [], [], []
@@ -45,16 +45,16 @@ def _likely(t, x, kind, first, rates, weights, reach, trigger, row, factors, lea
             lag = t[i] - t[j]
             if lag >= lags[-1]:
                 break
-            far, w = 0.0, weights[j]
+            far, w, dx, dy = 0.0, weights[j], 0.0, 0.0
             if len(distances):
-                far = np.sqrt((x[i, 0] - x[j, 0]) ** 2 + (x[i, 1] - x[j, 1]) ** 2) / reach[j]
-                w /= reach[j] ** 2
+                dx, dy = x[i, 0] - x[j, 0], x[i, 1] - x[j, 1]
+                far = np.sqrt(dx * dx + dy * dy) / reach[j]
                 if far >= distances[-1]:
                     continue
             if lag <= 0.0:
                 continue
             k, low, high = added_by_hats(
-                table[kind[j], kind[i]], lag, far, lags, distances, per_log
+                table[kind[j], kind[i]], lag, far, lags, distances, per_log, bearings, j, dx, dy
             )
             own = factors[row[j]]
             share = own[max(k, 0)] * low + own[min(k + 1, len(own) - 1)] * high
@@ -76,10 +76,12 @@ def find_parents(known: ConditionalRate, start: float) -> Parents:
     row = np.zeros(len(history), dtype=np.int64)
     row[known.factors.which] = np.arange(1, len(known.factors.which) + 1)
     factors = np.vstack([np.ones((1, len(rate.trigger.lags) - 1)), known.factors.factors])
+    weights, reach = rate.effects.productivity(history.marks), rate.effects.reach(history.marks)
+    if history.in_place:
+        weights = weights / reach**rate.trigger.axes
     children, parents, shares = _likely(
-        history.times, history.places, history.types, first, rates,
-        rate.effects.productivity(history.marks), rate.effects.reach(history.marks),
-        rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
+        history.times, history.plane, history.types, first, rates, weights, reach,
+        history.each_bearing, rate.trigger.arrays, row, factors, LEAST_PROBABILITY,
     )  # fmt: skip
     background = own / rates
     most, likeliest = background.copy(), np.full(len(inside), -1)

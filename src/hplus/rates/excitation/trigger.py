@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hplus._checks import Floats, as_floats, frozen_array
 from hplus._values import Value, value
 from hplus.grids.hats import read_only
-from hplus.rates.excitation.visible import hat_integrals, ring_areas
+from hplus.rates.excitation.visible import hat_integrals, ring_sizes
 
 
 @final
@@ -21,12 +21,13 @@ class Trigger(Value):
     `weights` (s, t, L, D) are its values at all knots but the last, where it is 0: for each type of
     the event that triggers, each type of what is triggered, lag and distance. On a line there are
     no `distances`, and D is 1. Distances are relative to the reach of an event, which is 1 without
-    marks.
+    marks; they are those in the plane, or along one axis if `axes` is 1.
     """
 
     lags: Floats
     distances: Floats
     weights: Floats
+    axes: int = 2
 
     def __post_init__(self) -> None:
         for name in ("lags", "distances", "weights"):
@@ -40,7 +41,7 @@ class Trigger(Value):
         source: int = 0,
         target: int = 0,
     ) -> Floats:
-        """The rate added at each lag and distance: per unit of time, and of area if in place."""
+        """The rate added at each lag and distance: per unit of time, and of area (or length)."""
         lag = _hats(self.lags, as_floats("lags", lags))
         if not len(self.distances):
             return lag @ self.weights[source, target, :, 0]
@@ -56,7 +57,7 @@ class Trigger(Value):
         )
 
     def by_distance(self, distances: ArrayLike, *, source: int = 0, target: int = 0) -> Floats:
-        """The events triggered at each distance, per unit of area, at all lags together."""
+        """The events triggered at each distance, per area (or length), at all lags together."""
         return _hats(self.distances, as_floats("distances", distances)) @ (
             self.lag_integrals @ self.weights[source, target]
         )
@@ -81,8 +82,8 @@ class Trigger(Value):
 
     @property
     def distance_integrals(self) -> Floats:
-        """∫ ψ_d over the plane, (D,); 1 on a line."""
-        return ring_areas(self.distances) if len(self.distances) else np.ones(1)
+        """∫ ψ_d over all places, (D,); 1 on a line."""
+        return ring_sizes(self.distances, self.axes) if len(self.distances) else np.ones(1)
 
 
 def _hats(knots: Floats, x: Floats) -> Floats:

@@ -83,19 +83,30 @@ def visible_lags(knots, times, start, end):
     return hat_integrals(knots, end - times) - hat_integrals(knots, np.maximum(start - times, 0.0))
 
 
+@njit(cache=True, nogil=True)
+def direction_shares(bearings, directions, shares):
+    """The share of what each hat function (D) adds in each direction, in shares (D, directions)."""
+    for d in range(bearings.shape[0]):
+        for k in range(len(directions)):
+            cos, sin = directions[k, 0], directions[k, 1]
+            along = bearings[d, 0] * (cos * cos - sin * sin) + bearings[d, 1] * 2.0 * cos * sin
+            shares[d, k] = np.exp(along)
+        shares[d] /= shares[d].sum()
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _share_inside(x, y, radius, directions, low, high, inside):
-    """The share of a circle that lies in the region."""
+def _share_inside(x, y, radius, directions, shares, low, high, inside):
+    """The share of what is added on a circle that lies in the region."""
     nx, ny = inside.shape
     per_x, per_y = nx / (high[0] - low[0]), ny / (high[1] - low[1])
-    count = 0
+    found = 0.0
     for k in range(len(directions)):
         px, py = x + radius * directions[k, 0], y + radius * directions[k, 1]
         if low[0] <= px <= high[0] and low[1] <= py <= high[1]:
             cx = min(int((px - low[0]) * per_x), nx - 1)
             cy = min(int((py - low[1]) * per_y), ny - 1)
-            count += inside[cx, cy]
-    return count / len(directions)
+            found += shares[k] * inside[cx, cy]
+    return found
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -109,35 +120,54 @@ def ring_node(knots, d, v, weight):
 
 
 @njit(cache=True, nogil=True)
-def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights):
+def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights, bearings):
     """2π ∫ ψ_d(u) u · share of the circle of radius s u inside du, (m, D)."""
     D = len(knots) - 1
     found = np.zeros((len(xy), D))
     solid = inside.size == 1
     angles = 2.0 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS
     directions = np.column_stack((np.cos(angles), np.sin(angles)))
+    shares = np.full((D, DIRECTIONS), 1.0 / DIRECTIONS)
     for j in range(len(xy)):
         x, y, s = xy[j, 0], xy[j, 1], scales[j]
+        if len(bearings):
+            direction_shares(bearings[j], directions, shares)
         room = min(min(x - low[0], high[0] - x), min(y - low[1], high[1] - y))
         for d in range(-1, D):
             for q in range(len(nodes)):
                 u, area, left, right = ring_node(knots, d, nodes[q], node_weights[q])
-                if not solid or s * u > room:
-                    area *= _share_inside(x, y, s * u, directions, low, high, inside)
-                found[j, max(d, 0)] += area * left
-                if d + 1 < D:
-                    found[j, d + 1] += area * right
+                cut = not solid or s * u > room
+                part = 1.0
+                for r in range(max(d, 0), min(d + 2, D)):
+                    # without bearings, all hat functions have the same part inside
+                    if cut and (r == max(d, 0) or len(bearings)):
+                        part = _share_inside(x, y, s * u, directions, shares[r], low, high, inside)
+                    found[j, r] += area * part * (right if r > d and d >= 0 else left)
     return found
 
 
-def visible_rings(knots: Floats, xy: Floats, scales: Floats, mask: Mask) -> Floats:
-    """∫ ψ_d(|x - x_j| / s_j) s_j⁻² over the places x of a region, (m, D)."""
+def visible_rings(
+    knots: Floats, xy: Floats, scales: Floats, mask: Mask, bearings: Floats
+) -> Floats:
+    """∫ h_jd ψ_d(|x - x_j| / s_j) s_j⁻² over the places x of a region, (m, D).
+
+    `bearings` (m, D, 3) say how h depends on the direction; without any, h = 1.
+    """
     nodes, weights = np.polynomial.legendre.leggauss(RADII_PER_SEGMENT)
-    return _ring_integrals(knots, xy, scales, *mask, 0.5 * (nodes + 1.0), 0.5 * weights)
+    return _ring_integrals(knots, xy, scales, *mask, 0.5 * (nodes + 1.0), 0.5 * weights, bearings)
 
 
-def ring_areas(knots: Floats) -> Floats:
-    """2π ∫ ψ_d(u) u du, (D,): the integrals in the whole plane."""
+def visible_sides(knots: Floats, x: Floats, scales: Floats, low: float, high: float) -> Floats:
+    """∫ ψ_d(|x - x_j| / s_j) s_j⁻¹ over x from low to high, (m, D): rings on one axis."""
+    right, left = ((end - x) / scales for end in (high, low))
+    ends = [np.sign(u)[:, None] * hat_integrals(knots, np.abs(u)) for u in (right, left)]
+    return ends[0] - ends[1]
+
+
+def ring_sizes(knots: Floats, axes: int) -> Floats:
+    """2π ∫ ψ_d(u) u du in the whole plane, or 2 ∫ ψ_d(u) du on one axis, (D,)."""
+    if axes == 1:
+        return 2.0 * hat_integrals(knots, knots[-1:].copy())[0]
     return 2.0 * np.pi * hat_moments(knots)
 
 
