@@ -26,6 +26,9 @@ SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif
 MOST_NAMES = 5
 """Names of regions in a note, at most."""
 
+OVERLAP = 0.01
+"""By how much counts of regions exceed that of the window, beyond quadrature, if they overlap."""
+
 
 def form_of(output: str | None, frame: Frame, has_grid: bool, options: Json) -> str:
     """The format of the output: as given, or by the suffix of the file."""
@@ -109,6 +112,6 @@ def observed_parts(found: list[Expected], total: float, of_all: float) -> list[E
             )
         note(f"Left out, because nothing was observed there: {counted(len(outside), 'region')} "
              f"outside the window ({names}).")  # fmt: skip
-    if total > (1.0 + 1e-6) * of_all:
+    if total > (1.0 + OVERLAP) * of_all:
         note(f"Regions overlap: all of the window is expected to have {of_all:.6g}.")
     return [part for part in found if part.expected > 0.0]
