@@ -79,9 +79,14 @@ def count(n: float) -> str:
     return f"{n:,.0f}"
 
 
+def several(noun: str) -> str:
+    """More than one, such as "games" or "matches"."""
+    return noun + ("es" if noun.endswith(("ch", "sh", "s", "x")) else "s")
+
+
 def counted(n: int, noun: str = "event") -> str:
     """How many, such as "1,585 events" or "1 event"."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
+    return f"{n:,} {noun if n == 1 else several(noun)}"
 
 
 def left_out_words(left_out: Mapping[str, int]) -> str:

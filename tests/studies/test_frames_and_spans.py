@@ -70,7 +70,7 @@ def test_longitude_and_latitude_have_no_other_unit_than_km(places, tmp_path):
     [(Amount(365, "day"), "365 days"), (Amount(1, "day"), "1 day"),
      (Amount(52, "year"), "52 years"), (Amount(90, "min"), "90 min"),
      (Amount(82, "game"), "82 games"), (Amount(3, "bus"), "3 bus"),
-     (Amount(2, "class"), "2 class"), (Amount(7), "7")],
+     (Amount(2, "class"), "2 classes"), (Amount(7), "7")],
 )  # fmt: skip
 def test_amounts_are_said_with_a_plural_where_there_is_one(amount, words):
     assert str(amount) == words

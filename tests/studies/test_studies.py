@@ -322,7 +322,18 @@ def test_rows_that_are_in_a_file_twice_are_told(tmp_path):
         for when in (times, np.tile(times, 2))
     )
     assert once == ""
-    assert twice.replace("\u00a0", " ").startswith("50 % of the events are the same as another one")
+    assert twice.replace("\u00a0", " ").startswith("50 % of the events are exact copies of others")
+
+
+def test_very_many_different_times_are_no_copies(monkeypatch):
+    monkeypatch.setattr("hplus.studies.split_events.MAX_SAMPLE", 500)
+    rng = np.random.default_rng(0)
+    times = np.datetime64("2026-01-05") + np.unique(rng.integers(0, 86_400_000 * 60, 2000)).astype(
+        "m8[ms]"
+    )
+    frame = plan({"when": times}, time="when", start="2026-01-05", end="2026-03-06")
+    study = EventStudy(frame, model="tree", holdout=0.0).fit({"when": times})
+    assert study.reading_.copies == 0.0
 
 
 def test_a_rate_that_is_constant_has_no_busiest_hour(tmp_path):

@@ -135,3 +135,26 @@ def test_trials_without_events_are_counted_if_they_are_given():
 def test_what_does_not_go_with_trials_is_refused(more, said):
     with pytest.raises(ValueError, match=said):
         plan(spikes(0, 0.0), ["t"], window=(0, 500), trial="trial", **more)
+
+
+@pytest.mark.parametrize("column", ["games", "trials", "match"])
+def test_trials_are_named_in_singular_and_plural(column):
+    table = spikes(0, 0.3)
+    named = {"t": table["t"], column: table["trial"]}
+    frame = plan(named, ["t"], window=(0, 500), unit="ms", trial=column)
+    study = EventStudy(frame, model="tree", holdout=0.2).fit(named)
+    two = {"games": "2 games", "trials": "2 trials", "match": "2 matches"}[column]
+    (found,) = study.expect(two)
+    assert found.expected == pytest.approx(2.0 * bounds(study)[0])
+    many = {"games": " games", "trials": " trials", "match": " matches"}[column]
+    assert f"{many} at random" in study.holdout_.words
+
+
+@pytest.mark.parametrize("trials", [1, 4])
+def test_few_trials_are_said_to_tell_nothing(trials):
+    from hplus.studies.outlooks import basis_words
+
+    study = fitted(spikes(0, 0.0, trials))
+    assert study.trials_ is None
+    said = basis_words(study, Period("", 1.0))
+    assert f"from {study.exposure_}, it is not known how much more counts vary" in said

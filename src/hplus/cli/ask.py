@@ -34,6 +34,7 @@ from hplus.wording import count, six_digits
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
     from hplus.studies.events import Reading
+    from hplus.studies.holdouts import Holdout
     from hplus.studies.ranges import Extent
 
 
@@ -158,7 +159,7 @@ def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
         line = unfolded(study.frame.clock, study.model_, seconds)
         found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
     if not as_json:
-        _say(study, reading, len(X))
+        _say(study, reading, len(X), held)
         click.echo(str(found))
     return {
         "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
@@ -172,15 +173,15 @@ def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
     }  # fmt: skip
 
 
-def _say(study: EventStudy, reading: Reading, sampled: int) -> None:
+def _say(study: EventStudy, reading: Reading, sampled: int, held: Holdout | None) -> None:
     """Print what was read, and what it can tell."""
+    from hplus.studies.event_facts import holdout_words
+
     note_dropped(reading.dropped, reading.rows)
     note_left_out(reading.left_out)
-    if study.fitted_to(reading) and study.holdout_ is not None:
-        note(
-            "The model was fitted to these events: those that were held out are checked, "
-            f"{study.holdout_.words}."
-        )
+    if held is not None:
+        said = holdout_words(held, study.frame)
+        note(f"The model was fitted to these events: those that were held out are checked, {said}.")
         return
     if sampled < reading.kept:
         note(f"A random sample of {count(sampled)} events is checked.")

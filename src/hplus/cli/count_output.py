@@ -27,7 +27,7 @@ MOST_NAMES = 5
 """Names of regions in a note, at most."""
 
 OVERLAP = 0.01
-"""By how much counts of regions exceed that of the window, beyond quadrature, if they overlap."""
+"""Regions overlap if their counts exceed that of the window by this share; less is quadrature."""
 
 
 def form_of(output: str | None, frame: Frame, has_grid: bool, options: Json) -> str:
@@ -102,10 +102,10 @@ def regions_asked(
 
 def observed_parts(found: list[Expected], total: float, of_all: float) -> list[Expected]:
     """The regions that were observed; a note says which were not, and whether some overlap."""
-    outside = [part.region.name for part in found if part.expected == 0.0]
+    outside = list(dict.fromkeys(part.region.name for part in found if part.expected == 0.0))
     if outside:
-        names = listed(list(dict.fromkeys(outside))[:MOST_NAMES])
-        if len(outside) == len(found):
+        names = listed(outside[:MOST_NAMES])
+        if not any(part.expected > 0.0 for part in found):
             raise click.UsageError(
                 f"No region lies in the window, where events could be observed ({names}): check "
                 "their coordinates."

@@ -104,7 +104,8 @@ def frame_options(command: Any) -> Any:
     show_default=True,
     help=(
         "Share held out to measure how well it is predicted; 0 for none. With times it is the last "
-        "part of the observation period, otherwise events at random."
+        "part of the observation period, with --trial whole trials at random, otherwise events "
+        "at random."
     ),
 )
 @click.option(

@@ -59,7 +59,8 @@ def fit_table(found: Json) -> dict[str, str]:
     table |= outlook_rows(found.get("outlook"), found.get("weight") or "")
     if held is None:
         asked = found.get("held_share") == 0.0
-        table["held out"] = "none, because of --holdout 0" if asked else "none: too few events"
+        few = "too few events or trials" if found.get("trial") else "too few events"
+        table["held out"] = "none, because of --holdout 0" if asked else f"none: {few}"
     else:
         table |= holdout_rows(held)
     if found["seconds"] is not None:

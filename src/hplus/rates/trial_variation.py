@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, gammaln, softmax, xlog1py, xlogy
 from hplus._checks import Floats, Ints, frozen_array
 from hplus._values import Value, value
 from hplus.rates.cell_tables import place_cells
-from hplus.rates.local_dispersion import LocalDispersion, dispersion_of_tables
+from hplus.rates.local_dispersion import MAX_TABLE, LocalDispersion, dispersion_of_tables
 from hplus.rates.statistic import Statistic
 
 MIN_TRIALS = 5
@@ -55,12 +55,12 @@ class TrialVariation(Value):
         """Equally likely factors of the mean count of so many trials to come, (k,).
 
         Products of two gamma variables: the level of these trials, and that of all trials, which is
-        known from those observed only.
+        known from those observed only. A part of a trial has the level of all of it.
         """
         rng, ranks = np.random.default_rng(0), (np.arange(FACTOR_DRAWS) + 0.5) / FACTOR_DRAWS
         at = np.searchsorted(np.cumsum(self.probabilities), ranks).clip(max=len(self.variances) - 1)
         found = np.ones(FACTOR_DRAWS)
-        for many in (trials, self.trials):
+        for many in (max(trials, 1.0), self.trials):
             shapes = many / self.variances[at]
             found *= gammaincinv(shapes, rng.permutation(ranks)) / shapes
         return found / found.mean()
@@ -78,11 +78,12 @@ def learn_trial_variation(
     """
     if trials < MIN_TRIALS:
         return None
-    y, m = counts[:, None].astype(float), counts.sum() / trials
+    values, often = np.unique(counts, return_counts=True)
+    y, m = values[:, None].astype(float), counts.sum() / trials
     r, most = 1.0 / VARIANCES, VARIANCES * m
     own = gammaln(y + r) - gammaln(r) + xlogy(y, most) - xlog1py(y + r, most)
     empty = -(trials - len(counts)) * xlog1py(r, most)
-    probabilities = softmax(own.sum(axis=0) + empty + 0.5 * np.log(VARIANCES))
+    probabilities = softmax(often @ own + empty + 0.5 * np.log(VARIANCES))
     local = None if both is None else dispersion_of_tables(_tables(both), both.total)
     return TrialVariation(trials, VARIANCES, probabilities, local)
 
@@ -95,9 +96,12 @@ def _tables(both: Statistic) -> Iterator[Floats]:
     many = int(trial.max()) + 1
     for depth in range(1, MAX_PLACE_DEPTH[both.window.dimension - 1] + 1):
         cells = place_cells(both, depth)
+        if len(cells) * many > MAX_TABLE:
+            return
         where = cells.row * many + trial
-        table = np.bincount(where, weights=both.masses, minlength=len(cells) * many)
-        yield table.reshape(len(cells), many).astype(float)
+        table: Floats = np.zeros(len(cells) * many)
+        np.add.at(table, where, both.masses)
+        yield table.reshape(len(cells), many)
 
 
 MAX_PLACE_DEPTH = {1: 7, 2: 5}

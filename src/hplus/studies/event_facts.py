@@ -143,19 +143,20 @@ def selection_facts(frame: Frame, reading: Reading | Unbuilt) -> Json:
         "where": where,
         "left_out": getattr(reading, "left_out", {}),
         "weight": frame.weight,
+        "trial": frame.trial,
         "copies": copies_words(frame, reading),
     }
 
 
 def copies_words(frame: Frame, reading: Reading | Unbuilt) -> str:
-    """How many events are the same as another one, in a sentence; "" if few are.
+    """How many events are copies of others, in a sentence; "" if few are.
 
     Times to the minute, or places alone, are often the same by chance.
     """
     share, clock = getattr(reading, "copies", 0.0), frame.clock
     if clock is None or clock.spread > MOST_COPIED_STEP or share < MIN_TOLD_COPIES:
         return ""
-    told = f"{percent(share)} of the events are the same as another one, time and all"
+    told = f"{percent(share)} of the events are exact copies of others, time and all"
     return f"{told}: if they were recorded twice, remove them, as they make patterns look certain"
 
 

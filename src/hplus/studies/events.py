@@ -34,8 +34,8 @@ class Reading(Value):
 
     Rows were `dropped` if a cell could not be read, and `left_out` on purpose: by a condition, the
     window or the observation period. `skipped` says which files could not be read, and why, where
-    that was allowed. `copies` is the share of events that are the same as another one in every
-    column that was read. `fingerprint` is the same for the same events in any order;
+    that was allowed. `copies` is the share of events that are copies of others in every column that
+    was read. `fingerprint` is the same for the same events in any order;
     "" in files of earlier versions, whose `dropped` has both.
     """
 

@@ -140,7 +140,8 @@ class FactorTrial:
         moments = [a + (b - a) * (np.arange(m) + 0.5) / m for (a, b), m in parts]
         seconds = np.concatenate(moments)
         X = clock.axis(seconds)[:, None]
-        shares = model.predict(X) / model.predict(X).sum()
+        rates = model.predict(X)
+        shares = rates / rates.sum()
         gains = np.where(shares > 0.0, self._gains(model, X, held), 0.0)
         blocks = time_blocks(seconds, held, self.frame.cycle)
         sums: Floats = np.bincount(blocks, shares * (gains - shares @ gains)).astype(float)

@@ -206,9 +206,10 @@ def basis_words(study: EventStudy, period: Period) -> str:
         if getattr(study, "trials_", None) is not None:
             unit = study.exposure_.unit
             return f"Intervals include how much counts vary from {unit} to {unit}."
+        unknown = f"from {study.exposure_}" if study.frame.trial else "without times"
         return (
-            "Intervals are those of independent events: without times, it is not known how much "
-            "more counts vary."
+            f"Intervals are those of independent events: {unknown}, it is not known how much more "
+            "counts vary."
         )
     if period.end <= clock.end:
         return "From the fitted rate."

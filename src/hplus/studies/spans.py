@@ -14,7 +14,7 @@ from hplus._values import Value, value
 from hplus.files.cells import number, numbers
 from hplus.files.times import MAX_SECONDS, Times, times
 from hplus.windows import Cycle, Interval, Window
-from hplus.wording import SECONDS_IN
+from hplus.wording import SECONDS_IN, several
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class Amount(Value):
             raise ValueError(f"an amount must begin with a number, got {text!r}.") from None
         word = found[2]
         known = SPELLINGS.get(word.lower()) or SPELLINGS.get(word.lower().removesuffix("s"))
-        return cls(number, known or _singular(word))
+        return cls(number, known or singular(word))
 
     def to(self, unit: str) -> float:
         """This amount in another unit, to which it must be convertible."""
@@ -75,19 +75,21 @@ class Amount(Value):
             return self.amount
         if self.unit in SECONDS and unit in SECONDS:
             return self.amount * SECONDS[self.unit] / SECONDS[unit]
-        rule = f"a number of {unit}s" if unit else "a number without a unit"
+        rule = f"a number of {several(unit)}" if unit else "a number without a unit"
         if unit in SECONDS:
             rule = "a length of time such as 7d or 12h"
         raise ValueError(f"an amount must be {rule} here, got {self}.")
 
     def __str__(self) -> str:
         counted = self.unit == "day" or len(self.unit) > 3  # min
-        many = self.amount != 1.0 and counted and not self.unit.endswith("s")
-        return f"{self.amount:g} {self.unit}{'s' * many}".strip()
+        many = self.amount != 1.0 and counted
+        return f"{self.amount:g} {several(self.unit) if many else self.unit}".strip()
 
 
-def _singular(word: str) -> str:
-    """A word without the s of its plural: "game" for "games", but "bus" and "class" unchanged."""
+def singular(word: str) -> str:
+    """A word without its plural: "game" for "games", "match" for "matches"; "bus", "class" stay."""
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
     return word if word.endswith(("ss", "us", "is")) else word.removesuffix("s")
 
 

@@ -160,7 +160,9 @@ class SplitEvents:
 
     @property
     def copies(self) -> float:
-        """The share of events that are the same as another one, place and time; of a sample."""
+        """The share of events that are copies of others, of a sample; 0 if none was kept."""
+        if self._alone and any(sample.halvings for sample in self.samples.values()):
+            return 0.0
         counts = np.concatenate([sample.kept().counts for sample in self.samples.values()])
         return float(1.0 - len(counts) / max(counts.sum(), 1))
 

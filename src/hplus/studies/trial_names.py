@@ -9,7 +9,7 @@ import numpy as np
 
 from hplus._checks import Bools, Floats
 from hplus.files.extras import arrow
-from hplus.studies.spans import SPELLINGS
+from hplus.studies.spans import SPELLINGS, singular
 from hplus.windows import Interval
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ NAME_BITS = 50
 
 def trial_noun(column: str) -> str:
     """What a trial is called: by the name of its column, if that is a word."""
-    word = column.lower()
+    word = singular(column.lower())
     return word if word.isalpha() and word not in SPELLINGS else TRIALS.unit
 
 
@@ -34,6 +34,8 @@ def trial_positions(names: pa.Array) -> tuple[Floats, Bools]:
 
     if arrow().types.is_dictionary(names.type):
         names = names.dictionary_decode()
+    if arrow().types.is_floating(names.type):
+        names = compute.if_else(compute.is_nan(names), None, names)
     coded = compute.cast(names, arrow().string()).dictionary_encode()
     places = np.array([_position(name) for name in coded.dictionary.to_pylist()] or [0.0])
     missing = coded.is_null().to_numpy(zero_copy_only=False)
