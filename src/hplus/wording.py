@@ -162,7 +162,7 @@ def plural(unit: str, n: float = 2.0) -> str:
     """A unit after a number: "weeks" but "km"."""
     short = len(unit) <= LONGEST_ABBREVIATION and unit != "day"
     bare = n == 1.0 or short or set(unit) & NO_PLURAL
-    return unit if bare or unit.endswith("s") else f"{unit}s"
+    return unit if bare or unit.endswith("s") else several(unit)
 
 
 def quantity(x: float, unit: str, digits: int = 3) -> str:

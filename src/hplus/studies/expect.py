@@ -235,7 +235,9 @@ def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -
     """Equally likely means (r, k) of the counts of regions, some regions at a time."""
     i, j = pairs_of_draws(where.draws.shape[1], len(time))
     law, length, repeats = _local_law(study, period)
-    shares, unit = where.means / _in_all(study), weight_unit(study)
+    # the integral over a whole map takes time, and matters to the law alone
+    shares = where.means / (1.0 if law is None else _in_all(study))
+    unit = weight_unit(study)
     for first in range(0, len(where.means), REGIONS_AT_ONCE):
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]
