@@ -117,7 +117,12 @@ def outlook_rows(outlook: Json | None, weight: str = "") -> dict[str, str]:
     noun = f" units of {weight}" if weight else " events"
     parts = [_prospect(**first, noun=noun, level="90 % interval ")]
     parts += [_prospect(**other) for other in others]
-    return {"outlook": ", ".join(parts), "variation": outlook["variation"]}
+    change = outlook.get("change") or {"words": ""}
+    return {
+        "outlook": ", ".join(parts),
+        "variation": outlook["variation"],
+        "changes": change["words"],
+    }
 
 
 def _prospect(

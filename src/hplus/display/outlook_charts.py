@@ -16,6 +16,7 @@ from hplus.display.provenance import Fact
 from hplus.studies.event_study import EventStudy
 from hplus.studies.event_weights import counted_noun
 from hplus.studies.prospects import Fan, fan, outlook_facts, prospects, variation_words
+from hplus.studies.share_changes import change_facts
 from hplus.studies.spans import SECONDS
 from hplus.wording import count, day_words, rounded
 
@@ -23,13 +24,17 @@ from hplus.wording import count, day_words, rounded
 @final
 @value
 class PageOutlook(Value):
-    """Counts to come with their 90 % intervals, the fan of a chart, and how much counts vary."""
+    """Counts to come with their 90 % intervals, the fan of a chart, and how much counts vary.
+
+    `change` tells of the place whose share has changed most, and is empty if none has.
+    """
 
     facts: tuple[Fact, ...]
     fan: Fan
     axis: ChartAxis
     variation: str
     noun: str = "events"
+    change: str = ""
 
 
 @final
@@ -61,9 +66,13 @@ def page_outlook(study: EventStudy) -> PageOutlook | TrialOutlook | None:
     low, high = (float(end) for end in blocks.edges[[0, -1]])
     shown = clock.replace(cycle="", start=low, end=high)
     ticks = tuple((low + at * SECONDS[shown.unit], text) for at, text in clock_ticks(shown))
-    words = variation_words(study)
     axis = ChartAxis(clock.column, low, high, ticks)
-    return PageOutlook(tuple(facts), blocks, axis, words[:1].upper() + words[1:], noun)
+    variation, change = variation_words(study), (change_facts(study) or {"words": ""})["words"]
+    return PageOutlook(tuple(facts), blocks, axis, _sentence(variation), noun, _sentence(change))
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def _next_trial(study: EventStudy) -> TrialOutlook | None:
@@ -73,7 +82,7 @@ def _next_trial(study: EventStudy) -> TrialOutlook | None:
     (part,), words = found["counts"], found["variation"]
     bounds = f"{count(part['low'])} to {count(part['high'])}"
     fact = Fact(f"Next {part['next']}", f"{rounded(part['expected'])} events", bounds)
-    return TrialOutlook((fact,), words[:1].upper() + words[1:])
+    return TrialOutlook((fact,), _sentence(words))
 
 
 def fan_chart(outlook: PageOutlook, *, wide: bool) -> Element:

@@ -108,13 +108,25 @@ class RecentShares(Value):
         return rest.mean() + inside @ gained.mean(axis=1)
 
     @property
+    def chances(self) -> Floats:
+        """The chance that the share of each part has changed, (c,)."""
+        return np.mean(self.shares > 0.0, axis=1)
+
+    def means(self, window: Window, place: FittedRate) -> tuple[Floats, Floats]:
+        """Shares of the parts in the whole period, given its rate, and at present, (c,) each."""
+        before = self._before(window, place)
+        return before, np.where(self.shares > 0.0, self.shares, before[:, None]).mean(axis=1)
+
+    @property
     def _parts(self) -> list[Box | Interval]:
         return [cuboid(a, b) for a, b in zip(self.lows, self.highs, strict=True)]
 
+    def _before(self, window: Window, place: FittedRate) -> Floats:
+        return place.integrals(self._parts) / float(place.integrals([window])[0])
+
     def _gained(self, window: Window, place: FittedRate) -> tuple[Floats, Floats]:
         """How much higher the ratios of parts are, (c, k), than that of all the rest, (k,)."""
-        before = place.integrals(self._parts) / float(place.integrals([window])[0])
-        factors, rest = _balanced(self.shares, before)
+        factors, rest = _balanced(self.shares, self._before(window, place))
         return np.where(factors > 0.0, factors - rest, 0.0), rest
 
 

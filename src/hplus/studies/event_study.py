@@ -185,7 +185,8 @@ class EventStudy(Estimator):
             self.exposure_ = self.exposure or (Amount(1.0) if clock is None else clock.exposure())
         self.trials_ = learn_trials(self.frame, scan.times, self.exposure_)
         given = (self.model, self._exposure_in_units, self.exposure_.amount, self.random_state)
-        learned = RateLearning(self.frame, events, *given).learned(self.n_jobs)
+        changed = None if self.outlook_ is None else self.outlook_.changed
+        learned = RateLearning(self.frame, events, *given, changed).learned(self.n_jobs)
         self.model_: Intensity | SeparableIntensity = learned.model
         self.holdout_: Holdout | None = learned.holdout
         times = events.sampled[:, -1]

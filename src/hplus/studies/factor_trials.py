@@ -69,12 +69,13 @@ class JudgedPattern(Value):
 
 
 class FactorScores(NamedTuple):
-    """The rate of a factor and, for each held-out event, log gains: its own and those of a KDE.
+    """The rate of a factor and, for each held-out event X, log gains: its own and those of a KDE.
 
     `expected` is by how much their sums in blocks of time should differ from the mean, (k,).
     """
 
     model: Intensity
+    X: Floats
     ours: Floats
     theirs: Floats
     kde: str
@@ -124,7 +125,7 @@ class FactorTrial:
             pattern = pattern.replace(kept=False)
             model, ours = self._learned(statistic, learned, True), np.zeros(len(X))
         expected = self._expected_sums(model, held, len(X)) if ours.any() else None
-        return FactorScores(model, ours, theirs, kde, pattern, expected)
+        return FactorScores(model, X, ours, theirs, kde, pattern, expected)
 
     def _expected_sums(self, model: Intensity, held: Spans, n: int) -> Floats | None:
         """n Σ p (g - Σ p g) over the moments of each block of time, (k,); None for places.

@@ -11,16 +11,20 @@ from hplus._values import Value, value
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.separable import SeparableIntensity
 from hplus.evaluation import Check, check
+from hplus.evaluation.scores import Rate
 from hplus.rates.map_by_time import MapByTime, masses_of
 from hplus.rates.map_learning import MassesOf
+from hplus.studies.changed_places import PlaceScores
 from hplus.studies.factor_trials import FactorTrial, JudgedPattern, Learn, Spans, block_error, seen
 from hplus.studies.frames import Frame
 from hplus.studies.map_trials import JudgedMap, map_scores
+from hplus.studies.spans import moment
 from hplus.studies.split_events import SplitEvents
 from hplus.studies.splits import step_exposure
 from hplus.studies.trial_names import trial_noun
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Product
+from hplus.wording import count
 
 
 @final
@@ -57,14 +61,37 @@ class Holdout(Value):
     map_by_time: JudgedMap | None = None
     kde_events: int = 0
 
+    def since(self, change: float, scores: PlaceScores, place: Rate, kde: Rate) -> Holdout:
+        """The same with the gains since a change of places, of rates learned from all events."""
+        found = scores.since(change, place, kde)
+        if found is None or "places" in self.constant:
+            return self
+        ours, theirs, blocks = found
+        gain, gain_error = block_error(ours, blocks)
+        over_kde, over_kde_error = block_error(ours - theirs, blocks)
+        return self.replace(
+            gain=gain,
+            gain_error=gain_error,
+            kde_gain=float(np.mean(theirs)),
+            over_kde=over_kde,
+            over_kde_error=over_kde_error,
+            words=f"{self.words}; gains are those of {count(len(ours))} of them, since "
+            f"{moment(change)[:16]}, when shares of places changed",
+        )
+
     @property
     def constant(self) -> tuple[str, ...]:
         """What the rate does not depend on: "places", "times" or both."""
         return tuple(pattern.of for pattern in self.patterns if not pattern.kept)
 
 
-def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Holdout:
-    """Choose patterns, predict the held-out events, and compare with a constant rate and a KDE."""
+def held_out(
+    frame: Frame, events: SplitEvents, learn: Learn, seed: int
+) -> tuple[Holdout, PlaceScores | None]:
+    """Choose patterns, predict the held-out events, and compare with a constant rate and a KDE.
+
+    With the scores of places, if those of times are others.
+    """
     split, clock = events.split, frame.clock
     trials = _trials(frame, events, learn, seed)
     scored = trials[:1] if len(trials) == 2 and not frame.cycle else trials
@@ -79,9 +106,13 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
     if changes is not None:
         ours = ours + changes.gains
     by_time = None if changes is None else changes.by_time
-    (many, count), sampled = events.sizes(), len(events.learned_sample.X)
-    return Holdout(
-        count,
+    (many, held_events), sampled = events.sizes(), len(events.learned_sample.X)
+    scores = None
+    if len(trials) == 2:
+        seconds, places = events.held_sample.seconds, found[0]
+        scores = PlaceScores(places.X, seconds, blocks, places.ours, ours, places.theirs, theirs)
+    holdout = Holdout(
+        held_events,
         split.share,
         *block_error(ours, blocks, expected),
         float(np.mean(theirs)),
@@ -89,12 +120,13 @@ def held_out(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> Hold
         _check(frame, events, models, by_time, held, seed),
         kdes[0] if len(set(kdes)) == 1 else f"{kdes[0]} for places, {kdes[1]} for times",
         split.kind,
-        split.words(count, len(np.unique(blocks)), trial_noun(frame.trial)),
+        split.words(held_events, len(np.unique(blocks)), trial_noun(frame.trial)),
         "places" if len(scored) < len(trials) else "",
         tuple(f.pattern for f in found if f.pattern is not None),
         None if changes is None else changes.judged,
         sampled if sampled < many else 0,
     )
+    return holdout, scores
 
 
 def _trials(frame: Frame, events: SplitEvents, learn: Learn, seed: int) -> list[FactorTrial]:

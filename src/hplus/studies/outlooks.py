@@ -135,6 +135,11 @@ class Outlook(Value):
         """That of times to come: how much more all events are since shares have changed."""
         return 1.0 if self.recent is None else self.recent.growth
 
+    @property
+    def changed(self) -> float | None:
+        """When shares of places have changed, in seconds since 1970; None if they have not."""
+        return None if self.recent is None else SECONDS["day"] * self.recent.since
+
 
 def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -> Outlook | None:
     """The outlook of a study; None if it has no times."""

@@ -12,6 +12,7 @@ from hplus.storage.files import Json
 from hplus.studies.event_weights import weight_unit
 from hplus.studies.expect import Expected, expect, whole
 from hplus.studies.periods import Period, cut, in_days, natural_unit
+from hplus.studies.share_changes import change_facts
 from hplus.studies.spans import SECONDS, Clock, moment
 from hplus.studies.time_counts import is_forecast, time_counts
 from hplus.wording import quantity
@@ -126,7 +127,12 @@ def outlook_facts(study: EventStudy) -> Json | None:
         }
         for name, period, part in prospects(study)
     ]
-    return {"counts": found, "variation": variation_words(study), "reason": outlook.reason}
+    return {
+        "counts": found,
+        "variation": variation_words(study),
+        "change": change_facts(study),
+        "reason": outlook.reason,
+    }
 
 
 def _next_trial(study: EventStudy, trials: TrialVariation) -> Json:

@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from hplus._checks import Floats
 from hplus._threads import at_once
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, SMOOTH_MODELS, STATISTIC_MODELS, Given
 from hplus.estimators.separable import SeparableIntensity
+from hplus.evaluation import best_kde
 from hplus.rates.every_scale import are_very_many
 from hplus.rates.exposure import OverWindow
 from hplus.rates.grid_rate import GridRate
@@ -18,6 +21,7 @@ from hplus.rates.rate_models import Similar
 from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
 from hplus.rates.trees.tree_rate import TreeRate
+from hplus.studies.changed_places import PlaceScores
 from hplus.studies.frames import Frame
 from hplus.studies.holdouts import Holdout, held_out
 from hplus.studies.split_events import SplitEvents
@@ -39,6 +43,7 @@ class RateLearning:
     """The events of a study and all that is needed to learn their rate.
 
     `exposure` is that of events counted in the unit of their weights, and `amount` that of events.
+    `changed` is when shares of places have changed, in seconds since 1970, None if they have not.
     """
 
     frame: Frame
@@ -47,6 +52,7 @@ class RateLearning:
     exposure: OverWindow
     amount: float
     seed: int
+    changed: float | None = None
 
     def learned(self, n_jobs: int | None) -> StudiedRate:
         """The rate and its hold-out, at the same time if there may be several jobs."""
@@ -56,13 +62,23 @@ class RateLearning:
             return StudiedRate(self._joined(parts, None), None)
         trial = HoldoutTrial(self)
         if are_very_many(many) and self.model in STATISTIC_MODELS:
-            holdout = trial.holdout()
+            holdout, scores = trial.holdout()
             known = tuple(trial.similar.get(i, p) for i, p in enumerate(trial.priors))
             parts = self._parts(known)
         else:
             priors = trial.priors
-            parts, holdout = at_once(lambda: self._parts(priors), trial.holdout, n_jobs)
+            parts, (holdout, scores) = at_once(lambda: self._parts(priors), trial.holdout, n_jobs)
+        if self.changed is not None and scores is not None:
+            kde = best_kde(self.events.windows[0], self._all_places(parts[0]))
+            holdout = holdout.since(self.changed, scores, parts[0], kde)
         return StudiedRate(self._joined(parts, holdout), holdout)
+
+    def _all_places(self, place: Intensity) -> Floats:
+        """The places of a sample of all events, moved within the step of positions."""
+        window, positions = place.window, getattr(place, "positions_", None)
+        X = self.events.sampled[:, : window.dimension]
+        rng = np.random.RandomState(self.seed)
+        return X if positions is None else positions.spread(window, X, rng)
 
     def rate_of(
         self, statistic: Statistic, X: Floats, exposure: OverWindow, priors: Given
@@ -122,7 +138,7 @@ class HoldoutTrial:
         """Those of all parts, learned when the first is asked for: by then others may be busy."""
         return tuple(map(self.learning.priors_of, self.learning.events.learned()))
 
-    def holdout(self) -> Holdout:
+    def holdout(self) -> tuple[Holdout, PlaceScores | None]:
         """How well the rate of the other events predicts the held-out ones."""
         learning = self.learning
         return held_out(learning.frame, learning.events, self, learning.seed)
