@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 
 from hplus import load, save
 from hplus.files.feeds import TableError
+from hplus.rates.excitation.bearings import bearings_of, directions_of
 from hplus.studies.checked_files import checked
+from hplus.studies.excitation_facts import direction_facts
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.expect import grid_regions, whole
 from hplus.studies.marked_events import read_marked
@@ -277,3 +281,23 @@ def test_weeks_of_a_cycle_begin_on_mondays(aftershocks, frame):
     assert (monday.astype("datetime64[D]").astype(int) + 3) % 7 == 0
     with pytest.raises(ValueError, match="cycle"):
         ExcitationStudy(frame, cycle="moon").fit(str(aftershocks))
+
+
+def test_what_lies_along_lines_is_the_share_of_simulated_offspring(in_place):
+    model = in_place.model_
+    assert direction_facts(model) is None
+    assert in_place.facts()["directions"] is None
+    turning = copy(model)
+    turning.turning_ = 1.0
+    directions = directions_of(model.history_, model.effects_, model.trigger_.distances)
+    bearings = bearings_of(directions, 1.0)
+    weights = model.trigger_.lag_integrals @ model.trigger_.weights[0, 0]
+    masses = weights * model.trigger_.distance_integrals
+    rng = np.random.default_rng(0)
+    event = rng.integers(len(bearings), size=100_000)
+    hat = rng.choice(len(masses), size=len(event), p=masses / masses.sum())
+    cos, sin, _ = np.moveaxis(bearings[event, hat], -1, 0)
+    off = 0.5 * rng.vonmises(0.0, np.hypot(cos, sin))
+    found = direction_facts(turning)
+    assert found["share"] == pytest.approx(np.mean(np.abs(off) < np.pi / 6), abs=0.005)
+    assert found["share"] > 1.0 / 3.0

@@ -103,6 +103,8 @@ def excitation_table(found: Json) -> dict[str, str]:
         f"{triggered_words(found)}",
         "delay": found["delay"]["words"],
         "distance": "" if far is None else far["words"],
+        # files of earlier versions do not say
+        "directions": (found.get("directions") or {"words": ""})["words"],
         "marks": "" if marks is None else marks["words"],
         "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),

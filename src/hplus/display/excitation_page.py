@@ -68,6 +68,7 @@ def gather_excitation(
         curves=trigger_curves(study),
         delay=found["delay"]["words"],
         distance=None if found["distance"] is None else found["distance"]["words"],
+        directions=None if found["directions"] is None else found["directions"]["words"],
         marks=None if found["productivity"] is None else found["productivity"]["words"],
         soon=followed_shares(study) if place is None else None,
         productive=productive_events(study),

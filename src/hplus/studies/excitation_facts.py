@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import gamma
+from scipy.stats import gamma, vonmises
 
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
+from hplus.rates.excitation.bearings import bearings_of, directions_of
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
@@ -32,6 +33,9 @@ HALF, TAIL = 0.5, 0.05
 TABLE_POINTS = 4000
 """Points at which triggers are summed up."""
 
+NEAR_LINE, LEAST_KAPPA = np.pi / 6.0, 1e-9
+"""An angle that is near a line, and the least concentration of a von Mises law."""
+
 MARK_STEPS = 3.0
 """The step of marks by which productivity is told is about such a part of their range."""
 
@@ -53,6 +57,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "background_share": float(background.mean()),
         "delay": delay_facts(study),
         "distance": distance_facts(study),
+        "directions": direction_facts(model),
         "productivity": productivity_facts(study),
         "variation": variation_facts(model),
         "types": type_facts(study),
@@ -127,6 +132,26 @@ def distance_facts(study: ExcitationStudy) -> Json | None:
     if study.mark and study.model_.effects_.growth > 0.0:
         words += f" of an event with {study.mark} {rounded(study.model_.effects_.center)}"
     return {"half": half, "longest": float(trigger.distances[-1]), "unit": unit, "words": words}
+
+
+def direction_facts(model: SelfExciting) -> Json | None:
+    """How much is triggered along the lines on which earlier events lie; None if directions do not
+    matter.
+    """
+    if model.turning_ == 0.0:
+        return None
+    trigger = mean_trigger(model)
+    directions = directions_of(model.history_, model.effects_, trigger.distances)
+    kappa = np.linalg.norm(bearings_of(directions, model.turning_)[..., :2], axis=-1)
+    masses = (trigger.lag_integrals @ trigger.weights[0, 0]) * trigger.distance_integrals
+    # κ is of doubled angles
+    near = vonmises.cdf(2.0 * NEAR_LINE, np.maximum(kappa, LEAST_KAPPA))
+    share = float(np.mean(2.0 * near - 1.0, axis=0) @ masses / masses.sum())
+    words = (
+        f"{percent(share)} of what events trigger lies within 30° of the line on which earlier "
+        "ones lie, instead of 33 %"
+    )
+    return {"strength": model.turning_, "share": share, "words": words}
 
 
 def productivity_facts(study: ExcitationStudy) -> Json | None:
