@@ -15,8 +15,9 @@ from hplus.wording import listed, percent, rounded
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
 
-LIKELY = 0.5
-"""The chance of a change from which a place is told of."""
+LIKELY, MIN_FACTOR, MIN_MOVED = 0.5, 1.5, 0.005
+"""A place is told of from this chance of a change on, and if its share has changed by this factor
+and by this share of all events."""
 
 
 class ShareChange(NamedTuple):
@@ -40,10 +41,12 @@ def share_change(study: EventStudy) -> ShareChange | None:
     if recent is None:
         return None
     shares, present = recent.means(frame.region, rate.place)
-    moved = np.where(recent.chances >= LIKELY, np.abs(present - shares), 0.0)
-    most = int(moved.argmax())
-    if moved[most] == 0.0:
+    factor = np.maximum(present, shares) / np.maximum(np.minimum(present, shares), 1e-300)
+    moved = np.abs(present - shares)
+    told = (recent.chances >= LIKELY) & (factor >= MIN_FACTOR) & (moved >= MIN_MOVED)
+    if not told.any():
         return None
+    most = int(np.where(told, moved, 0.0).argmax())
     ends = np.sort(frame.own(np.stack([recent.lows[most], recent.highs[most]])), axis=0)
     place = {c: (float(a), float(b)) for c, a, b in zip(frame.columns, *ends, strict=True)}
     since = moment(outlook.changed)[:16]
@@ -58,7 +61,7 @@ def change_facts(study: EventStudy) -> Json | None:
     where = listed([f"{c} {rounded(a, 6)} to {rounded(b, 6)}" for c, (a, b) in found.place.items()])
     words = (
         f"since {found.since}, about {percent(found.present)} of the {counted_noun(study.frame)} "
-        f"are at {where}, and {percent(found.share)} in the whole period; counts to come follow "
-        "the present shares, the map is that of the whole period"
+        f"have been at {where}, compared with {percent(found.share)} in the whole period; counts "
+        "to come follow the present shares, and the map is that of the whole period"
     )
     return found._asdict() | {"words": words}
