@@ -75,9 +75,11 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     assert table["events"].startswith(f"{count(found['events'])} of {count(found['rows'])} rows")
     peak = f"{rounded(found['peak']['rate'])} {found['rates']}".replace("\u00a0", " ")
     assert f"Highest rate {peak}" in text
-    everywhere = found["models"] == "constant"
+    everywhere = found["peak"].keys() == {"rate"}
+    assert everywhere or found["models"] != "constant"
     assert ("busiest at" in table) != everywhere
     assert everywhere or table["busiest at"].endswith(peak)
+    assert ("No place or time is clearly busier" in text) == everywhere
     assert "was fitted to these events" in checked.stderr
     if held is None:
         assert name == "few events"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hplus import Box, Cycle, Interval
+from hplus import Box, Cycle, Intensity, Interval
 from hplus.rates.positions import Positions, find_positions, find_step, spread_sides
 from hplus.rates.rounding import common_step
 from hplus.rates.statistic import Statistic
@@ -155,6 +155,21 @@ def test_few_positions():
     np.testing.assert_allclose(found([[0.3, 0.3]] * 5).step, 3.0)
     assert found([[0.3, 0.3]] * 5).repeated == 1.0
     assert found(np.arange(24.0).repeat(3), Cycle(24.0)).step[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("others", [0.0, 0.05])
+@pytest.mark.parametrize("sites", [1, 2, 5])
+def test_events_at_a_few_sites_stay_there(sites, others, rng):
+    places = rng.uniform(-1.0, 2.0, (sites, 2))
+    X = places[rng.integers(sites, size=400)]
+    X = np.where(rng.uniform(size=(400, 1)) < others, rng.uniform(-1.0, 2.0, (400, 2)), X)
+    model = Intensity(SQUARE, model="tree").fit(X)
+    assert model.positions_.step == pytest.approx(3.0 / 64.0)
+    halves = [Box((-1.0, -1.0), (0.5, 2.0)), Box((0.5, -1.0), (2.0, 2.0))]
+    left = np.sum(X[:, 0] < 0.5)
+    np.testing.assert_allclose(model.expected_count(halves), [left, 400 - left], atol=3.0)
+    again = model.positions_.spread(SQUARE, X, np.random.RandomState(1))
+    assert model.score(again) > 3.0
 
 
 @settings(max_examples=30, deadline=None)

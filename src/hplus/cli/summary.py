@@ -122,6 +122,7 @@ def outlook_rows(outlook: Json | None, weight: str = "") -> dict[str, str]:
         "outlook": ", ".join(parts),
         "variation": outlook["variation"],
         "changes": change["words"],
+        "silence": "; ".join(found["words"] for found in outlook.get("silences", ())),
     }
 
 

@@ -8,7 +8,7 @@ from hplus._checks import Floats
 from hplus.display.data.check_data import calibration_data, gap_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
-from hplus.display.findings import Finding, Fit, busiest, concentrated, prediction
+from hplus.display.findings import EVEN, Finding, Fit, busiest, concentrated, prediction
 from hplus.display.outlook_charts import page_outlook
 from hplus.display.page_figures import (
     PageMap,
@@ -183,7 +183,7 @@ def findings(
     held, noun = study.holdout_, counted_noun(study.frame)
     return (
         concentrated(dense.holding(0.5), "half of all", whole, noun),
-        busiest(float(spots.ratio[0]), kind, where, when),
+        EVEN if peak.keys() == {"rate"} else busiest(float(spots.ratio[0]), kind, where, when),
         concentrated(dense.holding(0.9), "nine out of ten", whole, noun)
         if held is None
         else prediction(held),

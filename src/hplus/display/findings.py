@@ -61,6 +61,10 @@ def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
     )
 
 
+EVEN = Finding(f"1{NBSP}×", "the average rate. No place or time is clearly busier than others.")
+"""What is found of a rate that is nowhere clearly above the average."""
+
+
 def likelihood_ratio(holdout: Holdout) -> str:
     """How many times as likely a held-out event is as under a constant rate, on average."""
     return times(math.exp(holdout.gain))

@@ -16,6 +16,7 @@ from hplus.studies.event_facts import (
     model_parts,
     positions_words,
     resolution_words,
+    time_step,
     weights_words,
 )
 from hplus.studies.event_study import EventStudy
@@ -54,11 +55,9 @@ def how_fitted(study: EventStudy) -> tuple[Fact, ...]:
     facts = [Fact("Model", MODELS[kind], "The rate cannot be negative.")]
     if isinstance(model, SeparableIntensity):
         facts.append(place_and_time(model))
-        parts = {", places": model.place_, ", times": model.time_}
-    else:
-        parts = {"": model}
-    for name, part in parts.items():
-        facts += [*_weights(part, name), *_smooth(part, name)]
+    for of, part in model_parts(model).items():
+        name, step = f", {of}" if of else "", time_step(study.frame, of)
+        facts += [*_weights(part, name, step), *_smooth(part, name)]
     facts.append(rows_fact(study.reading_))
     seconds = study.made_with_.get("seconds")
     if seconds is not None:
@@ -80,11 +79,11 @@ def _is_smooth(model: Intensity) -> bool:
     return getattr(model, "weights_", {"exp": 1.0}).keys() == {"exp"}
 
 
-def _weights(model: Intensity, name: str) -> list[Fact]:
-    """The models that have weight, and what the map stops at."""
+def _weights(model: Intensity, name: str, step: float) -> list[Fact]:
+    """The models that have weight, and what the map stops at; `step` is that of rounded times."""
     found = {
         f"Weights{name}": (weights_words(model), ""),
-        f"Resolution{name}": (resolution_words(model), positions_words(model)),
+        f"Resolution{name}": (resolution_words(model, step), positions_words(model)),
     }
     return [
         Fact(label, text, f"{remark[:1].upper()}{remark[1:]}." if remark else "")

@@ -79,10 +79,18 @@ class LocalDispersion(Value):
         m, t = (_hats(k, v) for k, v in ((self.means, np.maximum(means, low)), (self.times, time)))
         return np.clip(1.0 - share, 0.0, 1.0) * np.exp(m @ self.log_excess @ t[0])
 
-    def varied(self, draws: Floats, time: float, shares: Floats, repeats: float = 1.0) -> Floats:
+    def varied(
+        self,
+        draws: Floats,
+        time: float,
+        shares: Floats,
+        repeats: float = 1.0,
+        most: Floats | None = None,
+    ) -> Floats:
         """Draws (r, k) of mean counts, each times a gamma variable: counts become mixtures.
 
         Poisson with such a mean is negative binomial. Counts may be sums over independent repeats.
+        None exceeds `most` (k,), the draws of the whole that they are parts of.
         """
         means = draws.mean(axis=1)
         excess = self.excess(means / repeats, time, shares)
@@ -93,7 +101,7 @@ class LocalDispersion(Value):
         shapes = means[some] / excess[some]
         kinds, kind = np.unique(np.rint(np.log(shapes) / SHAPE_STEP), return_inverse=True)
         found[some] *= _gamma_quantiles(np.exp(SHAPE_STEP * kinds), count)[kind]
-        return found
+        return found if most is None else np.minimum(found, most[order])
 
 
 def _hats(knots: Floats, at: Floats | float) -> Floats:

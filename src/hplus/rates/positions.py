@@ -40,6 +40,10 @@ MIN_ROUNDED_GAP = 3.0
 MIN_PILE_EVENTS, MIN_PILE_SHARE = 10, 1e-3
 """A position with as many events, and this share of all, holds more than chance would put there."""
 
+LARGEST_SPACING = 1.0 / 64.0
+"""The largest spacing of sites, as a share of the longest side: each of a few sensors or shops is
+told from the others, and a single one from the rest of the window."""
+
 LIKELY_STEPS = 10.0 ** np.arange(-9, 7)
 """Steps in the unit of an axis that are tried in any case."""
 
@@ -73,10 +77,11 @@ class Positions:
 
         `units` are those of the axes; "" if positions are neither rounded nor repeated.
         """
-        if np.any(self.spacing > self.rounding) and self.repeated < NOTABLE_REPEATS:
+        is_repeated = bool(np.any((self.spacing > 0.0) & (self.spacing >= self.rounding)))
+        if is_repeated and self.repeated < NOTABLE_REPEATS:
             known = _in_words([float(f"{side:.2g}") for side in self.step], units)
             return f"positions are known to about {known}: nothing finer is claimed"
-        if np.any(self.spacing > self.rounding):
+        if is_repeated:
             stop = _in_words([float(f"{side:.2g}") for side in self.step], units)
             return (
                 f"{share_words(self.repeated)} of the events share their exact position with "
@@ -123,6 +128,7 @@ def find_positions(statistic: Statistic) -> Positions:
     unit = unit * 2.0**shift
     groups = np.array(window.axis_groups())
     rounding, spacing, repeated = np.zeros(len(unit)), np.zeros(len(unit)), 0.0
+    at_sites = np.zeros(len(unit), dtype=bool)
     for axes in (np.flatnonzero(groups == group) for group in dict.fromkeys(groups)):
         cells = indices, counts
         if len(axes) < len(unit) or shift.any():
@@ -131,9 +137,14 @@ def find_positions(statistic: Statistic) -> Positions:
             likely = LIKELY_STEPS / unit[axes, None]
         found = find_step(*cells, likely)
         rounding[axes], spacing[axes] = found.rounding, found.spacing
+        at_sites[axes] = are_sites(cells[1])
         repeated = max(repeated, found.repeated)
     sides = np.subtract(*window.bounds()[::-1])
-    return Positions(rounding * unit, np.minimum(spacing * unit, sides), repeated)
+    rounding, spacing = rounding * unit, np.minimum(spacing * unit, sides)
+    # a site that is far from others stands for the box around it
+    most = np.where(at_sites, np.minimum(LARGEST_SPACING * window.longest_sides(), sides), np.inf)
+    rounding = np.where(spacing > most, np.maximum(rounding, most), rounding)
+    return Positions(rounding, np.minimum(spacing, most), repeated)
 
 
 def distinct(indices: Ints, counts: Ints) -> tuple[Ints, Ints]:
@@ -178,6 +189,13 @@ def find_step(indices: Ints, counts: Ints, likely: Floats) -> Positions:
 def repeated_share(counts: Ints) -> float:
     """The share of events in counts of more than one."""
     return float(counts[counts > 1].sum() / max(counts.sum(), 1))
+
+
+def are_sites(counts: Ints) -> bool:
+    """Do most events share their position with many others, as those of sensors or shops do?"""
+    ordered = np.sort(counts)
+    half = np.searchsorted(np.cumsum(ordered), 0.5 * ordered.sum())
+    return bool(len(ordered)) and bool(ordered[half] >= MIN_PILE_EVENTS)
 
 
 def repeat_distance(indices: Ints, counts: Ints, least: float) -> float:

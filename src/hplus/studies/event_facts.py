@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hplus._checks import Floats
 from hplus.rates.by_region import rate_unit
 from hplus.storage.files import Json
 from hplus.studies.event_weights import counted_noun
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
 def event_facts(study: EventStudy) -> Json:
     """What a fit found."""
     # what a file says about itself is known without it
+    from hplus.studies.busiest import peak_facts
     from hplus.studies.prospects import outlook_facts
 
     model, held, found = study.model_, study.holdout_, known_facts(study)
@@ -52,49 +52,12 @@ def event_facts(study: EventStudy) -> Json:
         found["holdout"]["faults"] = list(held.check.faults)
         found["holdout"]["misfits"] = list(held.check.misfits)
         found["holdout"]["relative_error"] = held.check.relative_error
-    place, rate = model.peak()
     return found | {
         "expected": float(model.expected_count(model.window)),
-        "peak": _at_resolution(study, place) | {"rate": rate},
+        "peak": peak_facts(study),
         "gap": model.solution_.relative_gap,
         "outlook": outlook_facts(study),
     }
-
-
-def _at_resolution(study: EventStudy, place: Floats) -> dict[str, float | str]:
-    """A place (d,) in the user's own columns, with the decimals that the resolution allows.
-
-    Without those in which the rate is constant.
-    """
-    frame, model = study.frame, study.model_
-    found: dict[str, float | str] = frame.describe(place)[0]
-    own = next(iter(model_parts(model).values()))
-    sides = np.zeros(len(place))
-    sides[: own.window.dimension] = getattr(own, "resolution_", 0.0)
-    low, high = frame.window.bounds()
-    inward = np.where(place > 0.5 * (low + high), -sides, sides)
-    here, there = frame.own(np.array([place, place + inward]))
-    for name, a, b in zip(frame.columns, here, there, strict=False):
-        if step := abs(b - a):
-            found[name] = round(a, int(np.ceil(-np.log10(step)))) + 0.0  # no -0.0
-    for of, part in model_parts(model).items():
-        for name in _columns_of(frame, of) if is_constant(part) else ():
-            del found[name]
-    clock = frame.clock
-    if clock is not None and not clock.cycle and clock.column in found:
-        *_, last = model_parts(model).values()
-        finest = float(np.max(getattr(last, "resolution_", 0.0))) * SECONDS_IN[clock.unit]
-        # no hours of a day, and no seconds, that the resolution does not know
-        length = 10 if finest >= SECONDS_IN["day"] else 16 if finest >= SECONDS_IN["min"] else None
-        found[clock.column] = str(found[clock.column])[:length]
-    return found
-
-
-def _columns_of(frame: Frame, of: str) -> tuple[str, ...]:
-    """The columns of a part of a rate: places, times or, of one alone, all."""
-    return {"places": frame.columns, "times": frame.needed[len(frame.columns) :]}.get(
-        of, frame.needed
-    )
 
 
 def known_facts(study: EventStudy | Unbuilt) -> Json:
@@ -114,7 +77,7 @@ def known_facts(study: EventStudy | Unbuilt) -> Json:
         "rates": rate_words(frame.window, per).replace("events", counted_noun(frame), 1),
         "time": period_words(frame),
         "exposure": {"amount": study.exposure_.amount, "unit": study.exposure_.unit},
-        **_precision(study.model_),
+        **_precision(study.model_, frame),
         "weights": weight_words(study),
         "held_share": getattr(study, "holdout", None),
         "holdout": None if held is None else holdout_facts(held, frame),
@@ -237,22 +200,28 @@ def model_parts(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
     return {"": model}
 
 
-def _precision(model: Intensity | SeparableIntensity | Unbuilt) -> Json:
+def _precision(model: Intensity | SeparableIntensity | Unbuilt, frame: Frame) -> Json:
     """Which models have weight, the scales of the smooth one, and what the map stops at."""
     parts = model_parts(model)
     said = {
-        name: {of: text for of, part in parts.items() if (text := words(part))}
-        for name, words in (
-            ("models", weights_words),
-            ("resolution", resolution_words),
-            ("positions", positions_words),
-        )
+        "models": {of: weights_words(part) for of, part in parts.items()},
+        "resolution": {
+            of: resolution_words(part, time_step(frame, of)) for of, part in parts.items()
+        },
+        "positions": {of: positions_words(part) for of, part in parts.items()},
     }
     named = {
-        name: "; ".join(f"{text} for {of}" if of else text for of, text in texts.items())
+        name: "; ".join(f"{text} for {of}" if of else text for of, text in texts.items() if text)
         for name, texts in said.items()
     }
     return {"scales": [text for part in parts.values() for text in _scales(part)]} | named
+
+
+def time_step(frame: Frame, of: str) -> float:
+    """The step that times were rounded to, in the unit of their axis; 0 for "places"."""
+    if frame.clock is None or of == "places":
+        return 0.0
+    return frame.clock.spread / SECONDS_IN[frame.clock.unit]
 
 
 def is_constant(model: Intensity | Unbuilt) -> bool:
@@ -268,12 +237,15 @@ def weights_words(model: Intensity | Unbuilt) -> str:
     return ", ".join(f"{MODEL_NAMES[name]} {percent(w)}" for name, w in weights.items())
 
 
-def resolution_words(model: Intensity | Unbuilt) -> str:
-    """The side of the smallest cell that the rate tells apart, in words; "" if it is not known."""
+def resolution_words(model: Intensity | Unbuilt, least: float = 0.0) -> str:
+    """The side of the smallest cell that the rate tells apart, in words; "" if it is not known.
+
+    It is no smaller than `least`, the step of rounded times.
+    """
     if not hasattr(model, "resolution_") or is_constant(model):
         return ""
     units = model.window.axis_units
-    sides = np.broadcast_to(model.resolution_, len(units))
+    sides = np.maximum(np.broadcast_to(model.resolution_, len(units)), least)
     if len(units) == 1 and units[0] in SECONDS_IN:
         return duration_words(float(sides[0]), units[0])
     return lengths_words([float(f"{side:.2g}") for side in sides], units)

@@ -242,7 +242,8 @@ def _draws(study: EventStudy, where: MeanCounts, time: Floats, period: Period) -
         some = slice(first, first + REGIONS_AT_ONCE)
         draws = where.draws[some][:, i] * time[j]
         if law is not None:
-            draws = unit * law.varied(draws / unit, length, shares[some], repeats)
+            most = None if study.frame.clock is None else time[j] / unit
+            draws = unit * law.varied(draws / unit, length, shares[some], repeats, most)
         yield draws
 
 

@@ -23,6 +23,7 @@ from hplus.rates.statistic import Statistic
 from hplus.rates.trial_variation import MAX_PLACE_DEPTH
 from hplus.studies.frames import Frame
 from hplus.studies.periods import Period, in_days, natural_unit
+from hplus.studies.silences import find_silences
 from hplus.studies.spans import SECONDS, Amount, Clock, moment
 from hplus.studies.trial_names import TRIALS
 from hplus.windows import Interval
@@ -121,7 +122,8 @@ class Outlook(Value):
 
     `local` is how much more counts of parts of the window vary; None if there are no parts, or too
     few events to tell. `blocks` are the counts in equal blocks of the observation period. `recent`
-    are the parts whose shares have changed; None if none have.
+    are the parts whose shares have changed; None if none have. `silences` (k, 2) are times without
+    events that are much longer than others, in days since 1970.
     """
 
     forecast: Forecast | None
@@ -129,6 +131,7 @@ class Outlook(Value):
     local: LocalDispersion | None
     blocks: Ints
     recent: RecentShares | None = None
+    silences: Floats | None = None
 
     @property
     def exposure(self) -> float:
@@ -151,7 +154,9 @@ def learn_outlook(clock: Clock | None, events: Occurrences, random_state: int) -
         local = learn_local_dispersion(both, span, LENGTHS)
         recent = learn_recent_shares(both, span, local, random_state)
     forecast, reason = _forecast(clock, events.times, recent, random_state)
-    return Outlook(forecast, reason, local, _blocks(clock, events.times), recent)
+    at = events.times.lattice.centers(events.times.codes, events.times.depth)[:, 0]
+    silences = find_silences(at, *(float(end[0]) for end in events.times.window.bounds()))
+    return Outlook(forecast, reason, local, _blocks(clock, events.times), recent, silences)
 
 
 def _forecast(

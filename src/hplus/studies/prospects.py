@@ -13,6 +13,7 @@ from hplus.studies.event_weights import weight_unit
 from hplus.studies.expect import Expected, expect, whole
 from hplus.studies.periods import Period, cut, in_days, natural_unit
 from hplus.studies.share_changes import change_facts
+from hplus.studies.silences import silence_facts
 from hplus.studies.spans import SECONDS, Clock, moment
 from hplus.studies.time_counts import is_forecast, time_counts
 from hplus.wording import quantity
@@ -131,6 +132,7 @@ def outlook_facts(study: EventStudy) -> Json | None:
         "counts": found,
         "variation": variation_words(study),
         "change": change_facts(study),
+        "silences": silence_facts(study),
         "reason": outlook.reason,
     }
 

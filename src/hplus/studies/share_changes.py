@@ -8,6 +8,7 @@ import numpy as np
 
 from hplus.rates.separable import SeparableRate
 from hplus.storage.files import Json
+from hplus.studies.event_facts import is_constant, model_parts
 from hplus.studies.event_weights import counted_noun
 from hplus.studies.spans import moment
 from hplus.wording import listed, percent, rounded
@@ -59,9 +60,12 @@ def change_facts(study: EventStudy) -> Json | None:
     if found is None:
         return None
     where = listed([f"{c} {rounded(a, 6)} to {rounded(b, 6)}" for c, (a, b) in found.place.items()])
+    # a constant map says nothing about shares
+    constant = is_constant(model_parts(study.model_)["places"])
+    before = "" if constant else f", compared with {percent(found.share)} in the whole period"
     words = (
         f"since {found.since}, about {percent(found.present)} of the {counted_noun(study.frame)} "
-        f"have been at {where}, compared with {percent(found.share)} in the whole period; counts "
-        "to come follow the present shares, and the map is that of the whole period"
+        f"have been at {where}{before}; counts to come follow the present shares, and the map is "
+        f"{'constant' if constant else 'that of the whole period'}"
     )
     return found._asdict() | {"words": words}

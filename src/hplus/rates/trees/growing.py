@@ -72,9 +72,10 @@ def working_cells(statistic: Statistic, positions: Positions, seed: int) -> Stat
         return statistic
     if not positions.rounding.any() or statistic.weights.size:
         return statistic.coarsened(_depth(statistic, np.floor, positions.step))
+    spacing = np.where(positions.spacing > positions.rounding, positions.spacing, 0.0)
     depth = min(
         _depth(statistic, np.ceil, 0.5 * positions.rounding),
-        _depth(statistic, np.floor, positions.spacing),
+        _depth(statistic, np.floor, spacing),
     )
     codes, counts = spread(statistic, positions.rounding, depth, seed)
     return Statistic(statistic.window, depth, codes, counts, statistic.weights, statistic.squares)

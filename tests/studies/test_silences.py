@@ -1,0 +1,68 @@
+"""Times without events that are far longer than others, and places that hold no more than all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hplus import EventStudy
+from hplus.cli.summary import fit_table
+from hplus.studies.expect import expect, grid_regions, whole
+from hplus.studies.periods import Period
+from hplus.studies.plans import plan
+from hplus.studies.silences import find_silences
+
+MONDAY = np.datetime64("2026-01-05T00:00:00", "ms")
+
+
+def steady(rng, days=100.0, per_day=10.0):
+    return np.sort(rng.uniform(0.0, days, rng.poisson(days * per_day)))
+
+
+@pytest.mark.parametrize("out", [[(40.0, 54.0)], [(86.0, 100.0)], [(0.0, 9.0), (50.0, 60.0)]])
+def test_times_in_which_nothing_was_recorded_are_found(out, rng):
+    t = steady(rng)
+    for a, b in out:
+        t = t[(t < a) | (t >= b)]
+    np.testing.assert_allclose(find_silences(t, 0.0, 100.0), out, atol=1.0)
+
+
+def test_independent_events_bursts_and_nights_have_no_silences():
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        t = steady(rng)
+        bursts = np.repeat(steady(rng, per_day=0.5), 20) + rng.exponential(0.02, 1)[0]
+        days = t[t % 1.0 < 0.4]
+        for times in (t, bursts, days, t[:1], t[:0]):
+            assert not len(find_silences(times, 0.0, 100.0))
+
+
+def studied(t, x=None, **words):
+    events = {"when": MONDAY + (86_400e3 * t).astype("timedelta64[ms]")}
+    columns = [] if x is None else ["x"]
+    events |= {} if x is None else {"x": x}
+    place = {} if x is None else {"window": (0, 1)}
+    frame = plan(events, columns, time="when", start="2026-01-05", end="2026-04-15", **place)
+    return EventStudy(frame, model="tree", **words).fit(events)
+
+
+def test_a_silence_is_told_with_what_would_be_usual(rng):
+    t = steady(rng)
+    study = studied(t[t < 86.0])
+    (found,) = study.facts()["outlook"]["silences"]
+    assert found["usual"] == pytest.approx(140.0, rel=0.1)
+    row = fit_table(study.facts())["silence"]
+    assert row.startswith(("no events since 2026-03-3", "no events since 2026-04-01"))
+    assert row == found["words"]
+    assert "silence" not in fit_table(studied(t).facts())
+
+
+def test_no_part_is_expected_to_hold_more_than_all(rng):
+    t = steady(rng, per_day=4.0)
+    x = np.where(t < 85.0, rng.uniform(0.0, 0.5, len(t)), rng.uniform(0.9, 1.0, len(t)))
+    study = studied(t, x, holdout=0.0)
+    end = study.frame.clock.end
+    week = Period("", 1.0, end, end + 7 * 86_400.0)
+    (total,) = expect(study, [whole(study.frame)], week)
+    for part in expect(study, grid_regions(study.frame, (2,)), week):
+        assert part.high <= total.high
