@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 BAND = 0.9
 """The level of the band whose lower end must lie above the average rate at the highest point."""
 
-DAY = SECONDS_IN["day"]
-
 
 def peak_facts(study: EventStudy) -> Json:
     """The highest rate, and where it is in the user's own columns.
@@ -75,15 +73,17 @@ def _whole_step(clock: Clock, at: float, step: float) -> float:
     """A time on the axis of a clock, moved to the nearest one that rounding gives, or its day."""
     if step == 0.0:
         return at
-    whole = np.floor if clock.spread >= DAY else np.rint
+    whole = np.floor if clock.spread >= SECONDS_IN["day"] else np.rint
     return float(np.clip(whole(at / step) * step, 0.0, clock.window.bounds()[1][-1]))
 
 
 def _cut(clock: Clock, text: str, finest: float) -> str:
     """A time in words without hours, or seconds, that are not known."""
     if clock.cycle:
-        return text.split(" ")[0] if clock.spread >= DAY else text
-    return text[: 10 if finest >= DAY else 16 if finest >= SECONDS_IN["min"] else None]
+        return text.split(" ")[0] if clock.spread >= SECONDS_IN["day"] else text
+    return text[
+        : 10 if finest >= SECONDS_IN["day"] else 16 if finest >= SECONDS_IN["min"] else None
+    ]
 
 
 def _columns_of(frame: Frame, of: str) -> tuple[str, ...]:
