@@ -109,7 +109,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
         "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
-        "outlook": f"events: {', '.join(map(_next, found['outlook']))}",
+        "outlook": _outlook(found),
         "certificate": found["certificate"]["words"],
     }
     if held is None:
@@ -133,6 +133,15 @@ def _types(found: dict[str, dict[str, float]] | None) -> str:
         for source, row in found.items()
     )
     return "; ".join(rows)
+
+
+def _outlook(found: Json) -> str:
+    """What to expect of the times to come, in words."""
+    from hplus.studies.excitation_facts import why_no_outlook
+
+    if not found["outlook"]:
+        return why_no_outlook(found)
+    return f"events: {', '.join(map(_next, found['outlook']))}"
 
 
 def _next(part: Json) -> str:

@@ -22,6 +22,7 @@ from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
 from hplus.storage.files import Json, replace_file
 from hplus.studies.checked_files import Checked, checked
+from hplus.studies.excitation_facts import why_no_outlook
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.triggered_counts import clock_of
 from hplus.wording import count, day_words, percent, quantity, rounded, times, with_error
@@ -74,7 +75,8 @@ def gather_excitation(
         productive=productive_events(study),
         place=place,
         types=found["types"],
-        outlook=triggered_outlook(study),
+        outlook=triggered_outlook(study, found["outlook"]),
+        no_outlook=why_no_outlook(found),
         later=fit.later,
         verdict=fit.check.verdict,
         gaps=gap_quantiles(fit.check),
@@ -103,7 +105,7 @@ def _about(study: ExcitationStudy, found: Json) -> str:
 
 def _findings(found: Json) -> tuple[Finding, ...]:
     """How many were triggered, how soon, and what is next."""
-    ratio, first = found["branching"], found["outlook"][0]
+    ratio = found["branching"]
     band = f"90 % interval {ratio['low']:.2f} to {ratio['high']:.2f}"
     soon = found["delay"]["words"].rsplit(" within ", 1)[1]
     near = found["distance"]
@@ -118,10 +120,13 @@ def _findings(found: Json) -> tuple[Finding, ...]:
             "is the time within which half of the triggered events follow"
             f"{'' if near is None else ', ' + near['words']}.",
         ),
-        Finding(
-            rounded(first["expected"]),
-            f"events are expected in the next {first['next']}: {count(first['low'])} to "
-            f"{count(first['high'])} with a probability of 90 %.",
+        *(
+            Finding(
+                rounded(first["expected"]),
+                f"events are expected in the next {first['next']}: {count(first['low'])} to "
+                f"{count(first['high'])} with a probability of 90 %.",
+            )
+            for first in found["outlook"][:1]
         ),
     )
 

@@ -220,7 +220,11 @@ def certificate_facts(model: SelfExciting) -> Json:
 
 
 def outlook_of(study: ExcitationStudy) -> list[Json]:
-    """What follows the observation period."""
+    """What follows the observation period; nothing if it cannot be simulated."""
+    try:
+        counts = next_counts(study)
+    except OverflowError:
+        return []
     return [
         {
             "next": name,
@@ -228,8 +232,15 @@ def outlook_of(study: ExcitationStudy) -> list[Json]:
             "to": moment(period.end),
             **{key: getattr(part, key) for key in ("expected", "low", "high", "chance")},
         }
-        for name, period, part in next_counts(study)
+        for name, period, part in counts
     ]
+
+
+def why_no_outlook(found: Json) -> str:
+    """Why what comes next could not be simulated, in a sentence without a full stop."""
+    if found["branching"]["ratio"] >= 1.0:
+        return "cannot be simulated: the branching ratio is above 1, so that bursts never die out"
+    return "cannot be simulated: there would be too many events"
 
 
 def triggered_words(found: Json) -> str:
