@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.rates.excitation import excitation_fit
@@ -281,7 +282,23 @@ BAD = {
     "types": (lambda X: SelfExciting(LINE).fit(X, types=["a"]), ValueError, "types must have"),
     "shape": (lambda X: SelfExciting(LINE).fit([[1.0, 2.0]]), ValueError, "time last"),
     "nan": (lambda X: SelfExciting(LINE).fit([[np.nan]]), ValueError, "finite"),
-    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "n_jobs"),
+    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "or -1 for all cores"),
+    "long lag": (lambda X: SelfExciting(LINE, longest_lag=2.0).fit(X), ValueError, "window's time"),
+    "no type": (
+        lambda X: SelfExciting(LINE).fit(X, types=["a", None]),
+        ValueError,
+        "got None in row 1",
+    ),
+    "nan type": (
+        lambda X: SelfExciting(LINE).fit(X, types=[np.nan, 1.0]),
+        ValueError,
+        "got nan in row 0",
+    ),
+    "one scale": (
+        lambda X: SelfExciting(LINE).fit(np.linspace(0, 1, 9), marks=[1, 2, 1, 2, 1, 2, 1, 2, 1e9]),
+        ValueError,
+        "on one scale, got 1e.09 where their median is 2: check it",
+    ),
 }
 
 
@@ -318,9 +335,22 @@ def test_questions_after_the_fit_are_checked(line, planar):
         (lambda: line.expected_count(Box([0, 0], [1, 1])), TypeError, "intervals of time"),
         (lambda: line.score([[5000.0]]), ValueError, "must hold events between"),
         (lambda: SelfExciting(Interval(0, 1)).predict([[0.5]]), Exception, "must be fitted"),
+        (lambda: SelfExciting(Interval(0, 1)).forecast(1.0), NotFittedError, "must be fitted"),
+        (lambda: line.forecast(1.0, n_paths=2).chance_above(1.0), ValueError, "with marks"),
     ):
         with pytest.raises(kind, match=words):
             call()
+
+
+def test_what_lies_outside_the_window_does_not_count(planar):
+    whole = planar.expected_count(SQUARE)
+    around = Box([-1.0, -2.0], [3.0, 1.5]) * SQUARE.right
+    assert planar.expected_count(around) == pytest.approx(whole, rel=1e-6)
+    half, wide = (Box([low, 0.0], [0.5, 1.0]) * Interval(399.0, 401.0) for low in (0.0, -4.0))
+    assert planar.expected_count(wide) == pytest.approx(planar.expected_count(half), rel=1e-6)
+    polygon = Polygon([(-1, -1), (2, -1), (2, 2), (-1, 2)]) * SQUARE.right
+    assert planar.expected_count(polygon) == pytest.approx(whole, rel=0.02)
+    assert planar.expected_count(Box([2.0, 2.0], [3.0, 3.0]) * SQUARE.right) == 0.0
 
 
 def test_a_cycle_of_the_background_is_found_beside_bursts():

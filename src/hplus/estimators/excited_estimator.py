@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,7 +141,9 @@ class ExcitedEstimator(Estimator):
         listed = self._rows.places(regions)
         known = rate_given(self.rate_, events.until(until), until)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return futures_of(known, span, listed, check_count("n_paths", n_paths), rng, until)
+        paths = check_count("n_paths", n_paths)
+        found = futures_of(known, span, listed, paths, rng, until)
+        return replace(found, marked=self.has_marks_)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
         """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""

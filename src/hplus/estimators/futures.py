@@ -28,6 +28,7 @@ class Futures:
     counts: Floats
     largest: Floats
     simulated: Simulated
+    marked: bool = True
 
     @property
     def expected_count(self) -> Floats:
@@ -47,6 +48,8 @@ class Futures:
 
     def chance_above(self, mark: float) -> Floats:
         """The probability of at least one event with a mark above this one, (r,)."""
+        if not self.marked:
+            raise ValueError("chance_above needs a model that was fitted with marks.")
         return (self.largest > check_number("mark", mark)).mean(axis=1)
 
 

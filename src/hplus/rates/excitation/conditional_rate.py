@@ -97,8 +97,12 @@ class ConditionalRate:
 
 
 def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Floats:
-    """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L)."""
-    rings = rings_of(sources, rate.trigger, rate.effects, place)
+    """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L).
+
+    Of a place that is partly outside the region, the part inside counts.
+    """
+    within = None if place == rate.region else rate.region
+    rings = rings_of(sources, rate.trigger, rate.effects, place, within)
     rings = rings * rate.effects.productivity(sources.marks)[:, None]
     found = np.zeros((len(sources), len(rate.trigger.lags) - 1))
     for kind, weights in enumerate(rate.trigger.weights.sum(axis=1)):
