@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 BACKGROUNDS = ("auto", "exp", "tree")
 """Models of the background that --model may name."""
 
+ABOUT_TRIGGERING = ("delay", "distance", "directions", "marks", "variation", "types", "certificate")
+"""Rows of the table that are left out if there are too few events."""
+
 
 def check_self_exciting(options: Json) -> None:
     """Refuse options of hplus fit that do not go together."""
@@ -88,9 +91,9 @@ def fit_excitation(
 
 def excitation_table(found: Json) -> dict[str, str]:
     """What a study of a self-exciting rate found, as a short table."""
-    from hplus.studies.excitation_facts import triggered_words
+    from hplus.studies.excitation_facts import too_few, triggered_words
 
-    ratio, held = found["branching"], found["holdout"]
+    held = found["holdout"]
     earlier = f"; {count(found['history'])} earlier ones are history" * bool(found["history"])
     far, marks = found["distance"], found["productivity"]
     table = {
@@ -99,8 +102,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         **selection_rows(found),
         "window": found["window"],
         "period": found["time"],
-        "branching": f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): "
-        f"{triggered_words(found)}",
+        "branching": triggered_words(found),
         "delay": found["delay"]["words"],
         "distance": "" if far is None else far["words"],
         # files of earlier versions do not say
@@ -112,8 +114,12 @@ def excitation_table(found: Json) -> dict[str, str]:
         "outlook": _outlook(found),
         "certificate": found["certificate"]["words"],
     }
+    if too_few(found):
+        table |= dict.fromkeys(ABOUT_TRIGGERING, "")
     if held is None:
-        table["held out"] = "none: too few events, or --holdout 0"
+        # files of earlier versions do not say
+        asked = found.get("holdout_share") == 0.0
+        table["held out"] = f"none: {'--holdout 0' if asked else 'too few events'}"
     else:
         table["held out"] = held["words"]
         table["vs constant"] = gain_words(held["gain"], held["gain_error"])
@@ -202,7 +208,7 @@ def predicted_rates(
             yield named | {"rate": rate, "background": own}
 
 
-def check_excited(study: ExcitationStudy, events: str, as_json: bool) -> None:
+def check_excited(study: ExcitationStudy, events: str | None, as_json: bool) -> None:
     """Check a self-exciting rate on the events that it learned from, or on later ones."""
     from hplus.studies.checked_files import checked
 
