@@ -230,6 +230,7 @@ def test_a_polygon_is_a_region_too(planar_events):
     assert counts.sum() == pytest.approx(early.sum(), rel=0.3)
 
 
+@pytest.mark.filterwarnings("ignore:40 of 40 events have the same time")
 @pytest.mark.parametrize(
     "X", [[[5.0]], [[5.0], [5.0], [5.0]], [[1.0], [2.0]], np.repeat([[3.0], [7.0]], 20, axis=0)]
 )
@@ -240,6 +241,15 @@ def test_few_events_and_ties_have_a_sensible_rate(X):
     assert np.all(rates > 0.0)
     assert model.expected_count(Interval(0.0, 10.0)) == pytest.approx(len(X), rel=0.6)
     assert np.isfinite(model.forecast(1.0, n_paths=20, random_state=0).expected_count[0])
+
+
+def test_times_rounded_to_days_are_warned_of_and_those_spread_are_not(rng):
+    days = np.floor(bursts(rng, until=100.0))
+    days = days[days >= 0.0][:, None]
+    window = Interval(0.0, 101.0)
+    with pytest.warns(UserWarning, match=r"have the same time as another.* X\[:, -1\] \+= rng"):
+        SelfExciting(window).fit(days)
+    SelfExciting(window).fit(days + rng.uniform(0, 1, days.shape))  # warnings are errors
 
 
 def test_equal_positions_and_few_events_in_place():

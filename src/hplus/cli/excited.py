@@ -93,7 +93,6 @@ def excitation_table(found: Json) -> dict[str, str]:
     """What a study of a self-exciting rate found, as a short table."""
     from hplus.studies.excitation_facts import too_few, triggered_words
 
-    held = found["holdout"]
     earlier = f"; {count(found['history'])} earlier ones are history" * bool(found["history"])
     far, marks = found["distance"], found["productivity"]
     table = {
@@ -116,18 +115,26 @@ def excitation_table(found: Json) -> dict[str, str]:
     }
     if too_few(found):
         table |= dict.fromkeys(ABOUT_TRIGGERING, "")
-    if held is None:
-        # files of earlier versions do not say
-        asked = found.get("holdout_share") == 0.0
-        table["held out"] = f"none: {'--holdout 0' if asked else 'too few events'}"
-    else:
-        table["held out"] = held["words"]
-        table["vs constant"] = gain_words(held["gain"], held["gain_error"])
-        if far is not None:
-            table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
+    table |= _held_out(found)
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def _held_out(found: Json) -> dict[str, str]:
+    """How well later events were predicted, or why none were held out."""
+    held = found["holdout"]
+    if held is None:
+        # files of earlier versions do not say
+        asked = found.get("holdout_share") == 0.0
+        return {"held out": f"none: {'--holdout 0' if asked else 'too few events'}"}
+    table = {
+        "held out": held["words"],
+        "vs constant": gain_words(held["gain"], held["gain_error"]),
+    }
+    if found["distance"] is not None:
+        table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
+    return table
 
 
 def _types(found: dict[str, dict[str, float]] | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ Labels = NDArray[np.generic]
 
 Part = tuple[Window | None, float, float]
 """A place, None on a line, and a start and an end."""
+
+FEWEST_TIED, MOST_TIED = 10, 0.2
+"""Events at the time of another, in number and as a share, from which on a warning says so."""
 
 MOST_BEYOND = 20.0
 """How far above others the largest marks may lie, in ranges of these."""
@@ -113,6 +117,36 @@ class EventRows:
                     f"regions must be places such as {shown(self.region)}, got {shown(region)}."
                 )
         return list(listed)
+
+
+def observed_part(events: Catalogue, start: float, end: float) -> Catalogue:
+    """The events of a window's time; an error if there are none, or later ones."""
+    if late := int(np.sum(events.times > end)):
+        raise ValueError(
+            f"X must not hold events after the window, got {late} of {len(events)} after "
+            f"{end:g}: drop them or widen the window."
+        )
+    inside = events.since(start)
+    if not len(inside):
+        raise ValueError(
+            "X must hold at least one event in the window, got none: without any there is no rate "
+            "to learn."
+        )
+    return inside
+
+
+def warn_of_ties(times: Floats) -> None:
+    """Warn if many events share their time with another: such events do not trigger each other."""
+    counts = np.unique(times, return_counts=True)[1]
+    tied = int(counts[counts > 1].sum())
+    if tied >= FEWEST_TIED and tied > MOST_TIED * len(times):
+        warnings.warn(
+            f"{tied} of {len(times)} events have the same time as another, and events at the same "
+            "time do not trigger each other: if times are rounded, spread them at random over what "
+            "they stand for, such as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def labels_of(types: ArrayLike | None) -> Labels:
