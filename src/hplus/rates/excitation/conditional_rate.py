@@ -24,7 +24,7 @@ from hplus.windows import Window
 Part = tuple[Window | None, float, float]
 """A place, None for the whole region, and a start and an end."""
 
-MOST_BLOCKS = 20_000
+MOST_BLOCKS = 4_000
 """Blocks of time after which the level is updated, at most: long after the fit they are longer."""
 
 
