@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from hplus._checks import Reals, check_count
+from hplus._checks import Reals, shown
 
 Found = TypeVar("Found")
 Other = TypeVar("Other")
@@ -48,7 +49,12 @@ def check_jobs(n_jobs: int | None) -> int:
     """How many jobs may run at the same time: None is 1, and -1 as many as there are cores."""
     if n_jobs in (None, -1):
         return 1 if n_jobs is None else len(os.sched_getaffinity(0))
-    return check_count("n_jobs", n_jobs)
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs < 1:
+        raise ValueError(
+            "n_jobs must be a whole number of at least 1, or -1 for all cores, got "
+            f"{shown(n_jobs)}."
+        )
+    return int(n_jobs)
 
 
 def over_cores(work: Callable[[int], Found], count: int, size: int) -> list[Found]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_fit_tells_what_triggers_what(models):
         "half of the triggered events follow within", "km of an event with mag",
         "mag 0.5 larger triggers", "in the next day (", "in the next week (",
         "each predicted from those before it", "vs constant", "vs Poisson",
-        "earlier ones are history", "nats per event of the best weights",
+        "earlier ones are history", "smoothing costs",
     ):  # fmt: skip
         assert words in text
     assert "Next: hplus expect place.hplus --for 7d" in models[1]["place"].stderr
@@ -107,6 +108,46 @@ def test_newer_events_move_the_forecast(folder, run):
     assert "until 2026-07-22" in run(*asked, "--events", "newer.csv").stderr
     past = run("expect", "place.hplus", "--from", "2026-05-01", "--for", "1d")
     assert "as of 2026-05-01" in past.stderr
+
+
+def test_a_file_without_newer_events_says_that_nothing_happened(folder, run):
+    (folder / "none.csv").write_text("when,x,y,mag\n")
+    (folder / "wrong.csv").write_text("when,x,y,mag\nyesterday,1,1,5\n")
+    asked = ("expect", "place.hplus", "--from", "2026-07-22", "--for", "1d", "--events")
+    none, same = (run(*asked, name) for name in ("none.csv", "quakes.csv"))
+    assert none.stdout == same.stdout
+    assert "known until 2026-07-22" in none.stderr
+    assert "when is not a time" in run(*asked, "wrong.csv", code=3).stderr
+
+
+def test_check_without_a_file_takes_the_events_of_the_model(folder, run):
+    own, given = (run("check", "time.hplus", *more) for more in ((), ("quakes.csv",)))
+    assert own.stdout == given.stdout
+    assert "fitted to these events" in own.stderr
+
+
+def test_a_ratio_of_several_types_is_not_what_an_event_triggers(folder, models, run):
+    said = plain(models[1]["time"].stdout)
+    assert "relative to the one before, in the long run; each event triggers" in said
+    assert "held out none: --holdout 0" in said
+    run("report", "time.hplus", "-o", "time.html")
+    page = (folder / "time.html").read_text()
+    text = re.sub(r"<(script|style)>.*?</\1>|<svg.*?</svg>", "", page, flags=re.S)
+    assert "others directly, on average." in text
+    assert "spectral radius" in text
+    for word in ("distance", " map", " mark"):
+        assert word not in text
+
+
+def test_one_event_is_too_few_to_tell_about_triggering(folder, run):
+    (folder / "one.csv").write_text("when\n2026-03-01T10:00:00\n")
+    result = run("fit", "one.csv", *PERIOD.split(), "--self-exciting", "-o", "one.hplus")
+    said = plain(result.stdout)
+    assert "branching too few events to tell whether they trigger others" in said
+    assert "held out none: too few events" in said
+    assert "follow within" not in said
+    run("report", "one.hplus", "-o", "one.html")
+    assert "event is too few to tell about triggering" in (folder / "one.html").read_text()
 
 
 def test_sample_and_predict_use_the_users_columns(folder, run):

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 
+from hplus.cli.excited import excitation_table
 from hplus.display.excitation_figures import (
     declustered,
     productive_events,
@@ -14,6 +15,7 @@ from hplus.display.excitation_figures import (
     triggered_fan,
 )
 from hplus.display.excitation_page import excitation_html
+from hplus.rates.excitation import descendants
 
 SECTIONS = ("trigger", "background", "productive", "outlook", "fit", "making", "origin", "glossary")
 
@@ -65,6 +67,18 @@ def test_the_fan_goes_on_from_what_was_observed(excited):
     times = excited.model_.history_.times
     assert fan.observed.sum() == np.sum(times >= 190.0 - 7 * len(fan.observed))
     assert np.all(np.diff(fan.quantiles, axis=0) >= 0.0)
+
+
+def test_a_future_that_cannot_be_simulated_is_told_and_the_rest_is_shown(excited, monkeypatch):
+    monkeypatch.setattr(descendants, "MAX_EVENTS", 10)
+    found = excited.facts()
+    assert found["outlook"] == []
+    assert excitation_table(found)["outlook"].startswith("cannot be simulated: there would be too")
+    found["branching"]["ratio"] = 1.2
+    assert "the branching ratio is above 1" in excitation_table(found)["outlook"]
+    page = excitation_html(excited)
+    assert "What follows cannot be simulated" in page
+    assert "were triggered by earlier ones" in page
 
 
 def test_only_a_fitted_study_has_a_page():

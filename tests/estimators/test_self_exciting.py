@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.rates.excitation import excitation_fit
@@ -229,6 +230,7 @@ def test_a_polygon_is_a_region_too(planar_events):
     assert counts.sum() == pytest.approx(early.sum(), rel=0.3)
 
 
+@pytest.mark.filterwarnings("ignore:40 of 40 events have the same time")
 @pytest.mark.parametrize(
     "X", [[[5.0]], [[5.0], [5.0], [5.0]], [[1.0], [2.0]], np.repeat([[3.0], [7.0]], 20, axis=0)]
 )
@@ -239,6 +241,15 @@ def test_few_events_and_ties_have_a_sensible_rate(X):
     assert np.all(rates > 0.0)
     assert model.expected_count(Interval(0.0, 10.0)) == pytest.approx(len(X), rel=0.6)
     assert np.isfinite(model.forecast(1.0, n_paths=20, random_state=0).expected_count[0])
+
+
+def test_times_rounded_to_days_are_warned_of_and_those_spread_are_not(rng):
+    days = np.floor(bursts(rng, until=100.0))
+    days = days[days >= 0.0][:, None]
+    window = Interval(0.0, 101.0)
+    with pytest.warns(UserWarning, match=r"have the same time as another.* X\[:, -1\] \+= rng"):
+        SelfExciting(window).fit(days)
+    SelfExciting(window).fit(days + rng.uniform(0, 1, days.shape))  # warnings are errors
 
 
 def test_equal_positions_and_few_events_in_place():
@@ -281,7 +292,23 @@ BAD = {
     "types": (lambda X: SelfExciting(LINE).fit(X, types=["a"]), ValueError, "types must have"),
     "shape": (lambda X: SelfExciting(LINE).fit([[1.0, 2.0]]), ValueError, "time last"),
     "nan": (lambda X: SelfExciting(LINE).fit([[np.nan]]), ValueError, "finite"),
-    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "n_jobs"),
+    "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "or -1 for all cores"),
+    "long lag": (lambda X: SelfExciting(LINE, longest_lag=2.0).fit(X), ValueError, "window's time"),
+    "no type": (
+        lambda X: SelfExciting(LINE).fit(X, types=["a", None]),
+        ValueError,
+        "got None in row 1",
+    ),
+    "nan type": (
+        lambda X: SelfExciting(LINE).fit(X, types=[np.nan, 1.0]),
+        ValueError,
+        "got nan in row 0",
+    ),
+    "one scale": (
+        lambda X: SelfExciting(LINE).fit(np.linspace(0, 1, 9), marks=[1, 2, 1, 2, 1, 2, 1, 2, 1e9]),
+        ValueError,
+        "on one scale, got 1e.09 where their median is 2: check it",
+    ),
 }
 
 
@@ -318,9 +345,22 @@ def test_questions_after_the_fit_are_checked(line, planar):
         (lambda: line.expected_count(Box([0, 0], [1, 1])), TypeError, "intervals of time"),
         (lambda: line.score([[5000.0]]), ValueError, "must hold events between"),
         (lambda: SelfExciting(Interval(0, 1)).predict([[0.5]]), Exception, "must be fitted"),
+        (lambda: SelfExciting(Interval(0, 1)).forecast(1.0), NotFittedError, "must be fitted"),
+        (lambda: line.forecast(1.0, n_paths=2).chance_above(1.0), ValueError, "with marks"),
     ):
         with pytest.raises(kind, match=words):
             call()
+
+
+def test_what_lies_outside_the_window_does_not_count(planar):
+    whole = planar.expected_count(SQUARE)
+    around = Box([-1.0, -2.0], [3.0, 1.5]) * SQUARE.right
+    assert planar.expected_count(around) == pytest.approx(whole, rel=1e-6)
+    half, wide = (Box([low, 0.0], [0.5, 1.0]) * Interval(399.0, 401.0) for low in (0.0, -4.0))
+    assert planar.expected_count(wide) == pytest.approx(planar.expected_count(half), rel=1e-6)
+    polygon = Polygon([(-1, -1), (2, -1), (2, 2), (-1, 2)]) * SQUARE.right
+    assert planar.expected_count(polygon) == pytest.approx(whole, rel=0.02)
+    assert planar.expected_count(Box([2.0, 2.0], [3.0, 3.0]) * SQUARE.right) == 0.0
 
 
 def test_a_cycle_of_the_background_is_found_beside_bursts():

@@ -243,8 +243,11 @@ def test_a_steady_rate_gains_nothing_whatever_the_exposure(tmp_path):
         ({"holdout": 7}, "holdout must be a share from 0 to 0.9, got 7"),
         ({"holdout": -0.1}, "holdout must be a share from 0 to 0.9, got -0.1"),
         ({"blocks": 0}, "blocks must be a whole number of at least 1, got 0"),
-        ({"n_jobs": "x"}, "n_jobs must be a whole number of at least 1, got 'x'"),
-        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, got 0"),
+        (
+            {"n_jobs": "x"},
+            "n_jobs must be a whole number of at least 1, or -1 for all cores, got 'x'",
+        ),
+        ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all cores, got 0"),
     ],
 )
 def test_shares_and_jobs_that_cannot_be_are_refused(partly, words, said):

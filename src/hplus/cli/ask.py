@@ -118,9 +118,14 @@ ANSWERS = {
 def check(model: str, events: str | None, where: str, group: str | None, as_json: bool) -> None:
     """Test whether a model fits the EVENTS of a file, best with events it was not fitted to.
 
-    Rows are chosen as in the fit: by the condition, window and period of the model.
+    Rows are chosen as in the fit: by the condition, window and period of the model. A self-exciting
+    rate has its events, and is checked on them without EVENTS.
     """
     study = load_model(model, "EventStudy", "ExcitationStudy", "GroupedStudy", group=group)
+    if type(study).__name__ == "ExcitationStudy":
+        study.frame = narrowed(study.frame, where)
+        check_excited(study, events, as_json)
+        return
     if events is None:
         raise click.UsageError(
             f"Missing EVENTS: a model does not keep the events that it is to be compared with. "
@@ -137,9 +142,6 @@ def check(model: str, events: str | None, where: str, group: str | None, as_json
             print_json({"by": study.by, "groups": found})
         return
     study.frame = narrowed(study.frame, where)
-    if type(study).__name__ == "ExcitationStudy":
-        check_excited(study, events, as_json)
-        return
     facts = _checked(study, events, as_json)
     if as_json:
         print_json(facts)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 BACKGROUNDS = ("auto", "exp", "tree")
 """Models of the background that --model may name."""
 
+ABOUT_TRIGGERING = ("delay", "distance", "directions", "marks", "variation", "types", "certificate")
+"""Rows of the table that are left out if there are too few events."""
+
 
 def check_self_exciting(options: Json) -> None:
     """Refuse options of hplus fit that do not go together."""
@@ -88,9 +91,8 @@ def fit_excitation(
 
 def excitation_table(found: Json) -> dict[str, str]:
     """What a study of a self-exciting rate found, as a short table."""
-    from hplus.studies.excitation_facts import triggered_words
+    from hplus.studies.excitation_facts import too_few, triggered_words
 
-    ratio, held = found["branching"], found["holdout"]
     earlier = f"; {count(found['history'])} earlier ones are history" * bool(found["history"])
     far, marks = found["distance"], found["productivity"]
     table = {
@@ -99,8 +101,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         **selection_rows(found),
         "window": found["window"],
         "period": found["time"],
-        "branching": f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): "
-        f"{triggered_words(found)}",
+        "branching": triggered_words(found),
         "delay": found["delay"]["words"],
         "distance": "" if far is None else far["words"],
         # files of earlier versions do not say
@@ -109,19 +110,31 @@ def excitation_table(found: Json) -> dict[str, str]:
         "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
         "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
-        "outlook": f"events: {', '.join(map(_next, found['outlook']))}",
+        "outlook": _outlook(found),
         "certificate": found["certificate"]["words"],
     }
-    if held is None:
-        table["held out"] = "none: too few events, or --holdout 0"
-    else:
-        table["held out"] = held["words"]
-        table["vs constant"] = gain_words(held["gain"], held["gain_error"])
-        if far is not None:
-            table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
+    if too_few(found):
+        table |= dict.fromkeys(ABOUT_TRIGGERING, "")
+    table |= _held_out(found)
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def _held_out(found: Json) -> dict[str, str]:
+    """How well later events were predicted, or why none were held out."""
+    held = found["holdout"]
+    if held is None:
+        # files of earlier versions do not say
+        asked = found.get("holdout_share") == 0.0
+        return {"held out": f"none: {'--holdout 0' if asked else 'too few events'}"}
+    table = {
+        "held out": held["words"],
+        "vs constant": gain_words(held["gain"], held["gain_error"]),
+    }
+    if found["distance"] is not None:
+        table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
+    return table
 
 
 def _types(found: dict[str, dict[str, float]] | None) -> str:
@@ -133,6 +146,15 @@ def _types(found: dict[str, dict[str, float]] | None) -> str:
         for source, row in found.items()
     )
     return "; ".join(rows)
+
+
+def _outlook(found: Json) -> str:
+    """What to expect of the times to come, in words."""
+    from hplus.studies.excitation_facts import why_no_outlook
+
+    if not found["outlook"]:
+        return why_no_outlook(found)
+    return f"events: {', '.join(map(_next, found['outlook']))}"
 
 
 def _next(part: Json) -> str:
@@ -193,7 +215,7 @@ def predicted_rates(
             yield named | {"rate": rate, "background": own}
 
 
-def check_excited(study: ExcitationStudy, events: str, as_json: bool) -> None:
+def check_excited(study: ExcitationStudy, events: str | None, as_json: bool) -> None:
     """Check a self-exciting rate on the events that it learned from, or on later ones."""
     from hplus.studies.checked_files import checked
 

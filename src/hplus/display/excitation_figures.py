@@ -21,11 +21,12 @@ from hplus.estimators.self_exciting import SelfExciting
 from hplus.positivity.exp import GridFunction
 from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.rates.excitation.trigger import Trigger
+from hplus.storage.files import Json
 from hplus.studies.excitation_facts import lag_shares, mean_trigger
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.prospects import Fan
 from hplus.studies.spans import SECONDS
-from hplus.studies.triggered_counts import clock_of, futures, next_counts
+from hplus.studies.triggered_counts import clock_of, futures
 from hplus.wording import count, day_words, per, percent, rounded
 
 TRIGGER_POINTS = 120
@@ -164,17 +165,21 @@ def followed_shares(study: ExcitationStudy) -> TriggerCurve:
     return _curve("How soon", f"lag ({unit})", "share of the triggered events", x, values)
 
 
-def triggered_outlook(study: ExcitationStudy) -> PageOutlook:
-    """The next day and week in numbers, and the fan of counts to come."""
+def triggered_outlook(study: ExcitationStudy, counts: list[Json]) -> PageOutlook | None:
+    """The next day and week in numbers, and the fan of counts; None if it cannot be simulated."""
     facts = tuple(
         Fact(
-            f"Next {name}",
-            f"{rounded(part.expected)} events",
-            f"{count(part.low)} to {count(part.high)}; at least one: {percent(part.chance)}",
+            f"Next {part['next']}",
+            f"{rounded(part['expected'])} events",
+            f"{count(part['low'])} to {count(part['high'])}; at least one: "
+            f"{percent(part['chance'])}",
         )
-        for name, _, part in next_counts(study)
+        for part in counts
     )
-    blocks, clock = triggered_fan(study), clock_of(study)
+    try:
+        blocks, clock = triggered_fan(study), clock_of(study)
+    except OverflowError:
+        return None
     low, high = (float(end) for end in blocks.edges[[0, -1]])
     shown = clock.replace(start=low, end=high)
     ticks = tuple((low + at * SECONDS[shown.unit], text) for at, text in clock_ticks(shown))

@@ -21,15 +21,11 @@ from hplus.display.findings import SIGNIFICANT_ERRORS, Finding
 from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
 from hplus.storage.files import Json, replace_file
-from hplus.studies.checked_files import Checked, checked
+from hplus.studies.checked_files import checked
+from hplus.studies.excitation_facts import too_few, why_no_outlook
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.triggered_counts import clock_of
 from hplus.wording import count, day_words, percent, quantity, rounded, times, with_error
-
-MODEL = (
-    "A background rate plus what every earlier event adds: a trigger by lag and distance without a "
-    "fixed form, smooth on the log scale, times a productivity by mark."
-)
 
 
 def excitation_html(
@@ -57,7 +53,7 @@ def gather_excitation(
 ) -> SimpleNamespace:
     """Everything on the page of a study."""
     found = study.facts()
-    fit = _checked(study, events)
+    fit = checked(study, events)
     place = declustered(study)
     return SimpleNamespace(
         title=title or "How events trigger others",
@@ -74,22 +70,17 @@ def gather_excitation(
         productive=productive_events(study),
         place=place,
         types=found["types"],
-        outlook=triggered_outlook(study),
+        outlook=triggered_outlook(study, found["outlook"]),
+        no_outlook=why_no_outlook(found),
         later=fit.later,
         verdict=fit.check.verdict,
         gaps=gap_quantiles(fit.check),
         residuals=cell_residuals(fit.check, study.model_),
-        held=_prediction(found["holdout"]),
+        held=_prediction(found["holdout"], found["distance"] is not None),
         fitted=_fitted(study, found),
         origin=how_to_reproduce(study),
         command=str(study.made_with_.get("command", "")),
     )
-
-
-def _checked(study: ExcitationStudy, events: str | None) -> Checked:
-    if events is not None:
-        return checked(study, events)
-    return Checked(study.model_.check(), study.reading_, False)
 
 
 def _about(study: ExcitationStudy, found: Json) -> str:
@@ -103,25 +94,39 @@ def _about(study: ExcitationStudy, found: Json) -> str:
 
 def _findings(found: Json) -> tuple[Finding, ...]:
     """How many were triggered, how soon, and what is next."""
-    ratio, first = found["branching"], found["outlook"][0]
-    band = f"90 % interval {ratio['low']:.2f} to {ratio['high']:.2f}"
+    return (
+        *_about_triggering(found),
+        *(
+            Finding(
+                rounded(first["expected"]),
+                f"events are expected in the next {first['next']}: {count(first['low'])} to "
+                f"{count(first['high'])} with a probability of 90 %.",
+            )
+            for first in found["outlook"][:1]
+        ),
+    )
+
+
+def _about_triggering(found: Json) -> tuple[Finding, ...]:
+    ratio, n = found["branching"], found["events"]
+    if too_few(found):
+        words = f"{'event is' if n == 1 else 'events are'} too few to tell about triggering."
+        return (Finding(count(n), words),)
+    # with several types, the ratio and its interval are not those of an average event
+    several = found["types"] is not None
+    band = "" if several else f" (90 % interval {ratio['low']:.2f} to {ratio['high']:.2f})"
     soon = found["delay"]["words"].rsplit(" within ", 1)[1]
     near = found["distance"]
     return (
         Finding(
             percent(1.0 - found["background_share"]),
             "of the events were triggered by earlier ones. An event triggers "
-            f"{rounded(ratio['triggers'], 2)} others directly, on average ({band}).",
+            f"{rounded(ratio['triggers'], 2)} others directly, on average{band}.",
         ),
         Finding(
             soon,
             "is the time within which half of the triggered events follow"
             f"{'' if near is None else ', ' + near['words']}.",
-        ),
-        Finding(
-            rounded(first["expected"]),
-            f"events are expected in the next {first['next']}: {count(first['low'])} to "
-            f"{count(first['high'])} with a probability of 90 %.",
         ),
     )
 
@@ -141,17 +146,29 @@ def _tiles(found: Json) -> tuple[Fact, ...]:
     return tuple(tiles)
 
 
-def _prediction(held: Json | None) -> str:
+def _prediction(held: Json | None, in_place: bool) -> str:
     """How well later events were predicted, in words; "" if none were held out."""
     if held is None:
         return ""
     gain, error = held["over_poisson"], held["over_poisson_error"]
     chance = " This may be due to chance." if gain < SIGNIFICANT_ERRORS * error else ""
+    rival, also = "a constant rate", ""
+    if in_place:
+        rival = "the better of a constant rate and a map of the rate"
+        also = f", and {with_error(held['gain'], held['gain_error'])} over a constant rate"
     return (
         f"Held out: {held['words']}. On average, each is {times(math.exp(gain))} times as likely "
-        "as under the better of a constant rate and a map of the rate, learned from the same "
-        f"events: a gain of {with_error(gain, error)} nats per event, and "
-        f"{with_error(held['gain'], held['gain_error'])} over a constant rate.{chance}"
+        f"as under {rival}, learned from the same events: a gain of {with_error(gain, error)} nats "
+        f"per event{also}.{chance}"
+    )
+
+
+def _model(study: ExcitationStudy) -> str:
+    far = " and distance" * bool(study.frame.columns)
+    by_mark = ", times a productivity by mark" * bool(study.mark)
+    return (
+        f"A background rate plus what every earlier event adds: a trigger by lag{far} without a "
+        f"fixed form, smooth on the log scale{by_mark}."
     )
 
 
@@ -159,7 +176,7 @@ def _fitted(study: ExcitationStudy, found: Json) -> tuple[Fact, ...]:
     """Model, longest lag and distance, certificate, rows."""
     delay, far, seconds = found["delay"], found["distance"], found["seconds"]
     facts = [
-        Fact("Model", MODEL, "The rate cannot be negative."),
+        Fact("Model", _model(study), "The rate cannot be negative."),
         Fact("Longest lag", quantity(delay["longest"], delay["unit"])),
     ]
     if far is not None:

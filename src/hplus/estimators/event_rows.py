@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hplus._checks import Floats, Ints, as_floats, check_finite, shown
 from hplus.rates.excitation.catalogue import Catalogue, in_order
+from hplus.rates.excitation.mark_effects import LARGEST_LEFT
 from hplus.windows import Interval, Product, Window
 
 History = tuple[ArrayLike | None, ...] | ArrayLike
@@ -20,6 +22,12 @@ Labels = NDArray[np.generic]
 
 Part = tuple[Window | None, float, float]
 """A place, None on a line, and a start and an end."""
+
+FEWEST_TIED, MOST_TIED = 10, 0.2
+"""Events at the time of another, in number and as a share, from which on a warning says so."""
+
+MOST_BEYOND = 20.0
+"""How far above others the largest marks may lie, in ranges of these."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +117,62 @@ class EventRows:
                     f"regions must be places such as {shown(self.region)}, got {shown(region)}."
                 )
         return list(listed)
+
+
+def observed_part(events: Catalogue, start: float, end: float) -> Catalogue:
+    """The events of a window's time; an error if there are none, or later ones."""
+    if late := int(np.sum(events.times > end)):
+        raise ValueError(
+            f"X must not hold events after the window, got {late} of {len(events)} after "
+            f"{end:g}: drop them or widen the window."
+        )
+    inside = events.since(start)
+    if not len(inside):
+        raise ValueError(
+            "X must hold at least one event in the window, got none: without any there is no rate "
+            "to learn."
+        )
+    return inside
+
+
+def warn_of_ties(times: Floats) -> None:
+    """Warn if many events share their time with another: such events do not trigger each other."""
+    counts = np.unique(times, return_counts=True)[1]
+    tied = int(counts[counts > 1].sum())
+    if tied >= FEWEST_TIED and tied > MOST_TIED * len(times):
+        warnings.warn(
+            f"{tied} of {len(times)} events have the same time as another, and events at the same "
+            "time do not trigger each other: if times are rounded, spread them at random over what "
+            "they stand for, such as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def labels_of(types: ArrayLike | None) -> Labels:
+    """The different types, sorted; an error if some are missing."""
+    given: Labels = np.asarray(["event"] if types is None else types)
+    words = given.ravel().tolist()
+    missing = [i for i, word in enumerate(words) if word is None or word != word]
+    if missing:
+        raise ValueError(
+            f"types must be known for each event, got {shown(words[missing[0]])} in row "
+            f"{missing[0]}: drop those rows, or give them a type of their own."
+        )
+    if len({isinstance(word, str) for word in words}) > 1:
+        raise ValueError("types must be all text or all numbers, got both.")
+    return np.unique(given)
+
+
+def check_one_scale(marks: Floats) -> None:
+    """Refuse a mark so large that how much it triggers would be extrapolated too far."""
+    ordered = np.sort(marks)
+    low, high = ordered[0], ordered[-min(LARGEST_LEFT, len(ordered))]
+    if high > low and ordered[-1] - high > MOST_BEYOND * (high - low):
+        raise ValueError(
+            f"marks must be on one scale, got {ordered[-1]:.3g} where their median is "
+            f"{np.median(ordered):.3g}: check it, or use logarithms of the marks."
+        )
 
 
 def _as_marks(marks: ArrayLike | None, n: int) -> Floats:

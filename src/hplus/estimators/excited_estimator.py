@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,11 +41,13 @@ class ExcitedEstimator(Estimator):
         """The conditional rate at each point X (n, d), given the events before it.
 
         `history` are those events, by default `history_`. With `types` (n,), the rate of events of
-        that type; otherwise of all types together.
+        that type; otherwise of all types together. After `observed_until_`, or the last event of a
+        `history` that is given, events are not known: the background stays at its last level, and
+        what events in between would trigger is left out.
         """
         check_names(self, X, reset=False)
         points = self._rows.points("X", X)
-        known = self._given(history, float(np.max(points[:, -1], initial=-np.inf)))
+        known = self._given(history)
         if types is not None:
             return self._at(known, points, self._rows.kinds(types, len(points)))
         kinds = range(known.rate.types)
@@ -55,11 +58,12 @@ class ExcitedEstimator(Estimator):
     ) -> float | Floats:
         """∫ of the conditional rate over a region, or each of several, given the history.
 
-        For a time to come this leaves out what events to come trigger: use `forecast`.
+        For a time to come, which begins where `predict` says, the background stays at its last
+        level, and what events to come trigger is left out: use `forecast`.
         """
         listed = [regions] if isinstance(regions, Window) else list(regions)
         parts = [self._rows.part(region) for region in listed]
-        known = self._given(history, max((end for _, _, end in parts), default=-np.inf))
+        known = self._given(history)
         return one_or_all(regions, known.integrals(parts))
 
     def log_likelihood(
@@ -72,16 +76,15 @@ class ExcitedEstimator(Estimator):
     ) -> float:
         """Σ log λ(x_i | events before x_i) - ∫λ over a period, by default the window's.
 
-        Events of X before the period are history, and so are those of `history_` before X.
+        Events of X before the period are history, and so are those of `history_` before X or,
+        without any in X, before the period. X is all that happened in the period, which the level
+        of the background follows.
         """
         events = self._rows.catalogue("X", X, marks, types)
         span = self._period if period is None else period
         check_fitted(self, "rate_")
-        sources = events
-        if len(events):
-            sources = self.history_.picked(self.history_.times < events.times[0]).with_others(
-                events
-            )
+        first = events.times[0] if len(events) else span.low
+        sources = self.history_.picked(self.history_.times < first).with_others(events)
         known = rate_given(self.rate_, sources.until(span.high), span.high)
         with np.errstate(divide="ignore"):
             logs = np.log(known.at(events.since(span.low).until(span.high)))
@@ -122,15 +125,25 @@ class ExcitedEstimator(Estimator):
     ) -> Futures:
         """What happens in a time to come, by simulating the descendants of the history.
 
-        From `start`, by default `observed_until_`, for a time `horizon`. `regions` are places, by
-        default the whole window. Weights are drawn anew for each group of paths.
+        From `start`, by default `observed_until_`, for a time `horizon`. If `start` is later, the
+        time in between is simulated too: what happened then is not known. A `history` that is given
+        is all that happened before `start`, by default until the last event of it if that is later
+        than `observed_until_`. `regions` are places, by default the whole window. Weights are drawn
+        anew for each group of paths.
         """
-        begin = self.observed_until_ if start is None else check_number("start", start)
+        events = self._history(history)
+        last = self.observed_until_
+        if history is not None:
+            last = float(np.max(events.times, initial=last))
+        begin = last if start is None else check_number("start", start)
         span = begin, begin + check_positive("horizon", horizon)
+        until = begin if history is not None else min(begin, last)
         listed = self._rows.places(regions)
-        known = rate_given(self.rate_, self._history(history).until(begin), begin)
+        known = rate_given(self.rate_, events.until(until), until)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return futures_of(known, span, listed, check_count("n_paths", n_paths), rng)
+        paths = check_count("n_paths", n_paths)
+        found = futures_of(known, span, listed, paths, rng, until)
+        return replace(found, marked=self.has_marks_)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
         """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""
@@ -167,7 +180,7 @@ class ExcitedEstimator(Estimator):
                 f"start must lie between {low:g}, where the window begins, and {end:g}, when what "
                 f"is known so far ends, got {begin:g}."
             )
-        return check_excitation(self._given(until=end), begin, end)
+        return check_excitation(self._given(), begin, end)
 
     @property
     def unit_(self) -> str:
@@ -184,13 +197,11 @@ class ExcitedEstimator(Estimator):
         found[order] = known.at(targets)
         return found
 
-    def _given(self, history: History | None = None, until: float = -np.inf) -> ConditionalRate:
-        """The rate given a history, by default what is known, until a time or later."""
+    def _given(self, history: History | None = None) -> ConditionalRate:
+        """The rate given all that is known or, with a history, what happened until its end."""
         sources = self._history(history)
-        last = float(
-            np.max(sources.times, initial=self.observed_until_ if history is None else -np.inf)
-        )
-        return rate_given(self.rate_, sources, max(last, until))
+        known = self.observed_until_ if history is None else -np.inf
+        return rate_given(self.rate_, sources, float(np.max(sources.times, initial=known)))
 
     @property
     def _rows(self) -> EventRows:

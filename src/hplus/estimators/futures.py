@@ -13,6 +13,9 @@ from hplus.rates.excitation.descendants import Simulated, joined, past_of, simul
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.windows import Interval, Window
 
+FORGOTTEN = 1e-3
+"""A share of descendants that may be left out."""
+
 
 @dataclass(frozen=True)
 class Futures:
@@ -25,6 +28,7 @@ class Futures:
     counts: Floats
     largest: Floats
     simulated: Simulated
+    marked: bool = True
 
     @property
     def expected_count(self) -> Floats:
@@ -44,6 +48,8 @@ class Futures:
 
     def chance_above(self, mark: float) -> Floats:
         """The probability of at least one event with a mark above this one, (r,)."""
+        if not self.marked:
+            raise ValueError("chance_above needs a model that was fitted with marks.")
         return (self.largest > check_number("mark", mark)).mean(axis=1)
 
 
@@ -53,15 +59,21 @@ def futures_of(
     regions: Sequence[Window | None],
     n_paths: int,
     rng: np.random.Generator,
+    until: float | None = None,
 ) -> Futures:
-    """Futures of a period, with weights drawn anew for each group of paths."""
-    past = past_of(known, span[0])
+    """Futures of a period, with weights drawn anew for each group of paths.
+
+    What is known ends at its start, or earlier, at `until`: the time in between is simulated too.
+    """
+    begin = span[0] if until is None else _remembered(known.rate, until, span[0])
+    past = past_of(known, begin)
     draws = _possible_rates(known, span, min(len(known.rate.draws), n_paths), rng)
     draws = _dying_out(draws) or _dying_out([known.rate]) or draws
     found = []
     for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
-        part = simulate(draw, past, *span, len(group), rng)
-        found.append(Simulated(part.paths + group[0], part.events))
+        part = simulate(draw, past, begin, span[1], len(group), rng)
+        asked = part.events.times >= span[0]
+        found.append(Simulated(part.paths[asked] + group[0], part.events.picked(asked)))
     simulated = joined(found)
     paths, events = simulated.paths, simulated.events
     counts = np.zeros((len(regions), n_paths))
@@ -71,6 +83,18 @@ def futures_of(
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
     return Futures(Interval(*span), counts, largest, simulated)
+
+
+def _remembered(rate: ExcitedRate, until: float, start: float) -> float:
+    """Since when events matter to what follows a start: what is known until a time, or less.
+
+    An event reaches farther than n times the longest lag by more than n generations only.
+    """
+    ratio = rate.trigger.branching()
+    if ratio >= 1.0:
+        return until
+    generations = np.ceil(np.log(FORGOTTEN) / np.log(max(ratio, FORGOTTEN)))
+    return max(until, start - float(generations * rate.trigger.lags[-1]))
 
 
 def _dying_out(rates: list[ExcitedRate]) -> list[ExcitedRate]:
@@ -89,9 +113,9 @@ def _possible_rates(
     What came since the window tells of the level: how uncertain it was at its end is forgotten.
     """
     rate, levels = known.rate, known.levels
-    ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
-    spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
-    logs = spread * rng.standard_normal((many, 1))
+    growth = rate.drift.growth(0.5 * (span[0] + span[1]) - float(levels.edges[-1]))
+    logs = np.sqrt(levels.variance + growth) * rng.standard_normal((many, 1))
+    logs = logs - 0.5 * growth  # the level stays the same on average
     logs = logs - (1.0 - levels.memory) * rate.last_level_errors()[:many]
     factors = levels.factors[-1] * np.exp(logs)
     return [rate.drawn(k, factor) for k, factor in enumerate(factors)]

@@ -23,6 +23,7 @@ from hplus._progress import whole_or_not
 from hplus._threads import check_jobs
 from hplus.estimators.base import check_fitted
 from hplus.estimators.column_names import check_names
+from hplus.estimators.event_rows import check_one_scale, labels_of, observed_part, warn_of_ties
 from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
@@ -165,22 +166,13 @@ class SelfExciting(ExcitedEstimator):
         """
         with whole_or_not(self):
             self._check_parameters()
-            self.types_ = np.unique(np.asarray(["event"] if types is None else types))
+            self.types_ = labels_of(types)
             self.has_marks_ = marks is not None
             check_names(self, X, reset=True)
             events = self._rows.catalogue("X", X, marks, types)
             start, end = self._period.low, self._period.high
-            inside = events.since(start)
-            if late := int(np.sum(events.times > end)):
-                raise ValueError(
-                    f"X must not hold events after the window, got {late} of {len(events)} after "
-                    f"{end:g}: drop them or widen the window."
-                )
-            if not len(inside):
-                raise ValueError(
-                    "X must hold at least one event in the window, got none: without any there is "
-                    "no rate to learn."
-                )
+            inside = observed_part(events, start, end)
+            check_one_scale(inside.marks)
             self.history_, self.observed_until_ = events, end
             kinds, region = len(self.types_), self._rows.region
             self._learn(
@@ -188,6 +180,7 @@ class SelfExciting(ExcitedEstimator):
             )
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
+        warn_of_ties(inside.times)
         return self
 
     def update(
@@ -291,6 +284,11 @@ class SelfExciting(ExcitedEstimator):
         for name in ("longest_lag", "longest_distance"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        if self.longest_lag is not None and self.longest_lag > self._period.volume:
+            raise ValueError(
+                f"longest_lag must not be longer than the window's time, {self._period.volume:g}, "
+                f"got {shown(self.longest_lag)}: nothing tells of longer lags."
+            )
         if line and self.longest_distance is not None:
             raise ValueError(
                 "longest_distance must be None for events without places, got "

@@ -33,8 +33,10 @@ class Checked(NamedTuple):
     gain_error: float | None = None
 
 
-def checked(study: ExcitationStudy, path: str) -> Checked:
-    """Check a study on the events of a file."""
+def checked(study: ExcitationStudy, path: str | None = None) -> Checked:
+    """Check a study on the events of a file, by default on its own, which it keeps."""
+    if path is None:
+        return Checked(study.model_.check(), study.reading_, False)
     labels = study.mark, study.kind
     everything = read_marked(path, study.frame, *labels, (-MAX_SECONDS, MAX_SECONDS))
     known = float(study.model_.observed_until_)

@@ -36,6 +36,12 @@ TABLE_POINTS = 4000
 NEAR_LINE, LEAST_KAPPA = np.pi / 6.0, 1e-9
 """An angle that is near a line, and the least concentration of a von Mises law."""
 
+ALMOST_NONE = 0.01
+"""Numbers of triggered events below it are told as such."""
+
+FEWEST_TOLD = 3
+"""Events without which nothing is told about triggering."""
+
 MARK_STEPS = 3.0
 """The step of marks by which productivity is told is about such a part of their range."""
 
@@ -63,6 +69,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "types": type_facts(study),
         "cycle": cycle_facts(model),
         "holdout": None if held is None else held.get_params(),
+        "holdout_share": study.holdout,
         "certificate": certificate_facts(model),
         "outlook": outlook_of(study),
         "seconds": study.made_with_.get("seconds"),
@@ -175,9 +182,10 @@ def variation_facts(model: SelfExciting) -> Json | None:
     if not np.isfinite(law.least):
         return None
     low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
+    least = "almost none" if low < ALMOST_NONE else rounded(float(low), 1)
     words = (
         "similar events differ: of those expected to trigger 1 event, 90 % trigger "
-        f"{rounded(float(low), 1)} to {rounded(float(high), 2)} on average"
+        f"{least} to {rounded(float(high), 2)} on average"
     )
     return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
 
@@ -213,14 +221,19 @@ def certificate_facts(model: SelfExciting) -> Json:
         "gap": gap,
         "smoothing_cost": float(model.smoothing_cost_),
         "words": (
-            f"within {rounded(gap, 1)} nats per event of the best weights without smoothing, which "
-            f"costs {rounded(float(model.smoothing_cost_), 2)}"
+            f"smoothing costs {rounded(float(model.smoothing_cost_), 2)} nats per event compared "
+            "with the best weights without it, whose log-likelihood is certified to within "
+            f"{rounded(gap, 1)}"
         ),
     }
 
 
 def outlook_of(study: ExcitationStudy) -> list[Json]:
-    """What follows the observation period."""
+    """What follows the observation period; nothing if it cannot be simulated."""
+    try:
+        counts = next_counts(study)
+    except OverflowError:
+        return []
     return [
         {
             "next": name,
@@ -228,14 +241,36 @@ def outlook_of(study: ExcitationStudy) -> list[Json]:
             "to": moment(period.end),
             **{key: getattr(part, key) for key in ("expected", "low", "high", "chance")},
         }
-        for name, period, part in next_counts(study)
+        for name, period, part in counts
     ]
 
 
+def why_no_outlook(found: Json) -> str:
+    """Why what comes next could not be simulated, in a sentence without a full stop."""
+    if found["branching"]["ratio"] >= 1.0:
+        return "cannot be simulated: the branching ratio is above 1, so that bursts never die out"
+    return "cannot be simulated: there would be too many events"
+
+
 def triggered_words(found: Json) -> str:
-    """What the branching ratio means, in a sentence."""
-    triggers, share = found["branching"]["triggers"], 1.0 - found["background_share"]
+    """The branching ratio with its interval, and what it means; with several types, it is not how
+    many others an event triggers.
+    """
+    if too_few(found):
+        return "too few events to tell whether they trigger others"
+    ratio, share = found["branching"], 1.0 - found["background_share"]
+    each = f"each event triggers {rounded(ratio['triggers'], 2)} others directly, on average"
+    if found["types"]:
+        each = (
+            "the size of a generation of triggered events relative to the one before, in the long "
+            f"run; {each}"
+        )
     return (
-        f"each event triggers {rounded(triggers, 2)} others directly, on average; "
+        f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): {each}; "
         f"{percent(share)} of the events were triggered"
     )
+
+
+def too_few(found: Json) -> bool:
+    """Are there too few events to tell about triggering?"""
+    return bool(found["events"] + found["history"] < FEWEST_TOLD)

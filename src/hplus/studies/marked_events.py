@@ -55,11 +55,14 @@ def read_marked(
     mark: str = "",
     kind: str = "",
     span: tuple[float, float] | None = None,
+    *,
+    quiet: bool = False,
 ) -> MarkedEvents:
     """The events of a file or table in one pass; rows that cannot be used are counted by reason.
 
     From `span`, in seconds since 1970: by default all until the end of the observation period, of
-    which those before its start are history.
+    which those before its start are history. If it may be `quiet`, a file without events of that
+    time is no error.
     """
     clock = frame.clock
     assert clock is not None
@@ -69,7 +72,7 @@ def read_marked(
         table.require(name)
     low, high = span or (-MAX_SECONDS, clock.end)
     anytime = frame.replace(clock=clock.replace(start=low, end=high))
-    parts: list[tuple[Floats, Ints, Floats, Words]] = []
+    parts: list[tuple[Floats, Ints, Floats, Words]] = [_no_rows(frame.window.dimension)]
     dropped, left_out = Counter[str](), Counter[str]()
     rows, total, extent, zone = 0, 0, NO_EXTENT, Zone.NEITHER
     for chunk in table.chunks([*frame.needed, *named], frame.where):
@@ -84,13 +87,24 @@ def read_marked(
     rows += table.dropped.total() + table.left_out.total()
     dropped, left_out = dropped + table.dropped, table.left_out + left_out
     kept = sum(len(part[0]) for part in parts)
-    if kept == 0:
+    if kept == 0 and not (quiet and _only_other_times(frame, dropped + left_out)):
         raise TableError(nothing_usable(table.path, anytime, rows, dropped + left_out, extent))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
     X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
     mark_of_file = f"{total % 2**64:016x}"
     reading = Reading(table.path, rows, kept, dict(dropped), mark_of_file, dict(left_out))
     return MarkedEvents(X, values if mark else None, words.astype(str) if kind else None, reading)
+
+
+def _no_rows(dimension: int) -> tuple[Floats, Ints, Floats, Words]:
+    empty = np.zeros(0)
+    return np.zeros((0, dimension)), empty.astype(np.int64), empty, empty.astype(np.object_)
+
+
+def _only_other_times(frame: Frame, dropped: Counter[str]) -> bool:
+    """Were all rows left out because they are of another time, or not meant?"""
+    others = {"outside the observation period", frame.where.reason if frame.where else ""}
+    return set(dropped) <= others
 
 
 def spread_in_order(clock: Clock, seconds: Floats, rows: Ints, end: float) -> Floats:

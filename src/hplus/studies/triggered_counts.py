@@ -97,14 +97,17 @@ def period_asked(
 def brought_up_to(
     study: ExcitationStudy, path: str | Table, until: float
 ) -> tuple[SelfExciting, Reading]:
-    """The model with the events of a file that are later than those it knows, up to a time."""
+    """The model with the events of a file that are later than those it knows, up to a time.
+
+    There may be none: then nothing happened since.
+    """
     begin = known_until(study)
     if not until > begin:
         raise ValueError(
             f"start must be after {moment(begin)}, until when events are known, for events=, got "
             f"{moment(until)}."
         )
-    new = read_marked(path, study.frame, study.mark, study.kind, (begin, until))
+    new = read_marked(path, study.frame, study.mark, study.kind, (begin, until), quiet=True)
     model = copy(study.model_)
     end = float(clock_of(study).axis(np.array([until]))[0])
     model.update(new.X, until=end, marks=new.marks, types=new.types)

@@ -24,6 +24,9 @@ from hplus.windows import Window
 Part = tuple[Window | None, float, float]
 """A place, None for the whole region, and a start and an end."""
 
+MOST_BLOCKS = 4_000
+"""Blocks of time after which the level is updated, at most: long after the fit they are longer."""
+
 
 @dataclass(frozen=True)
 class ConditionalRate:
@@ -94,8 +97,12 @@ class ConditionalRate:
 
 
 def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Floats:
-    """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L)."""
-    rings = rings_of(sources, rate.trigger, rate.effects, place)
+    """What each source adds in a place by hat functions of lags, if its factor is 1, (m, L).
+
+    Of a place that is partly outside the region, the part inside counts.
+    """
+    within = None if place == rate.region else rate.region
+    rings = rings_of(sources, rate.trigger, rate.effects, place, within)
     rings = rings * rate.effects.productivity(sources.marks)[:, None]
     found = np.zeros((len(sources), len(rate.trigger.lags) - 1))
     for kind, weights in enumerate(rate.trigger.weights.sum(axis=1)):
@@ -105,7 +112,10 @@ def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Fl
 
 
 def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> ConditionalRate:
-    """The rate given sources that are known until a time, which may be that of a target."""
+    """The rate given sources that are all that happened until a time.
+
+    After it nothing is known: factors and the level stay as they are then.
+    """
     sources = rate.turned(sources)
     masses = masses_of(rate, sources, rate.region)
     factors = followed(rate, sources, masses, until)
@@ -133,6 +143,8 @@ def _levels(known: ConditionalRate, until: float) -> Levels:
     if until <= drift.start or drift.variance == 0.0:
         return Levels(np.array([drift.start]), np.ones(1))
     many = int((until - drift.start) / drift.block)
+    if many > MOST_BLOCKS:
+        many, drift = MOST_BLOCKS, drift.replace(block=(until - drift.start) / MOST_BLOCKS)
     edges = drift.start + drift.block * np.arange(many + 1)
     counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
     own = np.array([known.background(*edges[k : k + 2]).sum() for k in range(many)])

@@ -28,6 +28,13 @@ class Drift(Value):
     variance: float
     dispersion: float
 
+    def growth(self, ahead: float) -> float:
+        """By how much the variance of the log level grows in a time ahead without counts.
+
+        Of changes in a time longer than that learned from, nothing is known.
+        """
+        return self.variance * min(max(ahead, 0.0), BLOCKS * self.block)
+
 
 class Levels(NamedTuple):
     """Factors of a background from edge to edge, and how well the last one is known.

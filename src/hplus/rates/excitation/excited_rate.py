@@ -195,17 +195,26 @@ def offspring_of(
 
 
 def rings_of(
-    sources: Catalogue, trigger: Trigger, effects: MarkEffects, region: Window | None
+    sources: Catalogue,
+    trigger: Trigger,
+    effects: MarkEffects,
+    region: Window | None,
+    within: Window | None = None,
 ) -> Floats:
-    """∫ of each hat function of distances that lies in the region, for each source, (m, D)."""
+    """∫ of each hat function of distances that lies in the region, for each source, (m, D).
+
+    Only the part of the region that lies `within` another counts.
+    """
     if region is None:
         return np.ones((len(sources), 1))
     reach = effects.reach(sources.marks)
     if isinstance(region, Interval):
-        x = sources.places[:, 0]
-        return visible_sides(trigger.distances, x, reach, region.low, region.high)
+        low, high = region.low, region.high
+        if isinstance(within, Interval):
+            low, high = max(low, within.low), max(min(high, within.high), low, within.low)
+        return visible_sides(trigger.distances, sources.places[:, 0], reach, low, high)
     return visible_rings(
-        trigger.distances, sources.places, reach, mask_of(region), sources.bearings
+        trigger.distances, sources.places, reach, mask_of(region, within), sources.bearings
     )
 
 

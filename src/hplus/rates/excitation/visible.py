@@ -19,6 +19,9 @@ RADII_PER_SEGMENT = 4
 MASK_CELLS = 512
 """Cells along the longer side in which windows that are not boxes are known."""
 
+NOWHERE = np.zeros((2, 1), dtype=np.bool_)
+"""Cells of which none belongs to a region."""
+
 
 class Mask(NamedTuple):
     """A region in the plane: which cells of a grid over its bounding box belong to it."""
@@ -28,10 +31,15 @@ class Mask(NamedTuple):
     inside: Bools
 
 
-def mask_of(region: Window) -> Mask:
-    """The region as cells; one is enough for a box."""
+def mask_of(region: Window, within: Window | None = None) -> Mask:
+    """The region, or the part of it within another one, as cells; one is enough for a box."""
     low, high = region.bounds()
-    if region.box_bounds() is not None:
+    if within is not None:
+        low, high = np.maximum(low, within.bounds()[0]), np.minimum(high, within.bounds()[1])
+    if np.any(high <= low):
+        return Mask(*region.bounds(), NOWHERE)
+    both = [region] if within is None else [region, within]
+    if all(part.box_bounds() is not None for part in both):
         return Mask(low, high, np.ones((1, 1), dtype=np.bool_))
     sides = high - low
     shape = np.maximum(np.ceil(MASK_CELLS * sides / sides.max()).astype(int), 1)
@@ -39,7 +47,8 @@ def mask_of(region: Window) -> Mask:
         a + side * (np.arange(n) + 0.5) / n for a, side, n in zip(low, sides, shape, strict=True)
     ]
     centers = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 2)
-    return Mask(low, high, region.contains(centers).reshape(shape))
+    inside = np.all([part.contains(centers) for part in both], axis=0)
+    return Mask(low, high, inside.reshape(shape))
 
 
 @njit(cache=True, nogil=True)
