@@ -108,7 +108,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "marks": "" if marks is None else marks["words"],
         "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
-        "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
+        "cycle": _cycle(found),
         "outlook": f"events: {', '.join(map(_next, found['outlook']))}",
         "certificate": found["certificate"]["words"],
     }
@@ -122,6 +122,14 @@ def excitation_table(found: Json) -> dict[str, str]:
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
     return {name: text for name, text in table.items() if text}
+
+
+def _cycle(found: Json) -> str:
+    """The cycle asked for or, without one, that which times follow; earlier files do not say."""
+    if found["cycle"] is not None:
+        return str(found["cycle"]["words"])
+    followed = found.get("followed_cycle")
+    return "" if followed is None else f"{followed['words']}: give --cycle {followed['name']}"
 
 
 def _types(found: dict[str, dict[str, float]] | None) -> str:
