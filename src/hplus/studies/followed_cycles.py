@@ -16,7 +16,7 @@ from hplus.studies.spans import CYCLES
 from hplus.windows import Interval
 
 MIN_FOLLOWED_GAIN = 0.02
-"""Nats per event that cycles must gain to be told of: one by chance gains much less."""
+"""Nats per event that a cycle must gain to be told of: one by chance gains much less."""
 
 
 class FollowedCycle(NamedTuple):
@@ -29,12 +29,13 @@ class FollowedCycle(NamedTuple):
 
 def followed_cycle(gains: Sequence[CycleGain]) -> FollowedCycle | None:
     """The longest of the cycles that were kept, which contains the others; None if none matters."""
-    kept = [found for found in gains if found.kept and found.name in CYCLES]
-    gain = sum(found.gain for found in kept)
-    if gain < MIN_FOLLOWED_GAIN:
+    named = (found for found in gains if found.kept and found.name in CYCLES)
+    kept = [found for found in named if found.gain >= MIN_FOLLOWED_GAIN]
+    if not kept:
         return None
     longest = max(kept, key=lambda found: found.period)
-    return FollowedCycle(longest.name, gain, float(np.hypot.reduce([f.error for f in kept])))
+    error = float(np.hypot.reduce([found.error for found in kept]))
+    return FollowedCycle(longest.name, sum(found.gain for found in kept), error)
 
 
 def cycle_of_times(times: Floats, period: Interval, origin: float) -> FollowedCycle | None:
