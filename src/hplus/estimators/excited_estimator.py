@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Ints, Seed, check_count, check_number, check_positive
+from hplus._checks import (
+    Floats,
+    Ints,
+    Seed,
+    as_floats,
+    check_count,
+    check_number,
+    check_positive,
+)
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.column_names import check_names
 from hplus.estimators.event_rows import EventRows, History, Labels
@@ -118,19 +126,22 @@ class ExcitedEstimator(Estimator):
         *,
         start: float | None = None,
         history: History | None = None,
+        stages: ArrayLike = (),
         random_state: Seed = None,
     ) -> Futures:
         """What happens in a time to come, by simulating the descendants of the history.
 
         From `start`, by default `observed_until_`, for a time `horizon`. `regions` are places, by
-        default the whole window. Weights are drawn anew for each group of paths.
+        default the whole window. Weights are drawn anew for each group of paths. `stages` are times
+        since the start: what happens before each of them is the same for every longer horizon.
         """
         begin = self.observed_until_ if start is None else check_number("start", start)
-        span = begin, begin + check_positive("horizon", horizon)
+        last, inner = check_positive("horizon", horizon), as_floats("stages", stages).ravel()
+        edges = begin + np.unique([0.0, *inner[(inner > 0.0) & (inner < last)], last])
         listed = self._rows.places(regions)
         known = rate_given(self.rate_, self._history(history).until(begin), begin)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        return futures_of(known, span, listed, check_count("n_paths", n_paths), rng)
+        return futures_of(known, edges, listed, check_count("n_paths", n_paths), rng)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
         """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""

@@ -9,7 +9,13 @@ import numpy as np
 
 from hplus._checks import Floats, check_fraction, check_number
 from hplus.rates.excitation.conditional_rate import ConditionalRate
-from hplus.rates.excitation.descendants import Simulated, joined, past_of, simulate
+from hplus.rates.excitation.descendants import (
+    Simulated,
+    Stage,
+    joined,
+    past_of,
+    simulate_stages,
+)
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.windows import Interval, Window
 
@@ -49,18 +55,22 @@ class Futures:
 
 def futures_of(
     known: ConditionalRate,
-    span: tuple[float, float],
+    edges: Floats,
     regions: Sequence[Window | None],
     n_paths: int,
     rng: np.random.Generator,
 ) -> Futures:
-    """Futures of a period, with weights drawn anew for each group of paths."""
-    past = past_of(known, span[0])
-    draws = _possible_rates(known, span, min(len(known.rate.draws), n_paths), rng)
-    draws = _dying_out(draws) or _dying_out([known.rate]) or draws
+    """Futures of stages of time between edges, with weights drawn anew for each group of paths.
+
+    Each stage has its own random numbers: what happens before an edge is the same whatever follows.
+    """
+    past, streams = past_of(known, float(edges[0])), rng.spawn(len(edges) - 1)
+    draws = _possible_rates(known, edges, min(len(known.rate.draws), n_paths), streams)
+    draws = _dying_out(draws) or _dying_out([[known.rate] * len(streams)]) or draws
     found = []
-    for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
-        part = simulate(draw, past, *span, len(group), rng)
+    for rates, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
+        stages = map(Stage, edges[:-1].tolist(), edges[1:].tolist(), rates, streams)
+        part = simulate_stages(list(stages), past, len(group))
         found.append(Simulated(part.paths + group[0], part.events))
     simulated = joined(found)
     paths, events = simulated.paths, simulated.events
@@ -70,28 +80,31 @@ def futures_of(
         inside = slice(None) if region is None else region.contains(events.places)
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
-    return Futures(Interval(*span), counts, largest, simulated)
+    return Futures(Interval(float(edges[0]), float(edges[-1])), counts, largest, simulated)
 
 
-def _dying_out(rates: list[ExcitedRate]) -> list[ExcitedRate]:
+def _dying_out(draws: list[list[ExcitedRate]]) -> list[list[ExcitedRate]]:
     """Rates whose bursts die out: others would leave nothing to tell of other futures."""
-    return [rate for rate in rates if rate.trigger.branching() < 1.0]
+    return [rates for rates in draws if rates[0].trigger.branching() < 1.0]
 
 
 def _possible_rates(
     known: ConditionalRate,
-    span: tuple[float, float],
+    edges: Floats,
     many: int,
-    rng: np.random.Generator,
-) -> list[ExcitedRate]:
-    """Rates with weights and a level that are equally likely, for a time to come.
+    streams: Sequence[np.random.Generator],
+) -> list[list[ExcitedRate]]:
+    """Equally likely rates, for each the one of every stage: weights are drawn, and levels drift.
 
     What came since the window tells of the level: how uncertain it was at its end is forgotten.
     """
     rate, levels = known.rate, known.levels
-    ahead = max(0.5 * (span[0] + span[1]) - float(levels.edges[-1]), 0.0)
-    spread = np.sqrt(levels.variance + rate.drift.variance * ahead)
-    logs = spread * rng.standard_normal((many, 1))
-    logs = logs - (1.0 - levels.memory) * rate.last_level_errors()[:many]
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    ahead = np.maximum(middles - float(levels.edges[-1]), 0.0)
+    steps = rate.drift.variance * np.diff(ahead, prepend=0.0)
+    steps[0] += levels.variance
+    errors = (1.0 - levels.memory) * rate.last_level_errors()[:many]
+    noise = np.stack([stream.standard_normal((many, 1)) for stream in streams])
+    logs = np.cumsum(np.sqrt(steps)[:, None, None] * noise, axis=0) - errors
     factors = levels.factors[-1] * np.exp(logs)
-    return [rate.drawn(k, factor) for k, factor in enumerate(factors)]
+    return [[rate.drawn(k, factor) for factor in factors[:, k]] for k in range(many)]
