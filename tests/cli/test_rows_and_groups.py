@@ -268,6 +268,11 @@ WORDS = {
         "--time-unit must be a unit of time",
         2,
     ),
+    "an origin in the year 0": (
+        "fit quakes.csv --time days --time-unit year --origin 0000-01-01 --from 0 --to 9",
+        "there is no year 0, the first one is 0001",
+        2,
+    ),
     "an exposure of time": (
         "fit quakes.csv --columns days --window 0,600 --unit day --exposure 365d",
         "--time-unit and --origin",

@@ -293,3 +293,51 @@ def test_independent_events_get_no_advice(folder, run):
     period = ("--time", "when", "--from", "2024-01-01", "--to", "2026-03-11")
     result = run("fit", "calm.csv", *period, "--model", "tree")
     assert "--self-exciting" not in result.stderr
+
+
+OFFICE = ("--time", "when", "--from", "2024-01-01", "--to", "2024-03-25")
+
+
+def office_hours(path):
+    """Independent events from 9 to 17 o'clock, from Monday to Friday, in twelve weeks."""
+    rng = np.random.default_rng(3)
+    days = np.arange(84)[np.arange(84) % 7 < 5]
+    days = np.repeat(days, rng.poisson(8.0, len(days)))
+    seconds = np.sort(86_400 * days + rng.integers(9 * 3600, 17 * 3600, len(days)))
+    stamps = np.datetime64("2024-01-01T00:00:00") + seconds
+    path.write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+
+
+def test_where_times_follow_the_week_the_advice_is_a_cycle(folder, run):
+    office_hours(folder / "office.csv")
+    said = plain(run("fit", "office.csv", *OFFICE, "--model", "tree").stderr)
+    assert "Times follow the week, which can look like bursts: use --cycle week to" in said
+    assert "--self-exciting" not in said
+    again = run("fit", "office.csv", *OFFICE, "--model", "tree", "--cycle", "week")
+    assert "--self-exciting" not in again.stderr
+
+
+def test_a_self_exciting_rate_says_that_times_follow_the_week(folder, run):
+    office_hours(folder / "office.csv")
+    words = ("fit", "office.csv", *OFFICE, "--self-exciting", "--holdout", 0)
+    told = plain(run(*words, "-o", "office.hplus").stdout)
+    assert "times follow the week, which can look like triggering" in told
+    assert "give --cycle week" in told
+    assert "give --cycle week" in plain(run("info", "office.hplus").stdout)
+    run("report", "office.hplus", "-o", "office.html")
+    assert (
+        "Times follow the week, which can look like triggering"
+        in (folder / "office.html").read_text()
+    )
+    again = json.loads(run(*words, "--cycle", "week", "--json").stdout)
+    assert again["followed_cycle"] is None
+    assert again["branching"]["ratio"] < 0.1
+
+
+def test_copies_of_events_are_no_bursts(folder, run):
+    rng = np.random.default_rng(2)
+    stamps = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 84 * 86_400, 300)
+    (folder / "twice.csv").write_text("when\n" + "\n".join(map(str, np.repeat(stamps, 3))) + "\n")
+    result = run("fit", "twice.csv", *OFFICE, "--model", "tree")
+    assert "exact copies of others" in plain(result.stdout)
+    assert "--self-exciting" not in result.stderr

@@ -363,6 +363,35 @@ def test_what_lies_outside_the_window_does_not_count(planar):
     assert planar.expected_count(Box([2.0, 2.0], [3.0, 3.0]) * SQUARE.right) == 0.0
 
 
+def office_hours(rng, days):
+    """Independent events from 9 to 17 o'clock, from Monday to Friday: (n, 1), in days."""
+    t = np.arange(days)[np.arange(days) % 7 < 5]
+    t = np.repeat(t, rng.poisson(8.0, len(t)))
+    return np.sort(t + rng.uniform(9 / 24, 17 / 24, len(t)))[:, None]
+
+
+def triggered(rng, t, ratio, lag):
+    """Times (n, 1) and their descendants, each of which triggers `ratio` others."""
+    parts = [t]
+    while len(t):
+        t = np.repeat(t, rng.poisson(ratio, len(t)), axis=0)
+        t = t + rng.exponential(lag, t.shape)
+        parts.append(t)
+    return np.concatenate(parts)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_independent_events_that_follow_a_cycle_trigger_nothing(seed):
+    rng = np.random.default_rng(seed)
+    window = Interval(0.0, 84.0, unit="day")
+    t = office_hours(rng, 84)
+    assert SelfExciting(window).fit(t).branching_ratio_ > 0.5  # what the cycle looks like
+    assert SelfExciting(window, cycles=("week",)).fit(t).branching_ratio_ < 0.1
+    t = triggered(rng, t, 0.4, 0.02)
+    model = SelfExciting(window, cycles=("week",)).fit(t[t[:, 0] < 84.0])
+    assert 0.3 < model.branching_ratio_ < 0.5
+
+
 def test_a_cycle_of_the_background_is_found_beside_bursts():
     rng = np.random.default_rng(8)
     t = rng.uniform(0.0, 60.0, 2400)

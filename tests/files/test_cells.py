@@ -121,5 +121,16 @@ def test_dates_that_can_be_read_in_two_ways_need_a_format():
     assert april - march == 31 * 86400 - 86400
 
 
+def test_a_leap_second_is_the_second_after_it():
+    after = datetime(2017, 1, 1, tzinfo=UTC).timestamp()
+    spellings = ["2016-12-31 23:59:60", "2016-12-31T23:59:60Z", "2016/12/31 23:59:60"]
+    spellings += ["2017-01-01T05:29:60+05:30", "2016-12-31 23:59:60.25"]
+    found = times(pa.array(spellings), "UTC")
+    np.testing.assert_array_equal(found.seconds, [after] * 4 + [after + 0.25])
+    formatted = times(pa.array(["31.12.16 23:59:60"]), "UTC", "%d.%m.%y %H:%M:%S")
+    assert formatted.seconds.tolist() == [after]
+    assert times(pa.array(["2016-12-31 23:58:60", "2016-12-31 23:59:61"]), "UTC").wrong.all()
+
+
 def test_texts_know_what_is_empty():
     assert texts(pa.array(["a ", "NA", None, "-", "0"])) == ["a", None, None, None, "0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.conditional_rate import rate_given
-from hplus.rates.excitation.descendants import past_of, simulate
+from hplus.rates.excitation.descendants import Stage, past_of, simulate, simulate_stages
 from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.lag_rows import add_line_rows
@@ -309,10 +310,25 @@ def test_simulated_counts_have_the_mean_of_a_branching_process(rng):
     weights = weights * 0.6 / Trigger(LAGS, np.zeros(0), weights).integral()[0, 0]
     rate = line_rate(weights)
     nothing = Catalogue(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=int))
-    found = simulate(rate, past_of(rate_given(rate, nothing, 0.0), 0.0), 0.0, 4000.0, 30, rng)
-    counts = np.bincount(found.paths, minlength=30)
-    assert counts.mean() == pytest.approx(4000.0 / 0.4, rel=0.02)
-    assert counts.var() / counts.mean() == pytest.approx(1.0 / 0.4**2, rel=0.8)
+    past = past_of(rate_given(rate, nothing, 0.0), 0.0)
+    ends = [0.0, 1.0, 3.0, 1500.0, 4000.0]
+    stages = [Stage(a, b, rate, rng) for a, b in pairwise(ends)]
+    for found in (simulate(rate, past, 0.0, 4000.0, 30, rng), simulate_stages(stages, past, 30)):
+        counts = np.bincount(found.paths, minlength=30)
+        assert counts.mean() == pytest.approx(4000.0 / 0.4, rel=0.02)
+        assert counts.var() / counts.mean() == pytest.approx(1.0 / 0.4**2, rel=0.8)
+
+
+def test_stages_divide_what_the_history_triggers(rng):
+    weights = np.full((1, 1, len(LAGS) - 1, 1), 0.02)
+    rate = line_rate(weights, level=1e-9)
+    history = Catalogue(np.array([-1.0]), np.zeros((1, 0)), np.zeros(1), np.zeros(1, dtype=int))
+    past = past_of(rate_given(rate, history, 0.0), 0.0)
+    ends = [0.0, 0.1, 0.2, 1.0, 3.0]
+    parts = simulate_stages([Stage(a, b, rate, rng) for a, b in pairwise(ends)], past, 40_000)
+    together = simulate(rate, past, 0.0, 3.0, 40_000, rng)
+    counts = [np.histogram(found.events.times, ends)[0] for found in (parts, together)]
+    assert np.abs(counts[0] - counts[1]).max() < 4.0 * np.sqrt(2.0 * counts[1].max())
 
 
 def test_what_the_history_still_triggers_follows_the_rest_of_the_trigger(rng):

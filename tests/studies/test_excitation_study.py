@@ -21,6 +21,7 @@ from hplus.studies.spans import Amount
 from hplus.studies.triggered_counts import (
     brought_up_to,
     draw_futures,
+    next_counts,
     period_asked,
     triggered_counts,
 )
@@ -105,6 +106,17 @@ def test_repeated_addresses_are_spread_before_likelihoods_are_compared(rng):
     assert len(np.unique(moved[:, :2], axis=0)) == 400
     assert 0.2 < np.abs(moved[:, :2] - places).max() <= 0.5
     assert spread_places(events, Interval(0.0, 9.0)) is events
+
+
+def test_what_is_told_of_a_time_to_come_is_what_is_expected_of_it(in_time, in_place):
+    for study in (in_time, in_place):
+        everywhere = [whole(study.frame)]
+        for told, asked in zip(next_counts(study), ("1d", "7d", "28d"), strict=True):
+            period = period_asked(study, Amount.parse(asked))
+            ((alone,),) = triggered_counts(study, everywhere, [period])
+            longer = period_asked(study, Amount.parse("40d"))
+            (within,), _ = triggered_counts(study, everywhere, [period, longer])
+            assert told.expected == alone == within
 
 
 def test_counts_of_parts_add_up_and_chances_grow_with_time(in_place):

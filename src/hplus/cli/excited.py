@@ -109,7 +109,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "marks": "" if marks is None else marks["words"],
         "variation": "" if found["variation"] is None else found["variation"]["words"],
         "types": _types(found["types"]),
-        "cycle": "" if found["cycle"] is None else found["cycle"]["words"],
+        "cycle": _cycle(found),
         "outlook": _outlook(found),
         "certificate": found["certificate"]["words"],
     }
@@ -135,6 +135,14 @@ def _held_out(found: Json) -> dict[str, str]:
     if found["distance"] is not None:
         table["vs Poisson"] = gain_words(held["over_poisson"], held["over_poisson_error"])
     return table
+
+
+def _cycle(found: Json) -> str:
+    """The cycle asked for or, without one, that which times follow; earlier files do not say."""
+    if found["cycle"] is not None:
+        return str(found["cycle"]["words"])
+    followed = found.get("followed_cycle")
+    return "" if followed is None else f"{followed['words']}: give --cycle {followed['name']}"
 
 
 def _types(found: dict[str, dict[str, float]] | None) -> str:

@@ -60,6 +60,7 @@ def gather_excitation(
         source=file_name(study),
         about=_about(study, found),
         findings=_findings(found),
+        caution=_caution(found["followed_cycle"]),
         tiles=_tiles(found),
         curves=trigger_curves(study),
         delay=found["delay"]["words"],
@@ -89,6 +90,17 @@ def _about(study: ExcitationStudy, found: Json) -> str:
         f"{count(found['events'])} events from {day_words(clock.start)} to {day_words(clock.end)}. "
         "This page shows which of them were triggered by others, how soon"
         f"{' and how near' * bool(study.frame.columns)}, and what to expect next."
+    )
+
+
+def _caution(followed: Json | None) -> str:
+    """What to keep in mind if times follow a cycle that the model does not have; "" if not."""
+    if followed is None:
+        return ""
+    name = followed["name"]
+    return (
+        f"Times follow the {name}, which can look like triggering: a model with a cycle of the "
+        f"{name} tells how much of it is."
     )
 
 

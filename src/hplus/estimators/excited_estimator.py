@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Ints, Seed, check_count, check_number, check_positive
+from hplus._checks import (
+    Floats,
+    Ints,
+    Seed,
+    as_floats,
+    check_count,
+    check_number,
+    check_positive,
+)
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.column_names import check_names
 from hplus.estimators.event_rows import EventRows, History, Labels
@@ -121,6 +129,7 @@ class ExcitedEstimator(Estimator):
         *,
         start: float | None = None,
         history: History | None = None,
+        stages: ArrayLike = (),
         random_state: Seed = None,
     ) -> Futures:
         """What happens in a time to come, by simulating the descendants of the history.
@@ -129,20 +138,22 @@ class ExcitedEstimator(Estimator):
         time in between is simulated too: what happened then is not known. A `history` that is given
         is all that happened before `start`, by default until the last event of it if that is later
         than `observed_until_`. `regions` are places, by default the whole window. Weights are drawn
-        anew for each group of paths.
+        anew for each group of paths. `stages` are times since the start: what happens before each
+        of them is the same for every longer horizon.
         """
         events = self._history(history)
         last = self.observed_until_
         if history is not None:
             last = float(np.max(events.times, initial=last))
         begin = last if start is None else check_number("start", start)
-        span = begin, begin + check_positive("horizon", horizon)
+        length, inner = check_positive("horizon", horizon), as_floats("stages", stages).ravel()
+        edges = begin + np.unique([0.0, *inner[(inner > 0.0) & (inner < length)], length])
         until = begin if history is not None else min(begin, last)
         listed = self._rows.places(regions)
         known = rate_given(self.rate_, events.until(until), until)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         paths = check_count("n_paths", n_paths)
-        found = futures_of(known, span, listed, paths, rng, until)
+        found = futures_of(known, edges, listed, paths, rng, until)
         return replace(found, marked=self.has_marks_)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:

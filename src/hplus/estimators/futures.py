@@ -9,7 +9,13 @@ import numpy as np
 
 from hplus._checks import Floats, check_fraction, check_number
 from hplus.rates.excitation.conditional_rate import ConditionalRate
-from hplus.rates.excitation.descendants import Simulated, joined, past_of, simulate
+from hplus.rates.excitation.descendants import (
+    Simulated,
+    Stage,
+    joined,
+    past_of,
+    simulate_stages,
+)
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.windows import Interval, Window
 
@@ -55,24 +61,29 @@ class Futures:
 
 def futures_of(
     known: ConditionalRate,
-    span: tuple[float, float],
+    edges: Floats,
     regions: Sequence[Window | None],
     n_paths: int,
     rng: np.random.Generator,
     until: float | None = None,
 ) -> Futures:
-    """Futures of a period, with weights drawn anew for each group of paths.
+    """Futures of stages of time between edges, with weights drawn anew for each group of paths.
 
-    What is known ends at its start, or earlier, at `until`: the time in between is simulated too.
+    Each stage has its own random numbers: what happens before an edge is the same whatever follows.
+    What is known ends at the first edge, or earlier, at `until`: the time in between is simulated
+    too.
     """
-    begin = span[0] if until is None else _remembered(known.rate, until, span[0])
-    past = past_of(known, begin)
-    draws = _possible_rates(known, span, min(len(known.rate.draws), n_paths), rng)
-    draws = _dying_out(draws) or _dying_out([known.rate]) or draws
+    start = float(edges[0])
+    begin = start if until is None else _remembered(known.rate, until, start)
+    edges = edges if begin == start else np.append(begin, edges)
+    past, streams = past_of(known, begin), rng.spawn(len(edges) - 1)
+    draws = _possible_rates(known, edges, min(len(known.rate.draws), n_paths), streams)
+    draws = _dying_out(draws) or _dying_out([[known.rate] * len(streams)]) or draws
     found = []
-    for draw, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
-        part = simulate(draw, past, begin, span[1], len(group), rng)
-        asked = part.events.times >= span[0]
+    for rates, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
+        stages = map(Stage, edges[:-1].tolist(), edges[1:].tolist(), rates, streams)
+        part = simulate_stages(list(stages), past, len(group))
+        asked = part.events.times >= start
         found.append(Simulated(part.paths[asked] + group[0], part.events.picked(asked)))
     simulated = joined(found)
     paths, events = simulated.paths, simulated.events
@@ -82,7 +93,7 @@ def futures_of(
         inside = slice(None) if region is None else region.contains(events.places)
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
-    return Futures(Interval(*span), counts, largest, simulated)
+    return Futures(Interval(start, float(edges[-1])), counts, largest, simulated)
 
 
 def _remembered(rate: ExcitedRate, until: float, start: float) -> float:
@@ -97,25 +108,29 @@ def _remembered(rate: ExcitedRate, until: float, start: float) -> float:
     return max(until, start - float(generations * rate.trigger.lags[-1]))
 
 
-def _dying_out(rates: list[ExcitedRate]) -> list[ExcitedRate]:
+def _dying_out(draws: list[list[ExcitedRate]]) -> list[list[ExcitedRate]]:
     """Rates whose bursts die out: others would leave nothing to tell of other futures."""
-    return [rate for rate in rates if rate.trigger.branching() < 1.0]
+    return [rates for rates in draws if rates[0].trigger.branching() < 1.0]
 
 
 def _possible_rates(
     known: ConditionalRate,
-    span: tuple[float, float],
+    edges: Floats,
     many: int,
-    rng: np.random.Generator,
-) -> list[ExcitedRate]:
-    """Rates with weights and a level that are equally likely, for a time to come.
+    streams: Sequence[np.random.Generator],
+) -> list[list[ExcitedRate]]:
+    """Equally likely rates, for each the one of every stage: weights are drawn, and levels drift.
 
     What came since the window tells of the level: how uncertain it was at its end is forgotten.
     """
     rate, levels = known.rate, known.levels
-    growth = rate.drift.growth(0.5 * (span[0] + span[1]) - float(levels.edges[-1]))
-    logs = np.sqrt(levels.variance + growth) * rng.standard_normal((many, 1))
-    logs = logs - 0.5 * growth  # the level stays the same on average
-    logs = logs - (1.0 - levels.memory) * rate.last_level_errors()[:many]
+    middles = 0.5 * (edges[1:] + edges[:-1])
+    growth = np.array([rate.drift.growth(at) for at in middles - float(levels.edges[-1])])
+    steps = np.diff(growth, prepend=0.0)
+    steps[0] += levels.variance
+    errors = (1.0 - levels.memory) * rate.last_level_errors()[:many]
+    noise = np.stack([stream.standard_normal((many, 1)) for stream in streams])
+    logs = np.cumsum(np.sqrt(steps)[:, None, None] * noise, axis=0) - errors
+    logs = logs - 0.5 * growth[:, None, None]  # the level stays the same on average
     factors = levels.factors[-1] * np.exp(logs)
-    return [rate.drawn(k, factor) for k, factor in enumerate(factors)]
+    return [[rate.drawn(k, factor) for factor in factors[:, k]] for k in range(many)]

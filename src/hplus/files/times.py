@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
@@ -35,6 +35,9 @@ FORMATS = (
 
 SLASHES = re.compile(r"\s*\d{1,2}[/-]\d{1,2}[/-]\d{2,4}\b")
 """Dates such as 03/04/2026, which are in March or in April: not read without a format."""
+
+LEAP_SECOND = re.compile(r"(?<=:[25]9:)60(?!\d)")
+"""The second that some hours and half hours have in addition, as in 2016-12-31 23:59:60."""
 
 
 class Zone(Enum):
@@ -117,6 +120,11 @@ def _one_by_one(column: pa.Array, zone: str, form: str) -> Times:
 
 
 def _moment(text: str, form: str) -> datetime | None:
+    """A time as it is written; a leap second is the second after it."""
+    usual, leaps = LEAP_SECOND.subn("59", text)
+    if leaps == 1:
+        found = _moment(usual, form)
+        return None if found is None else found + timedelta(seconds=1)
     if form:
         return datetime.strptime(text, form)
     # of a number ISO 8601 would take the digits as a date, a sign between and a time

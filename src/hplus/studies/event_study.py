@@ -98,7 +98,8 @@ class EventStudy(Estimator):
     trials_ : TrialVariation or None
         How counts vary from trial to trial; None without trials, or with fewer than five.
     bursts_ : dict or None
-        What a self-exciting rate would gain, if the events come in bursts.
+        What a self-exciting rate would gain if the events come in bursts, and the cycle that they
+        follow if none was asked for.
     made_with_ : dict
         The command, versions and seconds.
     """
@@ -190,7 +191,7 @@ class EventStudy(Estimator):
         self.model_: Intensity | SeparableIntensity = learned.model
         self.holdout_: Holdout | None = learned.holdout
         times = events.sampled[:, -1]
-        found = (self.frame, times, self.holdout_, self.reading_)
+        found = (self.frame, times, self.holdout_, self.reading_, self.outlook_)
         self.bursts_ = None if self.frame.weight else burst_gain(*found)
         self.made_with_: dict[str, Any] = {}
 

@@ -13,8 +13,10 @@ from hplus.rates.excitation.bearings import bearings_of, directions_of
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
+from hplus.studies.followed_cycles import cycle_of_times
 from hplus.studies.spans import moment
 from hplus.studies.triggered_counts import clock_of, next_counts
+from hplus.windows import Interval
 from hplus.wording import (
     duration_words,
     lengths_words,
@@ -68,6 +70,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "variation": variation_facts(model),
         "types": type_facts(study),
         "cycle": cycle_facts(model),
+        "followed_cycle": followed_facts(study),
         "holdout": None if held is None else held.get_params(),
         "holdout_share": study.holdout,
         "certificate": certificate_facts(model),
@@ -211,6 +214,22 @@ def cycle_facts(model: SelfExciting) -> Json | None:
     if np.isfinite(cycle.gain):
         words += f" ({cycle.gain:+.3f} ± {cycle.error:.3f} nats per event)"
     return {"name": cycle.name, "kept": cycle.kept, "words": words}
+
+
+def followed_facts(study: ExcitationStudy) -> Json | None:
+    """The day or week that times follow although no cycle was asked for; None if they do not."""
+    model, period = study.model_, clock_of(study).window
+    if model.cycles_:
+        return None
+    assert isinstance(period, Interval)
+    found = cycle_of_times(model.history_.since(period.low).times, period, float(model.origin))
+    if found is None:
+        return None
+    words = (
+        f"times follow the {found.name}, which can look like triggering "
+        f"({found.gain:+.3f} ± {found.error:.3f} nats per event)"
+    )
+    return {"name": found.name, "gain": found.gain, "gain_error": found.error, "words": words}
 
 
 def certificate_facts(model: SelfExciting) -> Json:

@@ -242,8 +242,9 @@ def seconds_of(name: str, text: str, zone: str = "UTC") -> float:
     try:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
+        early = ": there is no year 0, the first one is 0001" * text.strip().startswith("0000-")
         raise ValueError(
-            f'{name} must look like 2026-11-16 or "2026-11-16 08:00", got {text!r}.'
+            f'{name} must look like 2026-11-16 or "2026-11-16 08:00", got {text!r}{early}.'
         ) from None
     wall = found if found.tzinfo is None else found.astimezone(ZoneInfo(zone))
     return wall.replace(tzinfo=UTC).timestamp()

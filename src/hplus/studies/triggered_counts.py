@@ -125,12 +125,16 @@ def futures(
 ) -> Futures:
     """Simulated events until `end`, in seconds since 1970.
 
-    They begin at `start` or, if events are not known until then, where those known end.
+    They begin at `start` or, if events are not known until then, where those known end. The times
+    to come that are told are stages, so that their counts are the same for every later end.
     """
     model, clock = study.model_ if model is None else model, clock_of(study)
     begin = min(start, known_until(study, model))
-    a, b = clock.axis(np.array([begin, end])).tolist()
-    return model.forecast(b - a, n_paths=n_paths, start=a, random_state=random_state)
+    a, unit = float(clock.axis(np.array([begin]))[0]), SECONDS[clock.unit]
+    stages = np.array(list(NEXT[clock.unit].values())) / unit
+    return model.forecast(
+        (end - begin) / unit, n_paths=n_paths, start=a, stages=stages, random_state=random_state
+    )
 
 
 def triggered_counts(

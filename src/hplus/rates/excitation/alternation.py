@@ -51,6 +51,9 @@ ROUNDS, LEARNED_ROUNDS = 8, 2
 FIRST_ROUNDS, FIRST_LAG_SHARE = 2, 0.6
 """Rounds of background and trigger before the lags are chosen, and the share of lags in them."""
 
+CYCLE_ROUNDS = 6
+"""Rounds of cycles and trigger, at most."""
+
 SETTLED = 1e-4
 """Gain in nats per event at which the alternation ends."""
 
@@ -76,9 +79,9 @@ def learn_excitation(
 ) -> tuple[ExcitationFit, list[float]]:
     """The fit after the alternation, and the log posterior after each round with fixed priors."""
     lags = fit.trigger.lags
-    fit = begun(observed, fit, learn_place)
-    cycles = learn_cycles(observed.inside.times, background_shares(observed, fit))
+    cycles = learn_cycles(observed.inside.times, np.ones(len(observed.inside)))
     fit = replace(fit, background=replace(fit.background, cycles=cycles))
+    fit = with_cycles(observed, begun(observed, fit, learn_place), learn_cycles)
     fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
     # on a line without marks there is nothing to alternate with
@@ -122,6 +125,25 @@ def begun(
     for _ in range(FIRST_ROUNDS):
         fit = with_places(observed, fit, learn_place, background_shares(observed, fit))
         fit = with_weights(observed, fit, learn=False)
+    return fit
+
+
+def with_cycles(
+    observed: ObservedEvents, fit: ExcitationFit, learn_cycles: LearnCycles
+) -> ExcitationFit:
+    """The fit with cycles of the background, learned in turn with the trigger.
+
+    A trigger that was learned without them has absorbed most of them.
+    """
+    gain = np.inf
+    for _ in range(CYCLE_ROUNDS):
+        cycles = learn_cycles(observed.inside.times, background_shares(observed, fit))
+        former, none = fit.log_posterior, not (cycles.periods or fit.background.cycles.periods)
+        fit = replace(fit, background=replace(fit.background, cycles=cycles))
+        if none or gain < SETTLED * len(observed.inside):
+            break
+        fit = with_weights(observed, fit, learn=False)
+        gain = fit.log_posterior - former
     return fit
 
 

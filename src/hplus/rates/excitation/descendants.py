@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -65,6 +66,15 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     )
 
 
+class Stage(NamedTuple):
+    """A part of the time to come: from when to when, the rate in it, and its random numbers."""
+
+    start: float
+    end: float
+    rate: ExcitedRate
+    rng: np.random.Generator
+
+
 def simulate(
     rate: ExcitedRate,
     past: Past,
@@ -74,30 +84,62 @@ def simulate(
     rng: np.random.Generator,
 ) -> Simulated:
     """Events from start to end on each path, given the past up to the start."""
+    return simulate_stages([Stage(start, end, rate, rng)], past, n_paths)
+
+
+def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simulated:
+    """Events of successive stages on each path, given the past up to the start of the first.
+
+    Their rates differ in the background alone. What happens in a stage is the same whether others
+    follow or not.
+    """
+    rate = stages[0].rate
     tables = {
         (s, t): TriggerTable.of(rate.trigger, s, t, past.compass)
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    generation = joined([
-        _background(rate, start, end, n_paths, rng),
-        _from_great(rate, tables, past, (start, end), n_paths, rng),
-        _from_history(rate, tables, past.others, start, end, n_paths, rng),
-    ])  # fmt: skip
-    found, count = [generation], len(generation.paths)
+    parents, factors = _great_parents(past, n_paths, stages[0].rng)
+    found = []
+    for start, end, rate, rng in stages:
+        generation = joined([
+            _background(rate, start, end, n_paths, rng),
+            _offspring(rate, tables, parents, factors, (start, end), rng),
+            _from_history(rate, tables, past.others, start, end, n_paths, rng),
+        ])  # fmt: skip
+        events, own = _descended(rate, tables, generation, (start, end), rng)
+        found.append(events)
+        parents, factors = joined([parents, events]), np.append(factors, own)
+        _check_size(len(parents.paths), rate)
+    return joined(found)
+
+
+def _descended(
+    rate: ExcitedRate,
+    tables: Tables,
+    generation: Simulated,
+    span: tuple[float, float],
+    rng: np.random.Generator,
+) -> tuple[Simulated, Floats]:
+    """A generation and all its descendants in a span of time, with their factors (n,)."""
+    found, factors, count = [generation], [_new_factors(rate, generation.events, rng)], 0
     for _ in range(MAX_GENERATIONS):
-        factors = _new_factors(rate, generation.events, rng)
-        generation = _offspring(rate, tables, generation, factors, (start, end), rng)
+        generation = _offspring(rate, tables, generation, factors[-1], span, rng)
         if not len(generation.paths):
             break
         found.append(generation)
+        factors.append(_new_factors(rate, generation.events, rng))
         count += len(generation.paths)
-        if count > MAX_EVENTS:
-            raise OverflowError(
-                f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
-                f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
-            )
-    return joined(found)
+        _check_size(count, rate)
+    return joined(found), np.concatenate(factors)
+
+
+def _check_size(count: int, rate: ExcitedRate) -> None:
+    if count > MAX_EVENTS:
+        raise OverflowError(
+            f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
+            f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
+        )
 
 
 def joined(parts: list[Simulated]) -> Simulated:
@@ -129,20 +171,13 @@ def _background(
     return joined(parts)
 
 
-def _from_great(
-    rate: ExcitedRate,
-    tables: Tables,
-    past: Past,
-    span: tuple[float, float],
-    n_paths: int,
-    rng: np.random.Generator,
-) -> Simulated:
-    """Direct offspring of great events of the past on each path, whose factors are drawn."""
+def _great_parents(past: Past, n_paths: int, rng: np.random.Generator) -> tuple[Simulated, Floats]:
+    """Great events of the past on each path, and their factors, which are drawn."""
     G = len(past.great)
     factors = rng.gamma(past.shapes, 1.0 / past.rates, (n_paths, G))
     which = np.tile(np.arange(G), n_paths)
     parents = Simulated(np.repeat(np.arange(n_paths), G), past.great.picked(which))
-    return _offspring(rate, tables, parents, factors.ravel(), span, rng)
+    return parents, factors.ravel()
 
 
 def _from_history(
