@@ -41,6 +41,7 @@ class TimeBlocks(NamedTuple):
         """The variance of the counts of X (n, d) in cells over their mean, at least 1.
 
         The largest of those in blocks of several lengths: long bursts are seen in long blocks.
+        These are few, and the largest of several is too large: half a standard error less.
         """
         axes = self.axes
         cells = tiling.replace(shape=(*tiling.shape[:axes], *[1] * (len(tiling.shape) - axes)))
@@ -51,7 +52,9 @@ class TimeBlocks(NamedTuple):
         found = [1.0, neighbour_index(counts)]
         while counts.shape[1] >= 2 * MIN_TIME_BLOCKS:
             counts = counts[:, : counts.shape[1] // 2 * 2].reshape(shape[0], -1, 2).sum(axis=2)
-            found.append(neighbour_index(counts))
+            # the variance of differences that overlap, relative to their square, is 3
+            error = np.sqrt(3.0 / (counts.size - len(counts)))
+            found.append(neighbour_index(counts) * (1.0 - 0.5 * error))
         return max(found)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from hplus._checks import check_count, shown
 from hplus.evaluation.cell_variation import TimeBlocks
+from hplus.evaluation.rescaling import Rescaling
 from hplus.evaluation.residuals import (
     Predicted,
     Quadrats,
@@ -24,6 +25,10 @@ from hplus.windows import Window
 
 QuadratCounts = int | Sequence[int] | None
 """The number of quadrats, for all axes or for each; None for as many as the events allow."""
+
+
+LINE_PARTS = 4
+"""Parts of a line whose counts tell how much time rescaling must allow for."""
 
 
 def quadrat_counts(quadrats: QuadratCounts, count: float, dimension: int) -> tuple[int, ...]:
@@ -73,8 +78,17 @@ class ShapeTests(NamedTuple):
             quadrats=self._quadrats(more),
             thinned=self._thinned(found.thinned, more),
             calibration=found.calibration.replace(low=low, high=high, variation=more),
-            rescaling=None if found.rescaling is None else found.rescaling.varying(more),
+            rescaling=self._rescaling(found.rescaling, blocks, more),
         )
+
+    def _rescaling(
+        self, found: Rescaling | None, blocks: TimeBlocks, variation: float
+    ) -> Rescaling | None:
+        """Time rescaling, which compares long parts of the line: bursts count as a whole."""
+        if found is None:
+            return None
+        parts = Tiling(self.window, (LINE_PARTS,))
+        return found.varying(max(variation, blocks.variation(parts, self.events.X)))
 
     def _tiling(self, count: float) -> Tiling:
         return Tiling(self.window, quadrat_counts(self.given, count, self.window.dimension))
