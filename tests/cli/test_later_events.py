@@ -33,11 +33,11 @@ def test_later_events_are_checked_by_place_or_a_sentence_says_why_not(later, run
     assert said["p_values"]["calibration"] > 0.01
     own = json.loads(run("check", "places.hplus", "past.csv", "--json").stdout)
     assert own["scored"] == ""
-    refused = run("check", "times.hplus", "future.csv", code=1).stderr
+    refused = run("check", "times.hplus", "future.csv", code=3).stderr
     assert "without a cycle the rate says nothing about other times" in refused
     assert "--cycle day or --cycle week" in refused
     assert "hplus expect" in refused
     for model in ("places", "times"):
-        refused = run("report", f"{model}.hplus", "future.csv", code=1).stderr
+        refused = run("report", f"{model}.hplus", "future.csv", code=3).stderr
         assert f"hplus check {model}.hplus future.csv" in refused
         assert "--from" not in refused
