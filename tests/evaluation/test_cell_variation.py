@@ -172,10 +172,15 @@ def test_blocks_are_whole_cycles_or_equal_shares():
     assert (shared.number, shared.axes, shared.blocks[-1]) == (SHARE_BLOCKS, 2, 63)
 
 
-def test_bursts_of_many_days_are_seen_in_longer_blocks(rng):
+def test_bursts_of_many_days_at_one_hour_are_seen_in_longer_blocks(rng):
     days = (np.repeat(rng.uniform(0.0, 250.0, 300), 6) + rng.uniform(0.0, 6.0, 1800)) % 256
-    X = np.full((1800, 1), 12.0)
-    blocks = time_blocks(Cycle(24, unit="h"), history(days, 256))
-    counts = np.histogram(days, np.arange(257))[0][None, :].astype(float)
-    found = blocks.variation(Tiling(Cycle(24, unit="h"), (4,)), X)
-    assert found > 1.5 * neighbour_index(counts)
+    hour = np.repeat(rng.uniform(0.0, 24.0, 300), 6)[:, None]
+    found = time_blocks(Cycle(24, unit="h"), history(days, 256))
+    assert found.variation(Tiling(Cycle(24, unit="h"), (4,)), hour) > 2.0
+
+
+def test_a_level_that_changes_does_not_make_shares_vary(rng):
+    days = 256.0 * rng.random(8000) ** 3
+    found = time_blocks(Cycle(24, unit="h"), history(days, 256))
+    hour = rng.uniform(0.0, 24.0, (8000, 1))
+    assert found.variation(Tiling(Cycle(24, unit="h"), (4,)), hour) < 1.3

@@ -49,22 +49,29 @@ class TimeBlocks(NamedTuple):
         shape = int(np.prod(cells.shape)), self.number
         flat = cells.index(X[kept]) * self.number + self.blocks[kept]
         counts = np.bincount(flat, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
-        found = [1.0, neighbour_index(counts)]
+        whole = axes == len(tiling.shape) and shape[0] > 1
+        shares = counts.sum(axis=1, keepdims=True) / max(counts.sum(), 1.0) if whole else 0.0
+        found = [1.0, neighbour_index(counts, shares)]
         while counts.shape[1] >= 2 * MIN_TIME_BLOCKS:
             counts = counts[:, : counts.shape[1] // 2 * 2].reshape(shape[0], -1, 2).sum(axis=2)
             # the variance of differences that overlap, relative to their square, is 3
             error = np.sqrt(3.0 / (counts.size - len(counts)))
-            found.append(neighbour_index(counts) * (1.0 - 0.5 * error))
+            found.append(neighbour_index(counts, shares) * (1.0 - 0.5 * error))
         return max(found)
 
 
-def neighbour_index(counts: Floats) -> float:
+def neighbour_index(counts: Floats, shares: Floats | float = 0.0) -> float:
     """Σ(L-R)²/Σ(L+R) over neighbouring blocks of each cell, from counts (cells, blocks).
 
-    1 on average for independent events, and the variance of a count over its mean for others.
+    1 on average for independent events, and the variance of a count over its mean for others. With
+    the `shares` of cells (cells, 1), L-R is compared with the cell's share of that of all cells: a
+    change of the total is not one of the shape.
     """
     left, right = counts[:, :-1], counts[:, 1:]
-    return float(np.sum((left - right) ** 2) / max(float(np.sum(left + right)), 1.0))
+    off = left - right
+    off = off - shares * off.sum(axis=0)
+    events = float(np.sum((left + right) * (1.0 - np.asarray(shares))))
+    return float(np.sum(off**2) / max(events, 1.0))
 
 
 def time_blocks(window: Window, line: Timeline) -> TimeBlocks:
