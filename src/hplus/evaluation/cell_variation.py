@@ -57,7 +57,7 @@ class TimeBlocks(NamedTuple):
             # the variance of differences that overlap, relative to their square, is 3
             error = np.sqrt(3.0 / (counts.size - len(counts)))
             found.append(neighbour_index(counts, shares) * (1.0 - 0.5 * error))
-        return max(found)
+        return float(max(found))
 
 
 def neighbour_index(counts: Floats, shares: Floats | float = 0.0) -> float:
