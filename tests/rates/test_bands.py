@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hplus import Intensity, Interval, SeparableIntensity
-from hplus.rates.bands import LogBand
+from hplus.rates.bands import LogBand, band_of_few
 from hplus.rates.separable import SeparableRate
 from hplus.rates.stacked_rate import StackedRate
 
@@ -84,3 +84,16 @@ def test_a_rate_times_its_inverse_is_centered_at_one():
     np.testing.assert_array_equal(product.center, 0.0)
     np.testing.assert_allclose(product.below, np.hypot(band.below, band.above))
     np.testing.assert_allclose(product.above, product.below)
+
+
+def test_a_band_of_few_draws_is_no_narrower_than_a_lognormal_one(rng):
+    held = 0
+    for _ in range(400):
+        estimate = np.exp(0.1 * rng.standard_normal())
+        draws = estimate * np.exp(0.1 * rng.standard_normal(50))
+        low, high = band_of_few(draws / estimate, 0.9)
+        assert 0.0 < low <= 1.0 <= high < np.inf
+        held += estimate * low <= 1.0 <= estimate * high
+    assert 0.88 <= held / 400 <= 0.96
+    low, high = band_of_few(np.append(np.zeros(10), np.ones(40)), 0.9)
+    assert low == 0.0 < 1.0 < high < np.inf

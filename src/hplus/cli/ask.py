@@ -118,8 +118,9 @@ ANSWERS = {
 def check(model: str, events: str | None, where: str, group: str | None, as_json: bool) -> None:
     """Test whether a model fits the EVENTS of a file, best with events it was not fitted to.
 
-    Rows are chosen as in the fit: by the condition, window and period of the model. A self-exciting
-    rate has its events, and is checked on them without EVENTS.
+    Rows are chosen as in the fit: by the condition, window and period of the model. Without a
+    cycle, events that all lie outside the period are checked by place alone. A self-exciting rate
+    has its events, and is checked on them without EVENTS.
     """
     study = load_model(model, "EventStudy", "ExcitationStudy", "GroupedStudy", group=group)
     if type(study).__name__ == "ExcitationStudy":
@@ -150,13 +151,21 @@ def check(model: str, events: str | None, where: str, group: str | None, as_json
 def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
     """Check a study on the events of a file: print it in words, unless it is for JSON."""
     from hplus.evaluation import check as check_rate
-    from hplus.studies.events import sampled
+    from hplus.studies.event_facts import model_parts
+    from hplus.studies.later_places import events_to_check
     from hplus.studies.unfolding import unfolded
 
-    X, reading, extent, seconds = sampled(events, study.frame.at_any_time())
+    (X, reading, extent, seconds), places_only = events_to_check(events, study.frame)
     held = study.holdout_ if study.fitted_to(reading) else None
     if held is not None:
         found = held.check
+    elif places_only:
+        place = model_parts(study.model_)["places"]
+        found = check_rate(place, X[:, : place.window.dimension])
+        note(
+            "The events lie outside the observation period: their places are checked, as without a "
+            "cycle the rate says nothing about other times."
+        )
     else:
         line = unfolded(study.frame.clock, study.model_, seconds)
         found = check_rate(study.model_, X, exposure=_exposure(study, extent), timeline=line)
@@ -165,7 +174,7 @@ def _checked(study: EventStudy, events: str, as_json: bool) -> Json:
         click.echo(str(found))
     return {
         "events": reading.kept, "dropped": reading.dropped, "left_out": reading.left_out,
-        "held_out": held is not None,
+        "held_out": held is not None, "scored": "places" if places_only else "",
         "fits": not found.faults, "verdict": str(found).splitlines()[0],
         "faults": list(found.faults), "p_values": found.p_values,
         "relative_error": found.relative_error,

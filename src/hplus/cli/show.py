@@ -10,8 +10,11 @@ from hplus.cli.base import check_writable, command, json_option, load_model, not
 from hplus.cli.grouped import group_option
 from hplus.cli.options import amount_option, narrowed, where_option
 from hplus.cli.writing import print_json
+from hplus.files.feeds import TableError
 
 if TYPE_CHECKING:
+    from hplus.studies.event_study import EventStudy
+    from hplus.studies.events import Sampled
     from hplus.studies.spans import Amount
 
 
@@ -35,7 +38,6 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     from hplus.display.excitation_page import write_excitation_report
     from hplus.display.groups_page import write_groups_report
     from hplus.display.page import write_report
-    from hplus.studies.events import sampled
 
     check_writable(output)
     kinds = ("EventStudy", "ExcitationStudy", "GroupedStudy")
@@ -48,7 +50,7 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     elif type(study).__name__ == "ExcitationStudy":
         write_excitation_report(study, output, events, options["title"])
     else:
-        found = None if events is None else sampled(events, study.frame)
+        found = None if events is None else _drawn(study, model, events)
         points, seconds = (None, None) if found is None else (found.X, found.seconds)
         write_report(study, output, points, options["title"], seconds=seconds)
     print_json({"report": output}) if as_json else note(f"Wrote {output}.")
@@ -56,6 +58,19 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
         import webbrowser
 
         webbrowser.open(output)
+
+
+def _drawn(study: EventStudy, model: str, events: str) -> Sampled:
+    """The events of a file that a page shows: those of the observation period."""
+    from hplus.studies.events import OutsidePeriodError, sampled
+
+    try:
+        return sampled(events, study.frame)
+    except OutsidePeriodError as error:
+        raise TableError(
+            f"{events} has no events of the model's observation period, which a report shows: "
+            f"leave the file out, and check the model on it with hplus check {model} {events}."
+        ) from error
 
 
 @command(

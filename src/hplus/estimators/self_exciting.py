@@ -28,6 +28,7 @@ from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
+from hplus.rates.bands import band_of_few
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
@@ -223,11 +224,9 @@ class SelfExciting(ExcitedEstimator):
         self.log_posteriors_ = np.array(learned.trace)
         self.branching_matrix_ = self.trigger_.integral()
         self.branching_ratio_ = self.trigger_.branching()
-        tail = 0.5 * (1.0 - LEVEL)
         draws = [self.rate_.drawn(k).trigger.branching() for k in range(len(self.rate_.draws))]
-        # the mode of skewed weights may lie outside the middle of their draws
-        low, high = np.quantile(draws, [tail, 1.0 - tail]) / self.branching_ratio_
-        ends = min(low, 1.0) * learned.lag_spread[0], max(high, 1.0) * learned.lag_spread[1]
+        low, high = band_of_few(np.array(draws) / self.branching_ratio_, LEVEL)
+        ends = low * learned.lag_spread[0], high * learned.lag_spread[1]
         self.branching_interval_ = tuple(float(self.branching_ratio_ * end) for end in ends)
 
     def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:

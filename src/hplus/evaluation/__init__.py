@@ -4,7 +4,8 @@ from hplus.evaluation.dependence import Dependence
 from hplus.evaluation.goodness import check
 from hplus.evaluation.kde import AdaptiveKDE, EdgeCorrectedKDE, best_kde
 from hplus.evaluation.progressive import Progress, prequential, regret
-from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.evaluation.rescaling import Rescaling
+from hplus.evaluation.residuals import Calibration, Quadrats, Thinned
 from hplus.evaluation.scores import Rate, coverage, gain, mean_squared_error, paired, thin
 from hplus.evaluation.timelines import Timeline
 from hplus.evaluation.verdicts import Check

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,24 +11,18 @@ from hplus._checks import (
     Floats,
     Seed,
     as_floats,
-    check_count,
     check_finite,
     check_positive,
-    shown,
 )
+from hplus.evaluation.cell_variation import time_blocks
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
+from hplus.evaluation.rescaling import Rescaling, rescale_time
 from hplus.evaluation.residuals import (
     Predicted,
-    Rescaling,
-    Thinned,
-    Tiling,
-    calibration,
     lattice,
-    quadrat_shape,
-    rescale_time,
-    thin_to_level,
 )
 from hplus.evaluation.scores import Rate
+from hplus.evaluation.shape_tests import QuadratCounts, ShapeTests, quadrat_counts
 from hplus.evaluation.time_order import (
     between,
     line_of_rate,
@@ -40,9 +33,6 @@ from hplus.evaluation.timelines import Timeline
 from hplus.evaluation.verdicts import Check
 from hplus.rates.exposure import OverWindow, check_exposures, values_at
 from hplus.windows import Product, Window
-
-QuadratCounts = int | Sequence[int] | None
-"""The number of quadrats, for all axes or for each; None for as many as the events allow."""
 
 
 def check(
@@ -63,7 +53,9 @@ def check(
     Where the times of events are known, also: gaps in rescaled time are exponential (gaps) and
     independent (neighbours), counts in blocks of time vary as much as those of independent events
     (dispersion), and events close in place are not closer in time than others (near repeats).
-    These look at short times only, so that a rate that changes slowly does not mislead them.
+    These look at short times only, so that a rate that changes slowly does not mislead them. If
+    they reject independence, the other tests allow for it: if counts in quadrats vary φ times as
+    much over time as those of independent events, n events count as n/φ.
 
     The p-values are valid for events that were not used in the fit. For events that were, they are
     too large: a rejection still counts, but a rate that follows every event passes.
@@ -89,22 +81,24 @@ def check(
     X, rng = window.require("X", X), check_random_state(random_state)
     if len(X) == 0:
         raise ValueError("X must contain at least one event, got none.")
-    tiling = Tiling(window, _shape(quadrats, len(X), window.dimension))
-    events, nodes = _predicted(model, X, lattice(window, tiling.shape), exposure)
-    thinned = _thinned(tiling, events, nodes, quadrats, rng)
+    shape = quadrat_counts(quadrats, len(X), window.dimension)
+    events, nodes = _predicted(model, X, lattice(window, shape), exposure)
+    tests = ShapeTests(window, events, nodes, quadrats)
+    tables = tests.tables(rng)
     line = line_of_rate(model, X, nodes, rng) if timeline is None else timeline.spread(rng)
     # a rate on a cycle cannot follow single events
     in_time = order_unfollowed if timeline is None else time_order
-    return Check(
+    found = Check(
         count=len(X),
         expected=float(model.expected_count(window)),
-        quadrats=tiling.quadrats(X, nodes.X, nodes.intensities),
-        thinned=thinned,
-        calibration=calibration(events, nodes),
         rescaling=_rescaling(model, X, nodes) if window.dimension == 1 else None,
         order=None if line is None else in_time(line),
         repeats=None if line is None else _repeats(window, X, line, rng),
+        **tables,
     )
+    if line is None or not found.dependent:
+        return found
+    return tests.allowing(found, time_blocks(window, line))
 
 
 def _predicted(
@@ -138,40 +132,12 @@ def _exposures(
     return at_events / at_nodes.max(), at_nodes / at_nodes.max()
 
 
-def _shape(quadrats: QuadratCounts, count: float, dimension: int) -> tuple[int, ...]:
-    """The number of quadrats on each axis, given or as large as the events allow."""
-    if quadrats is None:
-        return quadrat_shape(count, dimension)
-    given = np.atleast_1d(np.asarray(quadrats, dtype=object)).tolist()
-    sizes = tuple(check_count("quadrats", size) for size in given)
-    if len(sizes) not in (1, dimension):
-        raise ValueError(
-            f"quadrats must be one number or {dimension}, one for each axis, got {shown(quadrats)}."
-        )
-    return sizes * (dimension if len(sizes) == 1 else 1)
-
-
 def _rates(model: Rate, X: Floats) -> Floats:
     """λ(X[i]), shape (n,); an error unless finite and at least 0."""
     rates = check_finite("the predicted rate", as_floats("the predicted rate", model.predict(X)))
     if np.any(rates < 0.0):
         raise ValueError(f"the predicted rate must be at least 0, got {rates.min():.6g}.")
     return rates
-
-
-def _thinned(
-    tiling: Tiling,
-    events: Predicted,
-    nodes: Predicted,
-    quadrats: QuadratCounts,
-    rng: np.random.RandomState,
-) -> Thinned:
-    """The events that thinning keeps, in quadrats: fewer for fewer events, unless given."""
-    points, level, high = thin_to_level(events, nodes, rng)
-    expected = len(events.X) * level * high.sum() / nodes.intensities.sum()
-    coarser = tiling.replace(shape=_shape(quadrats, expected, len(tiling.shape)))
-    uniform = coarser.quadrats(points, nodes.X[high], np.ones(high.sum()))
-    return Thinned(points, level, uniform)
 
 
 def _repeats(

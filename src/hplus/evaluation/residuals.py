@@ -6,10 +6,11 @@ not its total: a rate fitted to one part of the events can be checked on the res
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import final
 
 import numpy as np
-from scipy.stats import chi2, kstest, poisson
+from scipy.stats import chi2, poisson
 
 from hplus._checks import Bools, Floats, Ints, frozen_array
 from hplus._values import Value, value
@@ -51,34 +52,43 @@ class Predicted(Value):
 
 @value
 class CountTable(Value):
-    """Observed and expected counts of events in cells, shape (k,) each."""
+    """Observed and expected counts of events in cells, shape (k,) each.
+
+    `variation` φ is the variance of a count over its mean: 1 for independent events. Counts in
+    units of φ events have their mean as variance.
+    """
 
     observed: Floats
     expected: Floats
+    variation: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
         for name, array in self.get_params(deep=False).items():
-            self._set(**{name: frozen_array(name, array)})
+            if name != "variation":
+                self._set(**{name: frozen_array(name, array)})
 
     @property
     def residuals(self) -> Floats:
-        """Pearson's (observed - expected)/√expected, about N(0, 1) if the rate is right, (k,).
+        """Pearson's (observed - expected)/√(φ expected), about N(0, 1) if the rate is right, (k,).
 
         Infinite for an event in a cell with expected count 0.
         """
-        off = self.observed - self.expected
+        off, variance = self.observed - self.expected, self.variation * self.expected
         unexpected = np.where(off > 0.0, np.inf, 0.0)
-        return np.divide(off, np.sqrt(self.expected), out=unexpected, where=self.expected > 0.0)
+        return np.divide(off, np.sqrt(variance), out=unexpected, where=variance > 0.0)
 
     @property
     def statistic(self) -> float:
-        """Pearson's chi-square, Σ (observed - expected)²/expected, small cells merged."""
-        return chi_square(self.observed, self.expected)[0]
+        """Pearson's chi-square, Σ (observed - expected)²/(φ expected), small cells merged."""
+        return self._tested()[0]
 
     @property
     def p_value(self) -> float:
         """The probability of a larger chi-square if the rate is right; 1 for a single cell."""
-        return chi_square(self.observed, self.expected)[1]
+        return self._tested()[1]
+
+    def _tested(self) -> tuple[float, float]:
+        return chi_square(self.observed / self.variation, self.expected / self.variation)
 
     @property
     def relative_error(self) -> float:
@@ -87,9 +97,9 @@ class CountTable(Value):
         If the true counts are e(1 + δ), chi-square is about the degrees of freedom plus Σ eδ²: this
         is the root of the mean of δ² over events, 0 where chi-square is no larger than by chance.
         """
-        groups = len(np.unique(_groups(self.expected)))
-        excess = self.statistic - (groups - 1)
-        return float(np.sqrt(max(0.0, excess) / self.expected.sum()))
+        expected = self.expected / self.variation
+        excess = self.statistic - (len(np.unique(_groups(expected))) - 1)
+        return float(np.sqrt(max(0.0, excess) / expected.sum()))
 
 
 @final
@@ -119,38 +129,12 @@ class Thinned(Value):
 class Calibration(CountTable):
     """Counts in bins of the predicted rate, from the lowest tenth of the events to the highest.
 
-    `rates` are the mean rates of the bins, `low` and `high` a 90 % interval of Poisson counts.
+    `rates` are the mean rates of the bins, `low` and `high` a 90 % interval of the counts.
     """
 
     rates: Floats
     low: Floats
     high: Floats
-
-
-@final
-@value
-class Rescaling(Value):
-    """Sorted times Λ(t_i)/Λ(T), uniform on [0, 1] if the rate is right, and a test of that.
-
-    `gaps` are n times the gaps between them, about exponential with mean 1; shape (n,) each.
-    """
-
-    times: Floats
-    gaps: Floats
-    statistic: float
-    p_value: float
-
-
-def rescale_time(increments: Floats) -> Rescaling:
-    """Kolmogorov-Smirnov test of Λ(t_i)/Λ(T), from ∫λ before, between and after n events.
-
-    `increments` has shape (n + 1,), in order of time.
-    """
-    total = np.cumsum(increments)
-    times = total[:-1] / total[-1]
-    test = kstest(times, "uniform")
-    gaps = len(times) * increments[:-1] / total[-1]
-    return Rescaling(times, gaps, float(test.statistic), float(test.pvalue))
 
 
 def chi_square(observed: Floats, expected: Floats) -> tuple[float, float]:
@@ -243,18 +227,18 @@ def _inside(n: int, d: int) -> Floats | float:
 
 def thin_to_level(
     events: Predicted, nodes: Predicted, rng: np.random.RandomState
-) -> tuple[Floats, float, Bools]:
+) -> tuple[Bools, float, Bools]:
     """Keep events with probability level/λE where λE >= level: their intensity is level there.
 
     The level is the intensity below which 5 % of the events are expected: at the lowest intensity
-    hardly any would be left. It depends on the rate alone, not on the events. Returns the events
-    (m, d), the level, and whether λE >= level at each node, (q,).
+    hardly any would be left. It depends on the rate alone, not on the events. Returns whether each
+    event is kept, (n,), the level, and whether λE >= level at each node, (q,).
     """
     at_events, at_nodes = events.intensities, nodes.intensities
     share = np.array([THINNED_SHARE])
     level = float(_levels(at_nodes, at_nodes, share)[0]) * (1.0 - RATE_TOLERANCE)
     kept = rng.random_sample(len(events.X)) * at_events < level
-    return events.X[kept & (at_events >= level)], level, at_nodes >= level
+    return kept & (at_events >= level), level, at_nodes >= level
 
 
 def calibration(events: Predicted, nodes: Predicted, bins: int = 10) -> Calibration:
@@ -267,8 +251,14 @@ def calibration(events: Predicted, nodes: Predicted, bins: int = 10) -> Calibrat
     exposure, mass = (np.bincount(cell, w, size) for w in (nodes.exposures, nodes.intensities))
     expected = len(events.X) * mass / mass.sum()
     observed = np.bincount(np.searchsorted(cuts, events.rates), minlength=size).astype(float)
-    low, high = poisson.interval(CALIBRATION_LEVEL, expected)
+    low, high = count_limits(expected)
     return Calibration(observed, expected, rates=mass / exposure, low=low, high=high)
+
+
+def count_limits(expected: Floats, variation: float = 1.0) -> tuple[Floats, Floats]:
+    """A 90 % interval of counts whose variance is φ times their mean, shape (k,) each."""
+    low, high = poisson.interval(CALIBRATION_LEVEL, expected / variation)
+    return variation * low, variation * high
 
 
 def _cuts(node_rates: Floats, masses: Floats, bins: int) -> Floats:

@@ -8,11 +8,12 @@ from hplus._values import Value, value
 from hplus.evaluation.dependence import Dependence, patterns
 from hplus.evaluation.dispersion import CountDispersion
 from hplus.evaluation.near_repeats import NearRepeats
-from hplus.evaluation.residuals import Calibration, Quadrats, Rescaling, Thinned
+from hplus.evaluation.rescaling import Rescaling
+from hplus.evaluation.residuals import Calibration, Quadrats, Thinned
 from hplus.evaluation.time_order import TimeOrder
 from hplus.rates.gaps import Gaps, Neighbours
 from hplus.rates.rejections import rejected
-from hplus.wording import counted, listed, off_by
+from hplus.wording import counted, listed, off_by, times
 
 SIGNIFICANCE = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
@@ -64,6 +65,12 @@ class Check(Value):
         return tuple(name for name in self.faults if name not in DEPENDENCE)
 
     @property
+    def dependent(self) -> bool:
+        """Do checks reject the independence of events, whatever those of the rate say?"""
+        found = {name: p if name in DEPENDENCE else 1.0 for name, p in self.p_values.items()}
+        return bool(rejected(found, SIGNIFICANCE))
+
+    @property
     def relative_error(self) -> float:
         """How far expected counts are off beyond chance, by place or by rate: 0.02 is 2 %."""
         return max(self.quadrats.relative_error, self.calibration.relative_error)
@@ -75,7 +82,18 @@ class Check(Value):
 
     def __str__(self) -> str:
         said = [line for found in self.patterns for line in (found.sentence, found.meaning)]
+        said += self._allowance()
         return "\n".join([self._verdict(), *said, "", *self._tests(), "", *self._bins()])
+
+    def _allowance(self) -> list[str]:
+        """What the checks of the rate allow for, if counts vary more than Poisson counts."""
+        more = self.quadrats.variation
+        if more <= 1.0:
+            return []
+        return [
+            "The checks of the rate allow for this: counts of quadrats vary "
+            f"{times(more)} times as much as those of independent events."
+        ]
 
     def _parts(self) -> dict[str, Tested]:
         order, counts = self.order, None if self.order is None else self.order.dispersion

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from hplus._checks import Floats
 
@@ -39,3 +40,15 @@ class LogBand(NamedTuple):
         )
         with np.errstate(invalid="ignore"):
             return LogBand(self.center + other.center, below, above)
+
+
+def band_of_few(ratios: Floats, level: float) -> tuple[float, float]:
+    """The band of draws (k,) relative to an estimate, no narrower than a lognormal one around it.
+
+    Few draws tell little of the tails, and the mode of skewed draws may lie outside their middle.
+    """
+    tail = 0.5 * (1.0 - level)
+    low, high = np.quantile(ratios, [tail, 1.0 - tail])
+    logs = np.log(np.maximum(ratios, np.exp(-MAX_LOG_FACTOR)))
+    spread = min(float(ndtri(1.0 - tail) * np.std(logs, ddof=1)), MAX_LOG_FACTOR)
+    return min(float(low), float(np.exp(-spread))), max(float(high), float(np.exp(spread)))

@@ -22,7 +22,7 @@ from hplus.files.times import Zone
 from hplus.rates.lattice import Codes
 from hplus.rates.row_keys import key_sum, row_keys
 from hplus.studies.event_weights import weight_scale
-from hplus.studies.frames import Frame
+from hplus.studies.frames import OUTSIDE_PERIOD, Frame
 from hplus.studies.placed_rows import Placed
 from hplus.studies.ranges import NO_EXTENT, Extent, range_arguments
 
@@ -97,6 +97,10 @@ def placed(
         yield found
 
 
+class OutsidePeriodError(TableError):
+    """All rows that are meant lie outside the observation period."""
+
+
 Take = Callable[[Placed, Codes], None]
 """Takes events, and a key of each (n,)."""
 
@@ -148,7 +152,9 @@ class Tallied:
         """What was read, or why nothing of it can be used."""
         if self.kept == 0:
             why = self.dropped + self.left_out
-            raise TableError(nothing_usable(file, self._frame, self.rows, why, self.extent))
+            left = OUTSIDE_PERIOD in why and "outside the window" not in why
+            kind = OutsidePeriodError if left else TableError
+            raise kind(nothing_usable(file, self._frame, self.rows, why, self.extent))
         # in an order that does not depend on that of the rows
         dropped, left_out = (dict(sorted(c.items())) for c in (self.dropped, self.left_out))
         fingerprint, skipped = f"{self.total:016x}", tuple(sorted(self.skipped))
@@ -201,7 +207,7 @@ def nothing_usable(
     advice = "check the names of the columns"
     if frame.clock is not None and f"{frame.clock.column} is not a time" in dropped:
         advice = TIME_ADVICE
-    if "outside the window" in dropped or "outside the observation period" in dropped:
+    if "outside the window" in dropped or OUTSIDE_PERIOD in dropped:
         found = range_arguments(extent, len(frame.columns), frame.clock is not None)
         advice = f"the data span {', '.join(found)}"
     elif frame.where is not None and frame.where.reason in dropped:

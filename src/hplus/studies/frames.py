@@ -16,7 +16,7 @@ from hplus.files.feeds import TableError
 from hplus.files.outlines import Rings
 from hplus.files.places import EqualArea
 from hplus.files.rows import Chunk
-from hplus.files.times import MAX_SECONDS, Zone
+from hplus.files.times import Zone
 from hplus.studies.frame_windows import polygon_window
 from hplus.studies.placed_rows import Placed, drop, range_of
 from hplus.studies.spans import SECONDS, Amount, Clock
@@ -35,6 +35,10 @@ class FrameAxis(Value):
     name: str
     unit: str
     kind: str
+
+
+OUTSIDE_PERIOD = "outside the observation period"
+"""Why rows of other times are left out."""
 
 
 @final
@@ -124,7 +128,7 @@ class Frame(Value):
         """The same frame; with a cycle, also for events outside the observation period."""
         if self.clock is None or not self.cycle:
             return self
-        return self.replace(clock=self.clock.replace(start=-MAX_SECONDS, end=MAX_SECONDS))
+        return self.replace(clock=self.clock.at_any_time())
 
     def points(self, chunk: Chunk, zone: Zone = Zone.NEITHER, *, alone: bool = False) -> Placed:
         """The rows of a chunk as points of the window; the rest is counted by reason.
@@ -193,7 +197,7 @@ class Frame(Value):
             good = drop(dropped, good, off, "not a longitude and a latitude")
         if self.clock is not None:
             outside = (rows[:, -1] < self.clock.start) | (rows[:, -1] >= self.clock.end)
-            good = drop(left_out, good, outside, "outside the observation period")
+            good = drop(left_out, good, outside, OUTSIDE_PERIOD)
         if self.region is not None and not self._surround(low, high):
             outside = ~self.region.contains(X[:, : self.region.dimension])
             good = drop(left_out, good, outside, "outside the window")

@@ -141,6 +141,10 @@ class Clock(Value):
         seconds = np.where(wrong, np.nan, seconds)
         return Times(seconds, cells.missing, wrong, np.zeros(len(seconds), dtype=bool))
 
+    def at_any_time(self) -> Clock:
+        """The same clock without an observation period."""
+        return self.replace(start=-MAX_SECONDS, end=MAX_SECONDS)
+
     def seconds_at(self, name: str, text: str) -> float:
         """A time that was typed: a date, or a number of the unit of the column."""
         known = number(text) if self.step else None

@@ -82,8 +82,8 @@ def residual_data(found: Check) -> QuadratResiduals | RescaledTimes:
     if line is None:
         return _by_quadrat(found)
     n = len(line.times)
-    # P(sup |F_n - F| <= reach) = 0.95, exactly, for the share F_n of n uniform times
-    shares, reach = np.arange(1, n + 1) / n, float(kstwo.ppf(1.0 - SIGNIFICANCE, n))
+    # P(sup |F_n - F| <= reach) = 0.95, exactly, for the share F_n of so many uniform times
+    shares, reach = np.arange(1, n + 1) / n, float(kstwo.ppf(1.0 - SIGNIFICANCE, line.size))
     return RescaledTimes(line.times, shares, reach, line.statistic, line.p_value)
 
 
@@ -116,14 +116,14 @@ def _checked(found: Any) -> Check:
 
 
 def _by_quadrat(found: Check) -> QuadratResiduals:
-    """(observed - expected)/√expected of the boxes with the same first two axes, added up."""
+    """Pearson's residuals of the boxes with the same first two axes, added up."""
     boxes = found.quadrats
     corners = np.hstack([boxes.low[:, :2], boxes.high[:, :2]])
     # boxes above each other have the same corners to the last bit: one row of a lattice
     corners, box = np.unique(corners, axis=0, return_inverse=True)
     sums = np.zeros((2, len(corners)))
     np.add.at(sums.T, box.ravel(), np.column_stack([boxes.observed, boxes.expected]))
-    pooled = CountTable(*sums)
+    pooled = CountTable(*sums, variation=boxes.variation)
     return QuadratResiduals(pooled.residuals, corners[:, :2], corners[:, 2:], pooled.p_value)
 
 

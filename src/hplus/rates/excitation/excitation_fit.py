@@ -36,8 +36,9 @@ FIRST_STRENGTHS = (1000.0, 10.0, 10.0)
 FIRST_MARK_STRENGTH = 30.0
 """Of the prior of the productivity."""
 
-LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
-"""Shares of the lags that are tried; on the log scale."""
+LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+"""Shares of the lags that are tried, on the log scale: close to each other where most of the
+triggers end, as a trigger that is cut short looks like a smaller one."""
 
 MIN_LAGS, MIN_LAG_GAIN = 4, 3.0
 """The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
