@@ -104,7 +104,7 @@ def test_a_right_rate_of_events_in_bursts_fits(checked):
 @every_history
 def test_a_rate_twice_too_high_in_one_half_is_found_among_bursts(checked):
     found = [checked(seed, per_day=15.0, keep=HALVES[checked]) for seed in range(4)]
-    assert all(f.dependent for f in found)
+    assert all(f.clustered for f in found)
     assert sum(bool(f.misfits) for f in found) >= 3
     # counts are 4/3 and 2/3 of those expected, where quadrats are not across the middle
     assert 0.2 < np.mean([f.relative_error for f in found]) < 0.4
@@ -115,7 +115,7 @@ def test_independent_events_are_counted_one_by_one(checked):
     for seed in range(3):
         found = checked(seed, per_day=5.0, size=1.0)
         tables = found.quadrats, found.calibration, found.thinned.quadrats
-        assert not found.dependent
+        assert not found.clustered
         assert {table.variation for table in tables} == {1.0}
         assert "allow for this" not in str(found)
 

@@ -430,7 +430,7 @@ def test_a_forecast_long_after_the_window_forgets_how_uncertain_the_level_was_at
     spreads = []
     for start in (0.0, 1000.0):
         known = rate_given(rate, history.until(start), start)
-        counts = futures_of(known, (start, start + 100.0), [None], 1000, rng).counts
+        counts = futures_of(known, np.array([start, start + 100.0]), [None], 1000, rng).counts
         spreads.append(counts.std() / counts.mean())
     assert spreads[0] > 0.3
     assert spreads[1] < 0.15

@@ -54,8 +54,8 @@ def check(
     independent (neighbours), counts in blocks of time vary as much as those of independent events
     (dispersion), and events close in place are not closer in time than others (near repeats).
     These look at short times only, so that a rate that changes slowly does not mislead them. If
-    they reject independence, the other tests allow for it: if counts in quadrats vary φ times as
-    much over time as those of independent events, n events count as n/φ.
+    they find events that come together, the other tests allow for it: if counts in quadrats vary φ
+    times as much over time as those of independent events, n events count as n/φ.
 
     The p-values are valid for events that were not used in the fit. For events that were, they are
     too large: a rejection still counts, but a rate that follows every event passes.
@@ -96,7 +96,7 @@ def check(
         repeats=None if line is None else _repeats(window, X, line, rng),
         **tables,
     )
-    if line is None or not found.dependent:
+    if line is None or not found.clustered:
         return found
     return tests.allowing(found, time_blocks(window, line))
 

@@ -24,6 +24,9 @@ Tested = Quadrats | Calibration | Rescaling | Gaps | Neighbours | CountDispersio
 DEPENDENCE = ("gaps", "neighbours", "dispersion", "near repeats")
 """Checks that events are independent of each other; the others are of the rate."""
 
+CLUSTERED = ("bursts", "uneven counts", "near repeats")
+"""Patterns of events whose counts vary more than those of independent events."""
+
 
 @final
 @value
@@ -65,10 +68,11 @@ class Check(Value):
         return tuple(name for name in self.faults if name not in DEPENDENCE)
 
     @property
-    def dependent(self) -> bool:
-        """Do checks reject the independence of events, whatever those of the rate say?"""
+    def clustered(self) -> bool:
+        """Do checks find that events come together, whatever those of the rate say?"""
         found = {name: p if name in DEPENDENCE else 1.0 for name, p in self.p_values.items()}
-        return bool(rejected(found, SIGNIFICANCE))
+        named = patterns(self.order, self.repeats, rejected(found, SIGNIFICANCE))
+        return any(pattern.name in CLUSTERED for pattern in named)
 
     @property
     def relative_error(self) -> float:
