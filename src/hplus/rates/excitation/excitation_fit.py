@@ -36,9 +36,11 @@ FIRST_STRENGTHS = (1000.0, 10.0, 10.0)
 FIRST_MARK_STRENGTH = 30.0
 """Of the prior of the productivity."""
 
-LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
-"""Shares of the lags that are tried, on the log scale: close to each other where most of the
-triggers end, as a trigger that is cut short looks like a smaller one."""
+LAG_SHARES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0)
+"""Shares of the lags that are tried on a line, on the log scale."""
+
+LAG_SHARES_IN_PLACE = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0)
+"""The same in place and time, where lags are fewer: cut short, a trigger looks smaller."""
 
 MIN_LAGS, MIN_LAG_GAIN = 4, 3.0
 """The fewest lags of a trigger, and nats of evidence that longer ones must gain."""
@@ -230,7 +232,8 @@ def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats)
     L = len(lags) - 1
     longest = _extended(observed, fit, lags)
     all_parts = [_thinned(parts_of(observed, longest, kind)) for kind in range(observed.types)]
-    counts = sorted({int(L * share) for share in LAG_SHARES if int(L * share) >= MIN_LAGS})
+    shares = LAG_SHARES if observed.region is None else LAG_SHARES_IN_PLACE
+    counts = sorted({int(L * share) for share in shares if int(L * share) >= MIN_LAGS})
     tried = [_with_lags(observed, longest, all_parts, few) for few in counts]
     most = max(evidence for _, evidence in tried)
     alike = [found for found, evidence in tried if evidence > most - MIN_LAG_GAIN]
