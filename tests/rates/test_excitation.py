@@ -22,6 +22,7 @@ from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import Stage, past_of, simulate, simulate_stages
 from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
+from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.log_weights import (
     LogPrior,
@@ -34,7 +35,6 @@ from hplus.rates.excitation.log_weights import (
     weighted_squares,
 )
 from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
-from hplus.rates.excitation.own_factors import FactorLaw
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
@@ -442,7 +442,7 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
     rate = replace(
         line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.1 if variance else 0.01)),
         drift=Drift(0.0, 5.0, 0.1, 1.0),
-        factor_law=FactorLaw(1.0 if variance else np.inf, 1.0, 1.0, np.inf),
+        factor_law=FactorLaw(1.0 if variance else np.inf, 1.0, 1.0, np.inf, kept=0.5),
     )
     history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
                        np.zeros(300, dtype=int))  # fmt: skip
@@ -463,30 +463,36 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
     assert not variance or np.ptp(known.factors.factors) > 0.2
 
 
-def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng):
+@pytest.mark.parametrize("kept", [1.0, 0.4])
+def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept):
     """A single parent and no background: the factor is that of Gamma and Poisson, exactly."""
     rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.5), level=1e-12)
     rate = replace(
         rate,
-        factor_law=FactorLaw(1.0, 4.0, 0.0, np.inf),
+        factor_law=FactorLaw(1.0, 4.0, 0.0, np.inf, kept),
         effects=EFFECTS.replace(logs=[-30.0, -20.0, 0.0]),
     )
     times = np.append(0.0, np.sort(rng.uniform(0.0, 5.0, 12)))
     history = Catalogue(times, np.zeros((13, 0)), np.append(2.0, np.zeros(12)), np.zeros(13, int))
     known = rate_given(rate, history, 5.0)
-    expected = float(hat_integrals(LAGS, np.array([5.0]))[0].sum() * 0.5)
     assert known.factors.which.tolist() == [0]
-    assert known.factors.counts[0] == pytest.approx(12.0)
-    assert known.factors.means[0] == pytest.approx(expected)
-    # each hat function has the factor that is known when it begins to rise
-    knots = LAGS[:-2][LAGS[:-2] < 5.0]
-    seen = np.searchsorted(times[1:], knots)
-    at = hat_integrals(LAGS, knots).sum(axis=1) * 0.5
-    np.testing.assert_allclose(known.factors.factors[0, 1 : len(at) + 1], (4 + seen) / (4 + at))
+    # each hat function has the factor that is known when it begins to rise; then that fades
+    knots = np.append(LAGS[:-2][LAGS[:-2] < 5.0], 5.0)
+    came = np.diff(np.searchsorted(times[1:], knots), prepend=0)
+    expected = np.diff(hat_integrals(LAGS, knots).sum(axis=1) * 0.5, prepend=0.0)
+    count = mean = 0.0
+    for i, own in enumerate([*known.factors.factors[0, 1:], None]):
+        fade = kept ** np.log10(LAGS[-1] / LAGS[-2]) if i else 1.0
+        count, mean = fade * count + came[i], fade * mean + expected[i]
+        assert own is None or own == pytest.approx((4.0 + count) / (4.0 + mean))
+    assert known.factors.counts[0] == pytest.approx(count)
+    assert known.factors.means[0] == pytest.approx(mean)
+    assert (kept == 1.0) == (abs(count - 12.0) < 1e-9)
     past = past_of(known, 5.0)
     found = simulate(rate, past, 5.0, 6.0, 20_000, rng)
     counts = np.bincount(found.paths, minlength=20_000)
     ahead = float(np.diff(hat_integrals(LAGS, np.array([5.0, 6.0])).sum(axis=1))[0] * 0.5)
-    k, b = 4.0 + 12.0, 4.0 + expected
+    left = kept ** np.log10(5.5 / 5.0)  # in the middle of the time ahead
+    k, b = 4.0 + left * count, 4.0 + left * mean
     assert counts.mean() == pytest.approx(ahead * k / b, rel=0.03)
     assert counts.var() == pytest.approx(ahead * k / b + ahead**2 * k / b**2, rel=0.06)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.factor_learning import fastest_rate, learn_factor_law
 from hplus.rates.excitation.mark_effects import MarkEffects, learn_mark_law
-from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 
 LAGS = log_spaced(0.05, 20.0, 3)
@@ -33,14 +34,22 @@ def rate():
                        np.zeros((0, 1, 0)), Drift(DAYS, 1.0, 0.0, 1.0))  # fmt: skip
 
 
-def events(rng, shape):
-    """Background events, and parents with factors of this shape; inf is no variation."""
-    factors = rng.gamma(shape, 1.0 / shape, PARENTS) if np.isfinite(shape) else np.ones(PARENTS)
+def events(rng, shape, changes=()):
+    """Background events, and parents with factors of this shape; inf is no variation.
+
+    Factors are drawn anew at the lags of `changes`.
+    """
     parents = rng.uniform(0.0, DAYS, PARENTS)
     lags = np.linspace(0.0, LAGS[-1], 4001)
     cumulative = np.cumsum(rate().trigger(lags))
-    children = np.repeat(parents, rng.poisson(OFFSPRING * factors))
-    children = children + np.interp(rng.random(len(children)), cumulative / cumulative[-1], lags)
+    cumulative /= cumulative[-1]
+    ends = [0.0, *np.interp(changes, lags, cumulative), 1.0]
+    children = np.zeros(0)
+    for low, high in pairwise(ends):
+        factors = rng.gamma(shape, 1.0 / shape, PARENTS) if np.isfinite(shape) else 1.0
+        own = np.repeat(parents, rng.poisson(OFFSPRING * (high - low) * factors, PARENTS))
+        at = np.interp(rng.uniform(low, high, len(own)), cumulative, lags)
+        children = np.append(children, own + at)
     t = np.concatenate([parents, children[children < DAYS], rng.uniform(0.0, DAYS, 240)])
     marks = np.where(np.arange(len(t)) < PARENTS, 2.0, 0.0)
     return in_order(t, np.zeros((len(t), 0)), marks, np.zeros(len(t), dtype=int))
@@ -60,6 +69,20 @@ def test_factors_are_found_where_events_alike_differ(rng):
     )
     scores = [np.log(k.at(found)).sum() - k.integral(0.0, DAYS) for k in (known, without)]
     assert scores[0] > scores[1] + 100.0
+
+
+def test_factors_that_change_with_the_time_since_the_event_are_found_to_fade():
+    rng = np.random.default_rng(4)
+    law = learned(events(rng, 0.5, changes=(0.3, 1.5)))
+    assert law.kept < 0.5
+    assert learned(events(rng, 0.5)).kept == 1.0
+    later = events(rng, 0.5, changes=(0.3, 1.5))
+    known, rigid = (
+        rate_given(replace(rate(), factor_law=some), later, DAYS)
+        for some in (law, law.replace(kept=1.0))
+    )
+    scores = [np.log(k.at(later)).sum() - k.integral(0.0, DAYS) for k in (known, rigid)]
+    assert scores[0] > scores[1] + 10.0
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -54,7 +54,7 @@ MODULES = {
     "hplus.rates.excitation.drift": ("Drift",),
     "hplus.rates.excitation.excited_rate": ("ExcitedRate",),
     "hplus.rates.excitation.mark_effects": ("MarkEffects", "MarkLaw"),
-    "hplus.rates.excitation.own_factors": ("FactorLaw",),
+    "hplus.rates.excitation.factor_law": ("FactorLaw",),
     "hplus.rates.excitation.trigger": ("Trigger",),
     "hplus.rates.forecasts.cycle_factor": ("CycleGain", "Cycles"),
     "hplus.rates.forecasts.forecast_rate": ("Dispersion", "ForecastRate"),

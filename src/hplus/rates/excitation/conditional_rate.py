@@ -133,8 +133,8 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
         return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
     rates = rate.without_factors(sources, sources)
     pairs = great_pairs(sources.times, sources.plane, sources.types, rates, great, trigger.arrays)
-    factors, counts, _ = follow_great(sources.times, rates, pairs, great, trigger.lags, until)
-    return OwnFactors(which, great, factors, counts, great.means(trigger.lags, until))
+    factors, _, known = follow_great(sources.times, rates, pairs, great, trigger.lags, until)
+    return OwnFactors(which, great, factors, *known)
 
 
 def _levels(known: ConditionalRate, until: float) -> Levels:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.bearings import Compass, compass_of
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.own_factors import offspring
+from hplus.rates.excitation.factor_law import offspring
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -34,15 +35,27 @@ class Simulated:
 class Past(NamedTuple):
     """Events before a simulation: those without a factor of their own, and great ones with it.
 
-    The factors of the great ones are Gamma(`shapes`, `rates`), (G,) each. The `compass` tells in
-    which directions events trigger others: it is None if all are alike.
+    The factors of the great ones are Gamma(`shapes` + `counts`, `shapes` + `means`), (G,) each,
+    where counts and means fade with time. The `compass` tells in which directions events trigger
+    others: it is None if all are alike.
     """
 
     others: Catalogue
     great: Catalogue
     shapes: Floats
-    rates: Floats
+    counts: Floats
+    means: Floats
     compass: Compass | None
+
+    def factors(self, ranks: Floats, kept: float, start: float, then: float) -> Floats:
+        """Factors of great events at a time after the start, by their ranks (n, G) among all.
+
+        They change gradually: an event that triggers many soon is likely to do so later.
+        """
+        ahead = (then - self.great.times) / np.maximum(start - self.great.times, 1e-300)
+        left = kept ** np.log10(np.maximum(ahead, 1.0))
+        counts, means = self.counts * left, self.means * left
+        return gammaincinv(self.shapes + counts, ranks) / (self.shapes + means)
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -60,8 +73,9 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     return Past(
         sources.picked(near & ~with_factor),
         sources.picked(with_factor),
-        (great.shapes + own.counts)[some],
-        (great.shapes + own.means)[some],
+        great.shapes[some],
+        own.counts[some],
+        own.means[some],
         compass,
     )
 
@@ -99,17 +113,19 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    parents, factors = _great_parents(past, n_paths, stages[0].rng)
+    ranks, begin = stages[0].rng.random((n_paths, len(past.great))), stages[0].start
+    parents, later = _great_parents(past, n_paths), np.zeros(0)
     found = []
     for start, end, rate, rng in stages:
+        known = past.factors(ranks, rate.factor_law.kept, begin, 0.5 * (start + end))
         generation = joined([
             _background(rate, start, end, n_paths, rng),
-            _offspring(rate, tables, parents, factors, (start, end), rng),
+            _offspring(rate, tables, parents, np.append(known, later), (start, end), rng),
             _from_history(rate, tables, past.others, start, end, n_paths, rng),
         ])  # fmt: skip
         events, own = _descended(rate, tables, generation, (start, end), rng)
         found.append(events)
-        parents, factors = joined([parents, events]), np.append(factors, own)
+        parents, later = joined([parents, events]), np.append(later, own)
         _check_size(len(parents.paths), rate)
     return joined(found)
 
@@ -171,13 +187,11 @@ def _background(
     return joined(parts)
 
 
-def _great_parents(past: Past, n_paths: int, rng: np.random.Generator) -> tuple[Simulated, Floats]:
-    """Great events of the past on each path, and their factors, which are drawn."""
+def _great_parents(past: Past, n_paths: int) -> Simulated:
+    """Great events of the past on each path."""
     G = len(past.great)
-    factors = rng.gamma(past.shapes, 1.0 / past.rates, (n_paths, G))
     which = np.tile(np.arange(G), n_paths)
-    parents = Simulated(np.repeat(np.arange(n_paths), G), past.great.picked(which))
-    return parents, factors.ravel()
+    return Simulated(np.repeat(np.arange(n_paths), G), past.great.picked(which))
 
 
 def _from_history(

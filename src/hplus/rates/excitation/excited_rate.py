@@ -13,9 +13,9 @@ from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.bearings import bearings_of, directions_of
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.drift import Drift
+from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
-from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings, visible_sides

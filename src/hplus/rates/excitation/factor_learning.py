@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -11,14 +12,8 @@ from hplus._checks import Floats
 from hplus.rates.excitation.conditional_rate import masses_of
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.own_factors import (
-    NO_FACTORS,
-    FactorLaw,
-    follow_great,
-    great_events,
-    great_pairs,
-    offspring,
-)
+from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
+from hplus.rates.excitation.own_factors import follow_great, great_events, great_pairs
 from hplus.rates.excitation.visible import visible_lags
 
 LEAST_OFFSPRING = 0.25
@@ -40,8 +35,13 @@ FASTEST_EVENTS, FASTEST_SHARES = 10, (0.3, 0.1, 0.03)
 """Events in a row whose rate is the largest that is known to be recorded, and shares of it that are
 tried as the rate above which not all events are."""
 
-MIN_FACTOR_GAIN = 3.0
-"""Nats that factors must gain."""
+KEPT = (0.5, 0.2, 0.1, 0.05)
+"""How much what is known of a factor counts when ten times as much time has passed: values that are
+tried, beside 1."""
+
+MIN_FACTOR_GAIN, MIN_FADING_GAIN = 3.0, 10.0
+"""Nats that factors must gain, and that what is known of them must gain by fading: as parents are
+not observed, it gains a few nats even if factors never change."""
 
 
 def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
@@ -66,31 +66,36 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
 
     def gain(law: FactorLaw) -> float:
         great = great_events(trigger, effects, law, events.picked(which), masses)
-        factors, _, found = follow_great(
+        factors, found, _ = follow_great(
             events.times, rates, pairs, great, trigger.lags, observed.end
         )
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))
 
-    return _best_law(law, gain, fastest_rate(events.times))
+    return _best_law(law, cache(gain), fastest_rate(events.times))
 
 
 def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:
-    """The law of largest gain: first its shape, then the fastest rate that is recorded."""
+    """The law of largest gain: its shape, the fastest rate that is recorded, how much is kept."""
     if gain(law.replace(shape=FIRST_SHAPE)) <= 0.0:
         return NO_FACTORS
+    law = _best_shape(law, gain)
+    if gain(law) < MIN_FACTOR_GAIN:
+        return NO_FACTORS
+    law = max([law, *(law.replace(fastest=fastest * s) for s in FASTEST_SHARES)], key=gain)
+    fading = max((_best_shape(law.replace(kept=kept), gain) for kept in KEPT), key=gain)
+    return fading if gain(fading) >= gain(law) + MIN_FADING_GAIN else law
+
+
+def _best_shape(law: FactorLaw, gain: Callable[[FactorLaw], float]) -> FactorLaw:
+    """The law with the shape of largest gain."""
     best = minimize_scalar(
         lambda z: -gain(law.replace(shape=float(np.exp(z)))),
         bounds=np.log(SHAPES),
         method="bounded",
         options={"xatol": SHAPE_TOLERANCE, "maxiter": SHAPE_STEPS},
     )
-    if -best.fun < MIN_FACTOR_GAIN:
-        return NO_FACTORS
-    law = law.replace(shape=float(np.exp(best.x)))
-    tried = [law.replace(fastest=fastest * share) for share in FASTEST_SHARES]
-    gains = [gain(other) for other in tried]
-    return tried[int(np.argmax(gains))] if max(gains) > -best.fun else law
+    return law.replace(shape=float(np.exp(best.x)))
 
 
 def fastest_rate(times: Floats) -> float:

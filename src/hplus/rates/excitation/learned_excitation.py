@@ -29,6 +29,7 @@ from hplus.rates.excitation.excitation_fit import (
     with_weights,
 )
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.factor_learning import learn_factor_law
 from hplus.rates.excitation.log_weights import (
     RIDGE,
@@ -37,7 +38,6 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
 )
 from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
-from hplus.rates.excitation.own_factors import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.visible import visible_lags
 from hplus.solvers.result import SolverResult

@@ -2,24 +2,25 @@
 
 Events of one mark differ in how many others they trigger. Those that trigger many, in expectation,
 have a factor each, Gamma(k, k) at first. After N triggered events where E were expected it is
-Gamma(k + N, k + E); N is a sum of probabilities, as parents are not observed.
+Gamma(k + N, k + E); N is a sum of probabilities, as parents are not observed. Sequences differ in
+how they decay, too: with the time since the event, N and E fade.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from hplus._checks import Bools, Floats, Ints
-from hplus._values import Value, value
+from hplus._checks import Floats, Ints
 from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.factor_law import FactorLaw, offspring
 from hplus.rates.excitation.mark_effects import MarkEffects
 from hplus.rates.excitation.pair_rows import added_by_hats, hats_at, knots_per_log, turned
 from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.excitation.visible import hat_integrals, lag_integral, visible_lags
+from hplus.rates.excitation.visible import lag_integral
 
 LEAST_LEFT = 0.05
 """A factor is 1 from the lag on after which fewer events are expected."""
@@ -28,46 +29,12 @@ LEAST_SHARE = 1e-6
 """Events that add a smaller share of the rate at another one do not learn from it."""
 
 
-@final
-@value
-class FactorLaw(Value):
-    """Which events have a factor of their own, and how much these vary.
-
-    Those that trigger at least `least` events, in expectation; a factor is of mean 1 and variance
-    1/k with k = shape · offspring^growth. There are none if `least` is infinite. While an event is
-    expected to trigger others faster than `fastest`, a rate at which none have been recorded yet,
-    what follows says nothing of its factor: after a large earthquake, many go unrecorded.
-    """
-
-    least: float
-    shape: float
-    growth: float
-    fastest: float
-
-    def great(self, trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Bools:
-        """Which events have a factor of their own, (n,)."""
-        return offspring(trigger, effects, events) >= self.least
-
-    def shapes(self, offspring: Floats) -> Floats:
-        """The shape k of the factors of events that trigger so many, (n,)."""
-        return self.shape * offspring**self.growth
-
-
-NO_FACTORS = FactorLaw(np.inf, 1.0, 0.0, np.inf)
-"""All events of one mark trigger equally many, in expectation."""
-
-
-def offspring(trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Floats:
-    """How many events each one triggers directly, in expectation, wherever they fall, (n,)."""
-    each = trigger.integral().sum(axis=1)[events.types]
-    return effects.productivity(events.marks) * each
-
-
 class GreatEvents(NamedTuple):
     """Events with a factor of their own, in the order of time, and what they add.
 
     `masses` (G, L) are what they add by lag in the region. What follows within a lag `blind` (G,)
-    does not count; factors are 1 from hat function `ends` (G,) on.
+    does not count; factors are 1 from hat function `ends` (G,) on. From knot to knot of lags, what
+    is known of a factor counts `kept` as much.
     """
 
     times: Floats
@@ -80,19 +47,15 @@ class GreatEvents(NamedTuple):
     blind: Floats
     ends: Ints
     bearings: Floats
-
-    def means(self, lags: Floats, until: float) -> Floats:
-        """How many events each was expected to trigger until a time, those that count, (G,)."""
-        seen = visible_lags(lags, self.times, -np.inf, until)
-        seen -= hat_integrals(lags, self.blind)
-        return np.maximum(np.einsum("gl,gl->g", seen, self.masses), 0.0)
+    kept: float
 
 
 class OwnFactors(NamedTuple):
     """Which events have a factor of their own, and how it changed with the time since them.
 
     `which` (G,) are these events, and `factors` (G, L) are those of hat functions of lags.
-    `counts` and `means` (G,) are how many events each triggered, and how many were expected.
+    `counts` and `means` (G,) are how many events each triggered, and how many were expected, as far
+    as they still count.
     """
 
     which: Ints
@@ -127,6 +90,7 @@ def great_events(
         np.append(0.0, trigger.lags)[fast],
         np.maximum((left >= LEAST_LEFT).sum(axis=1), 1),
         events.each_bearing,
+        law.kept ** np.log10(trigger.lags[-1] / trigger.lags[-2]),
     )
 
 
@@ -148,21 +112,31 @@ def _added(great, g, t, x, kind, trigger, per_log):
 
 
 @njit(cache=True, nogil=True)
-def _update(great, g, factors, done, counts, lag, lags):
-    """The factors of the hat functions that have begun to rise before a lag."""
+def _update(great, g, factors, done, known, lag, lags):
+    """The factors of the hat functions that have begun to rise before a lag.
+
+    `known` (2, G) are counts and means up to the last knot; from each knot on, they fade.
+    """
     while done[g] < great.ends[g] and lag >= lags[done[g] - 1]:
-        factors[g, done[g]] = _expected(great, g, counts[g], lags[done[g] - 1], lags)
+        known[1, g] += _seen(great, g, done[g] - 1, lags[done[g] - 1], lags)
+        factors[g, done[g]] = _expected(great, g, known)
+        known[:, g] *= great.kept
         done[g] += 1
 
 
 @njit(cache=True, nogil=True)
-def _expected(great, g, count, lag, lags):
-    """The mean of a factor after a lag: (k + N) / (k + E)."""
-    k, mean = great.shapes[g], 0.0
-    if lag > great.blind[g]:
-        mean = lag_integral(great.masses[g], lags, lag)
-        mean -= lag_integral(great.masses[g], lags, great.blind[g])
-    return (k + count) / (k + mean)
+def _seen(great, g, knot, lag, lags):
+    """How many events are expected from the knot before this one to a lag, of those that count."""
+    first = max(great.blind[g], lags[knot - 1] if knot else 0.0)
+    if lag <= first:
+        return 0.0
+    return lag_integral(great.masses[g], lags, lag) - lag_integral(great.masses[g], lags, first)
+
+
+@njit(cache=True, nogil=True)
+def _expected(great, g, known):
+    """The mean of a factor: (k + N) / (k + E)."""
+    return (great.shapes[g] + known[0, g]) / (great.shapes[g] + known[1, g])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -228,30 +202,32 @@ def _longer(array, size, more):
 
 @njit(cache=True, nogil=True)
 def follow_great(t, rates, pairs, great, lags, until):
-    """Factors (G, L) of great events as events t (n,) come, what they triggered (G,), rates (n,).
+    """Factors (G, L) of great events as events t (n,) come, rates (n,), and what is known (2, G).
 
     `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
-    rise, at the knot before its own, so that the rate depends on earlier events only.
+    rise, at the knot before its own, so that the rate depends on earlier events only. What is known
+    in the end is how many events each triggered, and how many were expected.
     """
     G, L = len(great.times), len(lags) - 1
-    factors, counts, found = np.ones((G, L)), np.zeros(G), rates.copy()
+    factors, known, found = np.ones((G, L)), np.zeros((2, G)), rates.copy()
     done, shares = np.ones(G, dtype=np.int64), np.zeros(G)
     for i in range(len(t)):
         own = range(pairs.starts[i], pairs.starts[i + 1])
         for p in own:
             g, k, low, high = pairs.which[p], pairs.hats[p], pairs.low[p], pairs.high[p]
-            _update(great, g, factors, done, counts, t[i] - great.times[g], lags)
+            _update(great, g, factors, done, known, t[i] - great.times[g], lags)
             shares[g] = factors[g, max(k, 0)] * low + factors[g, min(k + 1, L - 1)] * high
             found[i] += shares[g] - low - high
         for p in own:
             g = pairs.which[p]
             if t[i] - great.times[g] >= great.blind[g]:
-                counts[g] += shares[g] / found[i]
+                known[0, g] += shares[g] / found[i]
     for g in range(G):
         lag = until - great.times[g]
-        _update(great, g, factors, done, counts, lag, lags)
-        factors[g, done[g] : great.ends[g]] = _expected(great, g, counts[g], lag, lags)
-    return factors, counts, found
+        _update(great, g, factors, done, known, lag, lags)
+        known[1, g] += _seen(great, g, done[g] - 1, min(lag, lags[done[g] - 1]), lags)
+        factors[g, done[g] : great.ends[g]] = _expected(great, g, known)
+    return factors, found, known
 
 
 @njit(cache=True, nogil=True)
