@@ -17,15 +17,18 @@ MONDAY = np.datetime64("2026-01-05T00:00:00", "ms")
 
 
 class Slope:
-    """The rate 1 + s (x - 1/2)."""
+    """The rate 1 + s (x - 1/2), each value of which may be off by a factor 1 ± u."""
 
     window = LINE
 
-    def __init__(self, s):
-        self.s = s
+    def __init__(self, s, u=0.0):
+        self.s, self.u, self.rate_ = s, u, self
 
     def predict(self, X):
         return 1.0 + self.s * (X[:, 0] - 0.5)
+
+    def rate_draws(self, X, k):
+        return self.predict(X)[:, None] * np.array([1.0 - self.u, 1.0 + self.u])
 
     def expected_count(self, regions):
         return 1.0
@@ -43,7 +46,7 @@ def scores_of(rate, kde, n=60):
     return PlaceScores(X, np.arange(float(n)), blocks, ours, ours + of_times, theirs, theirs)
 
 
-def test_a_rate_that_learned_nothing_from_the_change_gains_what_it_did_before():
+def test_a_rate_that_is_known_gains_what_it_did_before_a_change():
     rate, kde = Slope(1.0), Slope(0.5)
     scores = scores_of(rate, kde)
     ours, theirs, blocks = scores.since(40.0, rate, kde)
@@ -53,12 +56,15 @@ def test_a_rate_that_learned_nothing_from_the_change_gains_what_it_did_before():
 
 
 def test_what_events_gain_by_being_learned_from_is_taken_off():
-    scores, everything = scores_of(Slope(1.0), Slope(0.5)), Slope(-1.0)
-    ours, _, _ = scores.since(40.0, everything, Slope(0.5))
-    inside = gains_of(everything, scores.X)
-    learned = np.mean(inside[:40] - scores.by_place[:40])
+    scores, everything, kde = scores_of(Slope(1.0), Slope(0.5)), Slope(-1.0, 0.3), Slope(0.8)
+    ours, theirs, _ = scores.since(40.0, everything, kde)
     of_times = scores.whole - scores.by_place
-    np.testing.assert_allclose(ours, inside[40:] - learned + of_times[40:])
+    harmonic = np.log(1.0 - 0.3**2)
+    inside = gains_of(everything, scores.X)
+    np.testing.assert_allclose(ours, inside[40:] + harmonic + of_times[40:])
+    of_kde = gains_of(kde, scores.X)
+    learned = np.mean(of_kde[:40] - scores.kde_by_place[:40])
+    np.testing.assert_allclose(theirs, of_kde[40:] - learned)
 
 
 @pytest.mark.parametrize("change", [MIN_ON_EACH_SIDE - 0.5, 59.5 - MIN_ON_EACH_SIDE])

@@ -42,8 +42,11 @@ HAZARDS = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 NEW_FACTOR_SHAPE = 0.1
 """The shape of the gamma distribution of a new factor, whose mean is 1: small, as it may be any."""
 
-MIN_CHANGE_GAIN = 3.0
-"""Nats by which counts must be more likely with changes than without."""
+MIN_CHANGE_GAIN = 1.0
+"""Nats by which counts must be more likely with changes than without.
+
+Of 380 simulated series of places whose shares do not change, three gain half of it, none all.
+"""
 
 FACTOR_DRAWS, LEAST_CHANGE_CHANCE = 256, 0.02
 """Equally likely factors of a part; parts with a smaller chance of a change are left out."""

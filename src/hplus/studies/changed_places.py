@@ -2,8 +2,7 @@
 
 Events held out from before a change say nothing about the future, and those since then are few:
 the rate that is used has learned from them, and the one that is scored has not. So these are scored
-by the former, and what any event gains by being learned from is taken off: it is known from the
-events held out before the change, which both rates can be asked about.
+by the former, each as if it had not been learned from.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints
+from hplus.estimators.intensity import Intensity
 from hplus.evaluation.scores import Rate
+from hplus.rates.drawing import rates_without
 from hplus.studies.factor_trials import log_gains
 
 MIN_ON_EACH_SIDE = 10
@@ -35,7 +36,9 @@ class PlaceScores(NamedTuple):
     kde_by_place: Floats
     kde_whole: Floats
 
-    def since(self, change: float, place: Rate, kde: Rate) -> tuple[Floats, Floats, Ints] | None:
+    def since(
+        self, change: float, place: Intensity, kde: Rate
+    ) -> tuple[Floats, Floats, Ints] | None:
         """Log gains of events since a change, of the rate and of a KDE, and their blocks.
 
         `place` and `kde` have learned from all events. None if there are too few on either side.
@@ -43,16 +46,13 @@ class PlaceScores(NamedTuple):
         later = self.seconds >= change
         if min(later.sum(), np.sum(~later)) < MIN_ON_EACH_SIDE:
             return None
-        found = [
-            (whole - without + _unlearned(log_gains(rate, self.X, None), without, later))[later]
-            for whole, without, rate in (
-                (self.whole, self.by_place, place),
-                (self.kde_whole, self.kde_by_place, kde),
-            )
-        ]
-        return found[0], found[1], self.blocks[later]
+        X = self.X[later]
+        learned = np.log(place.predict(X) / rates_without(place.rate_, X))
+        ours = log_gains(place, X, None) - learned + (self.whole - self.by_place)[later]
+        theirs = self.kde_whole - self.kde_by_place + self._of_kde(kde, later)
+        return ours, theirs[later], self.blocks[later]
 
-
-def _unlearned(gains: Floats, without: Floats, later: Bools) -> Floats:
-    """Gains less what those of earlier events gain by being learned from."""
-    return gains - float(np.mean((gains - without)[~later]))
+    def _of_kde(self, kde: Rate, later: Bools) -> Floats:
+        """Log gains of a KDE, less what those of earlier events gain by being learned from."""
+        gains = log_gains(kde, self.X, None)
+        return gains - float(np.mean((gains - self.kde_by_place)[~later]))

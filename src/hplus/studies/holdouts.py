@@ -61,7 +61,7 @@ class Holdout(Value):
     map_by_time: JudgedMap | None = None
     kde_events: int = 0
 
-    def since(self, change: float, scores: PlaceScores, place: Rate, kde: Rate) -> Holdout:
+    def since(self, change: float, scores: PlaceScores, place: Intensity, kde: Rate) -> Holdout:
         """The same with the gains since a change of places, of rates learned from all events."""
         found = scores.since(change, place, kde)
         if found is None or "places" in self.constant:
