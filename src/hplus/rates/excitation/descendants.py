@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaincinv
+from scipy.special import ndtr
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.bearings import Compass, compass_of
@@ -15,6 +15,7 @@ from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import offspring
+from hplus.rates.excitation.factor_means import FadingFactors, mean_factors
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -47,15 +48,14 @@ class Past(NamedTuple):
     means: Floats
     compass: Compass | None
 
-    def factors(self, ranks: Floats, kept: float, start: float, then: float) -> Floats:
-        """Factors of great events at a time after the start, by their ranks (n, G) among all.
+    def factors(self, ranks: Floats, fading: FadingFactors, shares: Floats, start: float) -> Floats:
+        """Factors of great events by their ranks (n, G) among all, on average over a span.
 
-        They change gradually: an event that triggers many soon is likely to do so later.
+        `shares` (G, L) are those of the span, and what is known is known at the start.
         """
-        ahead = (then - self.great.times) / np.maximum(start - self.great.times, 1e-300)
-        left = kept ** np.log10(np.maximum(ahead, 1.0))
-        counts, means = self.counts * left, self.means * left
-        return gammaincinv(self.shapes + counts, ranks) / (self.shapes + means)
+        left = fading.left(shares, start - self.great.times)
+        shapes, rates = self.shapes + self.counts * left, self.shapes + self.means * left
+        return mean_factors(ranks, shapes, rates, fading.spread(shares))
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -113,11 +113,14 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    ranks, begin = stages[0].rng.random((n_paths, len(past.great))), stages[0].start
+    fading, great = FadingFactors(rate.trigger, rate.factor_law.kept), past.great
     parents, later = _great_parents(past, n_paths), np.zeros(0)
-    found = []
+    normal, found = np.zeros((n_paths, len(great))), []
+    shares: Floats | None = None
     for start, end, rate, rng in stages:
-        known = past.factors(ranks, rate.factor_law.kept, begin, 0.5 * (start + end))
+        before, shares = shares, fading.shares(great.times, great.types, start, end)
+        normal = _followed(normal, fading, before, shares, rng)
+        known = past.factors(ndtr(normal), fading, shares, stages[0].start).ravel()
         generation = joined([
             _background(rate, start, end, n_paths, rng),
             _offspring(rate, tables, parents, np.append(known, later), (start, end), rng),
@@ -187,6 +190,21 @@ def _background(
     return joined(parts)
 
 
+def _followed(
+    normal: Floats,
+    fading: FadingFactors,
+    before: Floats | None,
+    shares: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Normal variables (n, G) that tell factors in a stage, given those of the stage before."""
+    fresh = rng.standard_normal(normal.shape)
+    if before is None:
+        return fresh
+    like_before = fading.correlations(before, shares)
+    return like_before * normal + np.sqrt(1.0 - like_before**2) * fresh
+
+
 def _great_parents(past: Past, n_paths: int) -> Simulated:
     """Great events of the past on each path."""
     G = len(past.great)
@@ -243,9 +261,10 @@ def _offspring(
 def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator) -> Floats:
     """Factors of events of which nothing is known yet, (n,)."""
     each = offspring(rate.trigger, rate.effects, events)
-    great = each >= rate.factor_law.least
-    shapes, found = rate.factor_law.shapes(each[great]), np.ones(len(events))
-    found[great] = rng.gamma(shapes) / shapes
+    great, found = each >= rate.factor_law.least, np.ones(len(events))
+    shapes = rate.factor_law.shapes(each[great])
+    spread = FadingFactors(rate.trigger, rate.factor_law.kept).of_new()[events.types[great]]
+    found[great] = mean_factors(rng.random(len(shapes)), shapes, shapes, spread)
     return found
 
 
