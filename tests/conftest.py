@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus.evaluation import residuals, smoothing
+from hplus.evaluation import bandwidths, residuals, smoothing
 from hplus.rates import binned, judging, map_by_time, selection
 from hplus.rates.excitation import alternation
 from hplus.rates.forecasts import block_edges, weighing
@@ -135,7 +135,10 @@ LIGHTLY = [
     (concentrations, "EVIDENCE_TREES", ((10_000, 4), (1_000_000, 3), (np.inf, 2))),
     (map_by_time, "MAP_TREES", 8),
     (block_edges, "USUAL_BLOCKS", 64),
+    (weighing, "FIRST_TRIALS", 32),
+    (weighing, "CLIMBING_TRIALS", 40),
     (weighing, "SWEEPS", 2),
+    (bandwidths, "KDE_FOLDS", 3),
     (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
     (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),
     (scales, "MOST_ROWS", 400),
