@@ -14,18 +14,19 @@ import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from hplus.evaluation import residuals, smoothing
+from hplus.evaluation import bandwidths, residuals, smoothing
 from hplus.rates import binned, judging, map_by_time, selection
-from hplus.rates.excitation import alternation
+from hplus.rates.excitation import alternation, learned_excitation
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.rates.trees import concentrations, growing
+from hplus.studies import triggered_counts
 from hplus.tuning import penalties, scales
 
 # a test run starts some forty processes: what one of them compiles, the others read
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("house")
 
 
@@ -100,7 +101,8 @@ FIRST = ("test_stream_intensity.py", "test_tree_regions.py")
 def order(item):
     """The pages, of which some take long, come before most files: no worker ends with them."""
     name = item.path.name
-    return FIRST.index(name) if name in FIRST else len(FIRST) + (item.path.suffix != ".md")
+    page = item.path.suffix == ".md" or name == "test_docs.py"
+    return FIRST.index(name) if name in FIRST else len(FIRST) + (not page)
 
 
 def pytest_collection_modifyitems(items):
@@ -135,7 +137,12 @@ LIGHTLY = [
     (concentrations, "EVIDENCE_TREES", ((10_000, 4), (1_000_000, 3), (np.inf, 2))),
     (map_by_time, "MAP_TREES", 8),
     (block_edges, "USUAL_BLOCKS", 64),
+    (weighing, "FIRST_TRIALS", 32),
+    (weighing, "CLIMBING_TRIALS", 40),
     (weighing, "SWEEPS", 2),
+    (bandwidths, "KDE_FOLDS", 3),
+    (learned_excitation, "POSTERIOR_DRAWS", 10),
+    (triggered_counts.futures, "__kwdefaults__", {"n_paths": 300}),
     (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
     (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),
     (scales, "MOST_ROWS", 400),
@@ -201,31 +208,12 @@ def coarsely():
     return coarsely
 
 
-def hold_out_little(patch):
-    """Rates are weighted by how well they predict few parts, and trees learned from few."""
-    patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
-    patch.setattr(concentrations, "EVIDENCE_TREES", ((np.inf, 4),))
-
-
 @pytest.fixture(scope="module")
 def few_parts():
     """The laws of a module hold whatever the weights of the rates that are averaged."""
     with pytest.MonkeyPatch.context() as patch:
-        hold_out_little(patch)
-        yield
-
-
-def quick_forecasts(patch):
-    """Forecasts of studies are learned from few blocks and few priors."""
-    patch.setattr(block_edges, "USUAL_BLOCKS", 64)
-    patch.setattr(weighing, "SWEEPS", 2)
-
-
-@pytest.fixture(scope="module")
-def quick_outlooks():
-    """Studies learn their forecasts in a tenth of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        quick_forecasts(patch)
+        patch.setattr(judging, "HELD_OUT_PARTS", ((3, 3000), (1, np.inf)))
+        patch.setattr(concentrations, "EVIDENCE_TREES", ((np.inf, 4),))
         yield
 
 

@@ -18,7 +18,7 @@ SMALL = {
     "selection": {"n": 30, "scales": np.array([0.25, 0.75]), "penalties": np.array([1.0, 0.01])},
     "noise": {"draws": 1, "settings": ((2.0, 1.0, 1.0), (0.2, 1e-2, 1e-2))},
     "density": {"draws": 1, "penalties": (1e-3, 1e-6)},
-    "quantiles": {"draws": 1, "n": 40, "penalties": (10.0, 3e-2)},
+    "quantiles": {"draws": 1, "n": 25, "penalties": (10.0, 3e-2)},
 }
 
 

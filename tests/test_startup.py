@@ -74,14 +74,10 @@ def test_a_command_imports_no_more_than_it_needs(words, allowed):
     assert imported(COMMAND, *words) <= allowed
 
 
-def test_modules_of_the_package_are_attributes_without_an_import():
-    code = "import hplus; hplus.datasets.coal; hplus.kernels.Gaussian; hplus.evaluation.check"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_every_public_name_comes_with_a_star():
-    code = "import hplus; from hplus import *; assert set(hplus.__all__) <= set(globals())"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_modules_are_attributes_without_an_import_and_every_public_name_comes_with_a_star():
+    modules = "import hplus; hplus.datasets.coal; hplus.kernels.Gaussian; hplus.evaluation.check"
+    star = "from hplus import *; assert set(hplus.__all__) <= set(globals())"
+    subprocess.run([sys.executable, "-c", f"{modules}; {star}"], check=True)
 
 
 def test_names_that_are_not_of_the_package_are_attribute_errors():

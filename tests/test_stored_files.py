@@ -47,7 +47,8 @@ for module in packages_of_others():
     with suppress(Exception):
         importlib.import_module(module)
 os.wait()
-import numpy
+import numba, numpy
+numba.njit(lambda x: x)(0.0)  # what numba sets up before its first call
 for name in expected:
     sys.stdout.flush()
     if os.fork() == 0:

@@ -11,11 +11,6 @@ from click.testing import CliRunner
 from hplus.cli.commands import hplus
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quickly(quick_outlooks):
-    """All studies of times of a module learn their forecasts quickly."""
-
-
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -75,7 +75,7 @@ def fitted(kernel, cone, loss):
 far = st.floats(-1e12, 1e12) | st.floats(-4, 4)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.sampled_from(KERNELS),
     st.sampled_from(CONES),
@@ -91,7 +91,6 @@ def test_no_prediction_is_ever_negative(kernel, cone, loss, points, dtype):
     assert np.isfinite(f).all()
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6))
 def test_no_prediction_of_a_random_fit_is_negative(seed):
     rng = np.random.default_rng(seed)

@@ -90,9 +90,9 @@ def _few_nodes(monkeypatch):
 
 @every_history
 def test_a_right_rate_of_events_in_bursts_fits(checked):
-    found = [checked(seed, per_day=1.0) for seed in range(12)]
+    found = [checked(seed, per_day=1.0) for seed in range(9)]
     assert all("bursts" in [p.name for p in f.patterns] for f in found)
-    assert sum(bool(f.misfits) for f in found) <= 2
+    assert sum(bool(f.misfits) for f in found) <= 1
     said = str(next(f for f in found if not f.misfits))
     assert said.startswith("The rate fits, but events are not independent (")
     assert "The checks of the rate allow for this: counts of quadrats vary " in said
@@ -103,9 +103,9 @@ def test_a_right_rate_of_events_in_bursts_fits(checked):
 
 @every_history
 def test_a_rate_twice_too_high_in_one_half_is_found_among_bursts(checked):
-    found = [checked(seed, per_day=15.0, keep=HALVES[checked]) for seed in range(4)]
+    found = [checked(seed, per_day=15.0, keep=HALVES[checked]) for seed in range(3)]
     assert all(f.clustered for f in found)
-    assert sum(bool(f.misfits) for f in found) >= 3
+    assert all(f.misfits for f in found)
     # counts are 4/3 and 2/3 of those expected, where quadrats are not across the middle
     assert 0.2 < np.mean([f.relative_error for f in found]) < 0.4
 

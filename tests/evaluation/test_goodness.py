@@ -63,9 +63,9 @@ def events(model, seed):
 
 @every_window
 def test_a_correct_rate_has_uniform_p_values(window, monkeypatch):
-    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)  # 40 checks in a moment
+    monkeypatch.setattr(residuals, "LATTICE_POINTS", 2**14)  # many checks in a moment
     model = right(window)
-    found = [check(model, events(model, seed), random_state=seed).p_values for seed in range(40)]
+    found = [check(model, events(model, seed), random_state=seed).p_values for seed in range(25)]
     for name in found[0]:
         p_values = np.array([p[name] for p in found])
         assert kstest(p_values, "uniform").pvalue > 1e-3, name

@@ -354,6 +354,7 @@ def test_axes_of_another_unit_have_a_bandwidth_of_their_own(rng):
 
 def test_of_many_events_some_are_predicted(monkeypatch, rng):
     X = rng.beta(2, 5, size=(2000, 1))
+    monkeypatch.setattr(bandwidths, "KDE_FOLDS", 10)
     all_folds = bandwidths.split(X, np.ones(2000))
     monkeypatch.setattr(bandwidths, "ENOUGH_SCORED", 500)
     some = bandwidths.split(X, np.ones(2000))

@@ -180,12 +180,12 @@ def test_counts_by_place_are_those_of_the_whole(faults):
 
 
 def test_the_rate_integrates_over_places_to_the_rate_in_time(faults):
-    side, at = (np.arange(1000) + 0.5) / 100.0, 399.9
+    side, at = (np.arange(500) + 0.5) / 50.0, 399.9
     grid = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     rates = faults.predict(np.column_stack([grid, np.full(len(grid), at)]))
     assert np.all(rates > 0.0)
     short = faults.expected_count(SQUARE * Interval(at - 1e-6, at + 1e-6)) / 2e-6
-    assert rates.sum() / 100.0**2 == pytest.approx(short, rel=0.02)
+    assert rates.sum() / 50.0**2 == pytest.approx(short, rel=0.02)
 
 
 def test_directions_are_kept_in_a_file(faults, tmp_path):

@@ -438,8 +438,7 @@ def test_rows_in_chunks_are_learned_from_like_all_rows(monkeypatch):
     np.testing.assert_allclose(machine.predict(X), whole.predict(X), rtol=1e-3)
     with pytest.raises(ValueError, match="starts again"):
         study.fit_chunks(iter(chunks), **given)
-    monkeypatch.setattr("hplus.studies.quantity_chunks.MAX_SAMPLED_ROWS", 600)
-    chunks.passes = 0
+    chunks = SoldChunks(150)  # which are all in the sample
     all_at_once = QuantityStudy(random_state=0).fit(chunks.columns, **given)
     few = QuantityStudy(random_state=0).fit_chunks(chunks, **given)
     assert (few.summary_, chunks.passes) == (all_at_once.summary_, 1)
