@@ -104,9 +104,9 @@ def _curve(heading: str, axis: str, unit: str, x: Floats, values: Floats) -> Tri
 
 
 def declustered(study: ExcitationStudy) -> DeclusteredMap | None:
-    """The map of the background of all types, and its events; None without places."""
+    """The map of the background of all types, and its events; None without places in the plane."""
     region, model = study.frame.region, study.model_
-    if region is None:
+    if region is None or region.dimension != 2:
         return None
     background, clock = model.background_, clock_of(study)
     totals = [background.integral(0.0, clock.window.volume, k) for k in range(len(model.types_))]
@@ -216,8 +216,8 @@ def gap_quantiles(found: ExcitationCheck) -> GapQuantiles | None:
 
 
 def cell_residuals(found: ExcitationCheck, model: SelfExciting) -> QuadratResiduals | None:
-    """Residuals in the cells of the region where events are expected; None without places."""
-    if found.places is None:
+    """Residuals in cells of the region where events are expected; None without a plane of them."""
+    if found.places is None or found.places.expected.ndim != 2:
         return None
     shape, region = found.places.expected.shape, model.window.left  # type: ignore[attr-defined]
     ends = zip(*region.bounds(), shape, strict=True)

@@ -109,7 +109,8 @@ def distance_shares(trigger: Trigger) -> tuple[Floats, Floats]:
     """Distances, and the share of triggered events within each."""
     far = trigger.distances[-1]
     r = np.append(0.0, np.geomspace(1e-3 * trigger.distances[0], far, TABLE_POINTS))
-    return r, _cumulative(r, 2.0 * np.pi * r * trigger.by_distance(r))
+    around = 2.0 * np.pi * r if trigger.axes == 2 else 2.0
+    return r, _cumulative(r, around * trigger.by_distance(r))
 
 
 def _cumulative(x: Floats, density: Floats) -> Floats:

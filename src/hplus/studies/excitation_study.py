@@ -147,11 +147,10 @@ class ExcitationStudy(Estimator):
                 "weight must be left out of the frame of a self-exciting rate, got "
                 f"{self.frame.weight!r}: give it as mark=, by which events trigger more or fewer."
             )
-        if len(columns) not in (0, 2):
+        if len(columns) > 2:
             raise ValueError(
-                "columns must be two coordinates of a place, or none, for a self-exciting rate of "
-                f"a file, got {', '.join(columns)}: for places along one axis, use SelfExciting("
-                "Interval(0, length) * Interval(start, end)) in Python."
+                "columns must be one or two coordinates of a place, or none, for a self-exciting "
+                f"rate, got {', '.join(columns)}."
             )
         _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)
