@@ -14,7 +14,7 @@ from hplus.rates.excitation.descendants import Stage, past_of, simulate_stages
 from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import FactorLaw
-from hplus.rates.excitation.factor_means import FadingFactors, mean_factors
+from hplus.rates.excitation.factor_means import FadingFactors, lasting_shapes, mean_factors
 from hplus.rates.excitation.mark_effects import MarkEffects, learn_mark_law
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 
@@ -38,7 +38,10 @@ def test_the_mean_over_a_span_varies_as_those_over_its_parts_together(kept):
     together = p**2 * a + 2.0 * p * (1.0 - p) * both + (1.0 - p) ** 2 * b
     np.testing.assert_allclose(fading.spread(whole), together)
     assert np.all(fading.spread(whole) < 1.0 - 1e-6) == (kept < 1.0)
-    assert np.all(fading.of_new() <= fading.spread(whole) + 1e-12)
+    law = FactorLaw(1.0, 2.0, 0.0, np.inf, kept)
+    shapes = lasting_shapes(TRIGGER, law, np.ones(1), np.zeros(1, dtype=int))
+    forever = fading.shares(np.zeros(1), np.zeros(1, dtype=int), 0.0, LAGS[-1])
+    np.testing.assert_allclose(shapes, 2.0 / fading.spread(forever))
 
 
 def test_what_is_known_counts_less_the_longer_ago_it_was():

@@ -10,6 +10,7 @@ from scipy.stats import gamma, vonmises
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
 from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.factor_means import lasting_shapes
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
@@ -185,7 +186,9 @@ def variation_facts(model: SelfExciting) -> Json | None:
     law = model.factor_law_
     if not np.isfinite(law.least):
         return None
-    low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
+    trigger, one = model.rate_.trigger, np.ones(len(model.types_))
+    shape = float(lasting_shapes(trigger, law, one, np.arange(len(one))).mean())
+    low, high = gamma.ppf([TAIL, 1.0 - TAIL], shape) / shape
     least = "almost none" if low < ALMOST_NONE else rounded(float(low), 1)
     words = (
         "similar events differ: of those expected to trigger 1 event, 90 % trigger "

@@ -15,7 +15,7 @@ from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import offspring
-from hplus.rates.excitation.factor_means import FadingFactors, mean_factors
+from hplus.rates.excitation.factor_means import FadingFactors, lasting_shapes, mean_factors
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -262,9 +262,8 @@ def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator)
     """Factors of events of which nothing is known yet, (n,)."""
     each = offspring(rate.trigger, rate.effects, events)
     great, found = each >= rate.factor_law.least, np.ones(len(events))
-    shapes = rate.factor_law.shapes(each[great])
-    spread = FadingFactors(rate.trigger, rate.factor_law.kept).of_new()[events.types[great]]
-    found[great] = mean_factors(rng.random(len(shapes)), shapes, shapes, spread)
+    shapes = lasting_shapes(rate.trigger, rate.factor_law, each[great], events.types[great])
+    found[great] = rng.gamma(shapes) / shapes
     return found
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from hplus._checks import Floats, Ints
+from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.visible import visible_lags
 
@@ -38,13 +39,6 @@ class FadingFactors(NamedTuple):
         found = self._covariances(a, b) / np.sqrt(self.spread(a) * self.spread(b))
         return np.minimum(found, 1.0)
 
-    def of_new(self) -> Floats:
-        """The spread of factors of events that follow, over all lags, by type."""
-        types = np.arange(len(self.trigger.weights))
-        return self.spread(
-            self.shares(np.zeros(len(types)), types, 0.0, float(self.trigger.lags[-1]))
-        )
-
     def left(self, shares: Floats, since: Floats) -> Floats:
         """How much of what is known at lags `since` (n,) counts in a span, (n,)."""
         decades = np.maximum(self._logs - np.log10(np.maximum(since, 1e-300))[:, None], 0.0)
@@ -60,6 +54,15 @@ class FadingFactors(NamedTuple):
     def _logs(self) -> Floats:
         """The decimal logarithms of the lags at which hat functions are largest, (L,)."""
         return np.log10(self.trigger.lags[:-1])
+
+
+def lasting_shapes(trigger: Trigger, law: FactorLaw, offspring: Floats, types: Ints) -> Floats:
+    """The shapes of factors averaged over all lags, of events that trigger so many each, (n,)."""
+    fading, all_types = FadingFactors(trigger, law.kept), np.arange(len(trigger.weights))
+    begins, longest = np.zeros(len(all_types)), float(trigger.lags[-1])
+    spread = fading.spread(fading.shares(begins, all_types, 0.0, longest))
+    found: Floats = law.shapes(offspring) / spread[types]
+    return found
 
 
 def mean_factors(ranks: Floats, shapes: Floats, rates: Floats, spread: Floats) -> Floats:
