@@ -75,6 +75,8 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     assert table["events"].startswith(f"{count(found['events'])} of {count(found['rows'])} rows")
     peak = f"{rounded(found['peak']['rate'])} {found['rates']}".replace("\u00a0", " ")
     assert f"Highest rate {peak}" in text
+    tile = re.search(r" Expected ([\d.,]+) events", text)
+    assert tile is None or table["expected"].startswith(f"{tile[1]} events")
     everywhere = found["peak"].keys() == {"rate"}
     assert everywhere or found["models"] != "constant"
     assert ("busiest at" in table) != everywhere

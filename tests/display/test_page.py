@@ -146,7 +146,7 @@ def test_the_page_says_the_scores_in_words(shown):
 
 def test_a_page_of_weights_counts_units_of_them_and_not_events(rng):
     days = np.datetime64("2024-01-01") + rng.integers(0, 300, 60).astype("timedelta64[D]")
-    table = {"x": rng.uniform(0, 4, 60), "y": rng.uniform(0, 4, 60), "when": days}
+    table = {"x": 4.0 * rng.beta(2, 9, 60), "y": 4.0 * rng.beta(2, 9, 60), "when": days}
     table |= {"loss": rng.gamma(2.0, 50.0, 60)}
     frame = plan(table, ["x", "y"], window=(0, 0, 4, 4), time="when", start="2024-01-01",
                  end="2024-12-01", weight="loss")  # fmt: skip
@@ -156,6 +156,16 @@ def test_a_page_of_weights_counts_units_of_them_and_not_events(rng):
     for wrong in ("events per", "expected events", "number of events in"):
         assert wrong not in page
     assert "intervals. ." not in page
+
+
+def test_a_map_without_a_pattern_has_no_hot_spots(rng):
+    table = {"x": rng.uniform(0, 4, 300), "y": rng.uniform(0, 4, 300)}
+    frame = plan(table, ["x", "y"], window=(0, 0, 4, 4), unit="km")
+    study = EventStudy(frame, model="tree", holdout=0.0).fit(table)
+    page = report_html(study)
+    assert "no place is busier than the average" in page
+    for wrong in ("numbered boxes", "× average</th>", 'class="spot"'):
+        assert wrong not in page
 
 
 def test_a_report_replaces_a_file_in_one_step(studied, tmp_path):

@@ -161,9 +161,8 @@ def _time_tiles(study: EventStudy) -> list[Fact]:
     if not unit and model.window.dimension == 1 and axis.unit:
         unit, parts = axis.unit, model.window.volume
     if unit:
-        found.append(
-            Fact("Expected", rounded(total / parts), f"{counted_noun(study.frame)} per {unit}")
-        )
+        label = "Expected" if parts == 1.0 else "Average"
+        found.append(Fact(label, rounded(total / parts), f"{counted_noun(study.frame)} per {unit}"))
     return found
 
 

@@ -30,6 +30,9 @@ CELLS_PER_SIDE = {1: 20.0, 2: 32.0}
 CUSTOMARY_HOURS = (0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 12.0, 24.0)
 """Customary lengths of an interval, in hours."""
 
+LEAST_BUSIER = 1.005
+"""How many times the average the rate of the first hot spot is, if there are any."""
+
 SHIFTS = 8
 """Positions tried for a cell along its own side."""
 
@@ -53,6 +56,11 @@ class HotSpots(PlotData):
     ratio: Floats
     observed: Floats | None = None
     peak: Floats | None = None
+
+    @property
+    def stand_out(self) -> bool:
+        """Is any cell busier than the average? If not, the first is as good as any other."""
+        return bool(self.ratio[0] >= LEAST_BUSIER)
 
     @property
     def middle(self) -> Floats:
