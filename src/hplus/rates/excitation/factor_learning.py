@@ -37,7 +37,7 @@ tried as the rate above which not all events are."""
 
 KEPT = (0.5, 0.2, 0.1, 0.05)
 """How much what is known of a factor counts when ten times as much time has passed: values that are
-tried, beside 1."""
+tried one after another, as long as events become likelier."""
 
 MIN_FACTOR_GAIN, MIN_FADING_GAIN = 3.0, 10.0
 """Nats that factors must gain, and that what is known of them must gain by fading: as parents are
@@ -83,7 +83,11 @@ def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float
     if gain(law) < MIN_FACTOR_GAIN:
         return NO_FACTORS
     law = max([law, *(law.replace(fastest=fastest * s) for s in FASTEST_SHARES)], key=gain)
-    fading = max((_best_shape(law.replace(kept=kept), gain) for kept in KEPT), key=gain)
+    fading = law
+    for kept in KEPT:
+        if gain(fading.replace(kept=kept)) <= gain(fading):
+            break
+        fading = _best_shape(fading.replace(kept=kept), gain)
     return fading if gain(fading) >= gain(law) + MIN_FADING_GAIN else law
 
 
