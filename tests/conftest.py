@@ -141,7 +141,7 @@ LIGHTLY = [
     (weighing, "CLIMBING_TRIALS", 40),
     (weighing, "SWEEPS", 2),
     (bandwidths, "KDE_FOLDS", 3),
-    (learned_excitation, "POSTERIOR_DRAWS", 10),
+    (learned_excitation, "POSTERIOR_DRAWS", 25),
     (triggered_counts.futures, "__kwdefaults__", {"n_paths": 300}),
     (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
     (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),

@@ -30,6 +30,8 @@ STUDIES = {
     "few events": ("--columns t --window 0,10", 20),
 }
 
+COUNTED_PER_UNIT = {"exposure", "cycle day", "cycle week", "places and cycle"}
+
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory):
@@ -76,6 +78,7 @@ def test_fit_check_and_report_agree(name, events, run, monkeypatch, tmp_path, co
     peak = f"{rounded(found['peak']['rate'])} {found['rates']}".replace("\u00a0", " ")
     assert f"Highest rate {peak}" in text
     tile = re.search(r" Expected ([\d.,]+) events", text)
+    assert (tile is None) == (name not in COUNTED_PER_UNIT)
     assert tile is None or table["expected"].startswith(f"{tile[1]} events")
     everywhere = found["peak"].keys() == {"rate"}
     assert everywhere or found["models"] != "constant"

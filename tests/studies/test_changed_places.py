@@ -17,7 +17,7 @@ MONDAY = np.datetime64("2026-01-05T00:00:00", "ms")
 
 
 class Slope:
-    """The rate 1 + s (x - 1/2), each value of which may be off by a factor 1 ± u."""
+    """The rate 1 + s (x - 1/2), of which each event contributes a share u."""
 
     window = LINE
 
@@ -27,8 +27,8 @@ class Slope:
     def predict(self, X):
         return 1.0 + self.s * (X[:, 0] - 0.5)
 
-    def rate_draws(self, X, k):
-        return self.predict(X)[:, None] * np.array([1.0 - self.u, 1.0 + self.u])
+    def without(self, X):
+        return self.predict(X) * (1.0 - self.u)
 
     def expected_count(self, regions):
         return 1.0
@@ -59,9 +59,9 @@ def test_what_events_gain_by_being_learned_from_is_taken_off():
     scores, everything, kde = scores_of(Slope(1.0), Slope(0.5)), Slope(-1.0, 0.3), Slope(0.8)
     ours, theirs, _ = scores.since(40.0, everything, kde)
     of_times = scores.whole - scores.by_place
-    harmonic = np.log(1.0 - 0.3**2)
+    left = np.log(1.0 - 0.3)
     inside = gains_of(everything, scores.X)
-    np.testing.assert_allclose(ours, inside[40:] + harmonic + of_times[40:])
+    np.testing.assert_allclose(ours, inside[40:] + left + of_times[40:])
     of_kde = gains_of(kde, scores.X)
     learned = np.mean(of_kde[:40] - scores.kde_by_place[:40])
     np.testing.assert_allclose(theirs, of_kde[40:] - learned)

@@ -240,7 +240,6 @@ def test_a_period_without_events_is_refused(tmp_path):
     ("words", "said"),
     [
         ({"time": "when", "start": "2026-01-01", "end": "2026-03-01", "cycle": "week"}, "cycle"),
-        ({"columns": ["x"], "window": (0, 9), **PERIOD}, "columns must be two coordinates"),
         ({"columns": ["x", "y"], "window": (0, 0, 9, 9)}, "needs a column of times"),
     ],
 )

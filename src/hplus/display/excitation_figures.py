@@ -216,7 +216,7 @@ def gap_quantiles(found: ExcitationCheck) -> GapQuantiles | None:
 
 
 def cell_residuals(found: ExcitationCheck, model: SelfExciting) -> QuadratResiduals | None:
-    """Residuals in cells of the region where events are expected; None without a plane of them."""
+    """Residuals in cells where events are expected; None unless places are in the plane."""
     if found.places is None or found.places.expected.ndim != 2:
         return None
     shape, region = found.places.expected.shape, model.window.left  # type: ignore[attr-defined]

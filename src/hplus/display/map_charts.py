@@ -48,7 +48,7 @@ def rate_map(figure: PageMap, spots: HotSpots) -> Element:
     return canvas.svg(
         *cut_out(canvas, figure.data.place, "window", map_image(canvas, figure), dots),
         shape("g", *canvas.axes(5, 5, lines=False), class_="axes"),
-        *(_spot(canvas, spots, i) for i in range(len(spots.expected) * spots.stand_out)),
+        *(_spot(canvas, spots, i) for i in range(len(spots.expected)) if spots.stand_out),
         label=f"Map of the rate, {figure.unit}",
         class_="chart map",
     )

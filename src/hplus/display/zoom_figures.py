@@ -87,7 +87,7 @@ def zoomable(zoom: ZoomMap, spots: HotSpots) -> Element:
         data_outline=_floats(_shares(canvas, np.concatenate(rings))),
         data_rings=_words(map(len, rings)),
         data_dots=None if figure.events is None else _floats(_shares(canvas, figure.events)),
-        data_spots=";".join(map(_words, boxes.tolist() * spots.stand_out)),
+        data_spots=";".join(map(_words, boxes.tolist())) if spots.stand_out else "",
         data_inner=_words([inner[name] for name in ("x", "y", "width", "height")]),
         data_ramp=ramp().tobytes().hex(),
         data_smooth=str(int(zoom.smooth)),

@@ -16,10 +16,6 @@ POINTS_AT_ONCE = 2**14
 """Points whose values are held in memory at the same time."""
 
 
-SMALLEST = 1e-150
-"""Smaller values of a rate are taken to be this, so that means of their inverses are finite."""
-
-
 class Drawn(Protocol):
     """A rate that is known by equally likely values of it."""
 
@@ -35,16 +31,6 @@ def quantiles_of_draws(rate: Drawn, X: Floats, p: list[float]) -> Floats:
     parts = (X[i : i + POINTS_AT_ONCE] for i in range(0, max(len(X), 1), POINTS_AT_ONCE))
     found = [np.quantile(rate.rate_draws(part, RATE_DRAWS), p, axis=1) for part in parts]
     return np.concatenate(found, axis=1)
-
-
-def rates_without(rate: Drawn, X: Floats) -> Floats:
-    """The rate at each point if an event there had not been learned from, (n,).
-
-    That is its harmonic mean: an event multiplies the posterior by the rate at it [gelfand1994].
-    """
-    parts = (X[i : i + POINTS_AT_ONCE] for i in range(0, max(len(X), 1), POINTS_AT_ONCE))
-    drawn = (np.maximum(rate.rate_draws(part, RATE_DRAWS), SMALLEST) for part in parts)
-    return 1.0 / np.concatenate([np.mean(1.0 / values, axis=1) for values in drawn])
 
 
 def interval_of_draws(rate: Drawn, X: Floats, level: float) -> tuple[Floats, Floats]:
@@ -71,7 +57,7 @@ def _band_levels(level: float) -> list[float]:
 
 
 def _band(quantiles: Floats) -> LogBand:
-    low, center, high = np.log(np.maximum(quantiles, SMALLEST))
+    low, center, high = np.log(np.maximum(quantiles, np.finfo(float).tiny))
     reach = (np.clip(x, 0.0, MAX_LOG_FACTOR) for x in (center - low, high - center))
     return LogBand(center, *reach)
 

@@ -86,6 +86,15 @@ class GridRate:
         """The point with the highest rate, (1, d)."""
         return self.function.peak()[0][None]
 
+    def without(self, X: Floats) -> Floats:
+        """The rate at each point if an event there had not been learned from, (n,).
+
+        It is the harmonic mean: an event multiplies the posterior by the rate there [gelfand1994].
+        """
+        shift, spread = self.coarse.interpolate(self.shift, X), self.deviations(X)
+        logs = np.clip(shift - 0.5 * spread**2, -MAX_LOG_FACTOR, MAX_LOG_FACTOR)
+        return self.function(X) * np.exp(logs)
+
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """k equally likely values of the rate at each point, (n, k)."""
         shift, spread = self.coarse.interpolate(self.shift, X), self.deviations(X)

@@ -45,7 +45,7 @@ NEW_FACTOR_SHAPE = 0.1
 MIN_CHANGE_GAIN = 1.0
 """Nats by which counts must be more likely with changes than without.
 
-Of 380 simulated series of places whose shares do not change, three gain half of it, none all.
+Of 380 simulated series of places with constant shares, three gained half of this, none as much.
 """
 
 FACTOR_DRAWS, LEAST_CHANGE_CHANCE = 256, 0.02

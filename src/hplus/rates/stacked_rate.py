@@ -61,6 +61,10 @@ class StackedRate:
         """The rate at each point, shape (n,)."""
         return sum((w * rate.function(X) for w, rate in self.parts), np.zeros(len(X)))
 
+    def without(self, X: Floats) -> Floats:
+        """The rate at each point if an event there had not been learned from, (n,)."""
+        return sum((w * rate.without(X) for w, rate in self.parts), np.zeros(len(X)))
+
     def integral(self) -> float:
         """∫ of the rate over the window."""
         return sum(w * rate.integral() for w, rate in self.parts)

@@ -14,8 +14,10 @@ import numpy as np
 from hplus._checks import Bools, Floats, Ints
 from hplus.estimators.intensity import Intensity
 from hplus.evaluation.scores import Rate
-from hplus.rates.drawing import rates_without
 from hplus.studies.factor_trials import log_gains
+
+SMALLEST = float(np.finfo(float).tiny)
+"""The rate at an event that was moved within the step of positions may be 0 without it."""
 
 MIN_ON_EACH_SIDE = 10
 """Events held out before and since a change, at least."""
@@ -47,7 +49,7 @@ class PlaceScores(NamedTuple):
         if min(later.sum(), np.sum(~later)) < MIN_ON_EACH_SIDE:
             return None
         X = self.X[later]
-        learned = np.log(place.predict(X) / rates_without(place.rate_, X))
+        learned = np.log(place.predict(X) / np.maximum(place.rate_.without(X), SMALLEST))
         ours = log_gains(place, X, None) - learned + (self.whole - self.by_place)[later]
         theirs = self.kde_whole - self.kde_by_place + self._of_kde(kde, later)
         return ours, theirs[later], self.blocks[later]

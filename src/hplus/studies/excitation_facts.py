@@ -186,15 +186,16 @@ def variation_facts(model: SelfExciting) -> Json | None:
     law = model.factor_law_
     if not np.isfinite(law.least):
         return None
-    trigger, one = model.rate_.trigger, np.ones(len(model.types_))
-    shape = float(lasting_shapes(trigger, law, one, np.arange(len(one))).mean())
+    trigger = model.rate_.trigger
+    types = np.flatnonzero(trigger.integral().sum(axis=1) > 0.0)
+    shape = float(lasting_shapes(trigger, law, np.ones(len(types)), types).mean())
     low, high = gamma.ppf([TAIL, 1.0 - TAIL], shape) / shape
     least = "almost none" if low < ALMOST_NONE else rounded(float(low), 1)
     words = (
         "similar events differ: of those expected to trigger 1 event, 90 % trigger "
         f"{least} to {rounded(float(high), 2)} on average"
     )
-    return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
+    return {"shape": shape, "low": float(low), "high": float(high), "words": words}
 
 
 def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:

@@ -134,7 +134,7 @@ class ExcitationStudy(Estimator):
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, None)
-        clock, columns = self.frame.clock, self.frame.columns
+        clock = self.frame.clock
         if clock is None:
             raise ValueError("a self-exciting rate needs a column of times: give time=.")
         if clock.cycle:
@@ -146,11 +146,6 @@ class ExcitationStudy(Estimator):
             raise ValueError(
                 "weight must be left out of the frame of a self-exciting rate, got "
                 f"{self.frame.weight!r}: give it as mark=, by which events trigger more or fewer."
-            )
-        if len(columns) > 2:
-            raise ValueError(
-                "columns must be one or two coordinates of a place, or none, for a self-exciting "
-                f"rate, got {', '.join(columns)}."
             )
         _warn_distorted(self.frame)
         check_choice("background", self.background, STATISTIC_MODELS)

@@ -59,7 +59,7 @@ class HotSpots(PlotData):
 
     @property
     def stand_out(self) -> bool:
-        """Is any cell busier than the average? If not, the first is as good as any other."""
+        """Is any cell clearly busier than the average? If not, none is worth showing."""
         return bool(self.ratio[0] >= LEAST_BUSIER)
 
     @property
@@ -91,7 +91,7 @@ def find_hot_spots(
     shares = np.array([hats.sum() for _, hats in near]) / f.window.volume
     ratio = expected / shares / total
     order = np.argsort(-expected, kind="stable")
-    # the first is shown whatever it is, others if they are busier than the average
+    # the first is kept whatever it is, others if they are busier than the average
     order = order[(ratio[order] > 1.0) | (np.arange(len(order)) == 0)]
     low = low[order]
     joint = deep and not isinstance(model, SeparableIntensity)

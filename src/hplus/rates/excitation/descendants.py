@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.bearings import Compass, compass_of
@@ -15,7 +15,12 @@ from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import offspring
-from hplus.rates.excitation.factor_means import FadingFactors, lasting_shapes, mean_factors
+from hplus.rates.excitation.factor_means import (
+    drawn_means,
+    factors_ahead,
+    lag_shares_in,
+    lasting_shapes,
+)
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -37,7 +42,8 @@ class Past(NamedTuple):
     """Events before a simulation: those without a factor of their own, and great ones with it.
 
     The factors of the great ones are Gamma(`shapes` + `counts`, `shapes` + `means`), (G,) each,
-    where counts and means fade with time. The `compass` tells in which directions events trigger
+    where counts and means fade with time, and are expected to be `factors` (G, L) at hat functions
+    of lags. The `compass` tells in which directions events trigger
     others: it is None if all are alike.
     """
 
@@ -46,16 +52,24 @@ class Past(NamedTuple):
     shapes: Floats
     counts: Floats
     means: Floats
+    factors: Floats
     compass: Compass | None
 
-    def factors(self, ranks: Floats, fading: FadingFactors, shares: Floats, start: float) -> Floats:
-        """Factors of great events by their ranks (n, G) among all, on average over a span.
-
-        `shares` (G, L) are those of the span, and what is known is known at the start.
-        """
-        left = fading.left(shares, start - self.great.times)
-        shapes, rates = self.shapes + self.counts * left, self.shapes + self.means * left
-        return mean_factors(ranks, shapes, rates, fading.spread(shares))
+    def drawn(self, stages: Sequence[Stage], n_paths: int) -> Iterator[Floats]:
+        """Factors of great events on each path, averaged over one stage after another, (n,)."""
+        first, great = stages[0], self.great
+        if first.rate.factor_law.kept == 1.0:
+            shapes, rates = self.shapes + self.counts, self.shapes + self.means
+            return repeat(first.rng.gamma(shapes, 1.0 / rates, (n_paths, len(great))).ravel())
+        known, trigger = (self.shapes, self.counts, self.means), first.rate.trigger
+        since = first.start - great.times
+        ahead = factors_ahead(trigger, first.rate.factor_law, self.factors, known, since)
+        shares = [
+            lag_shares_in(trigger, great.times, great.types, stage.start, stage.end)
+            for stage in stages
+        ]
+        drawn = drawn_means(*ahead.over(np.stack(shares)), [s.rng for s in stages], n_paths)
+        return (factors.ravel() for factors in drawn)
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -76,6 +90,7 @@ def past_of(known: ConditionalRate, start: float) -> Past:
         great.shapes[some],
         own.counts[some],
         own.means[some],
+        own.factors[some],
         compass,
     )
 
@@ -113,22 +128,18 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    fading, great = FadingFactors(rate.trigger, rate.factor_law.kept), past.great
-    parents, later = _great_parents(past, n_paths), np.zeros(0)
-    normal, found = np.zeros((n_paths, len(great))), []
-    shares: Floats | None = None
-    for start, end, rate, rng in stages:
-        before, shares = shares, fading.shares(great.times, great.types, start, end)
-        normal = _followed(normal, fading, before, shares, rng)
-        known = past.factors(ndtr(normal), fading, shares, stages[0].start).ravel()
+    factors = past.drawn(stages, n_paths)
+    parents, new_factors = _great_parents(past, n_paths), np.zeros(0)
+    found = []
+    for (start, end, rate, rng), known in zip(stages, factors, strict=False):
         generation = joined([
             _background(rate, start, end, n_paths, rng),
-            _offspring(rate, tables, parents, np.append(known, later), (start, end), rng),
+            _offspring(rate, tables, parents, np.append(known, new_factors), (start, end), rng),
             _from_history(rate, tables, past.others, start, end, n_paths, rng),
         ])  # fmt: skip
         events, own = _descended(rate, tables, generation, (start, end), rng)
         found.append(events)
-        parents, later = joined([parents, events]), np.append(later, own)
+        parents, new_factors = joined([parents, events]), np.append(new_factors, own)
         _check_size(len(parents.paths), rate)
     return joined(found)
 
@@ -188,21 +199,6 @@ def _background(
         events = Catalogue(times, places, marks, np.full(n, kind))
         parts.append(Simulated(np.repeat(np.arange(n_paths), counts), events))
     return joined(parts)
-
-
-def _followed(
-    normal: Floats,
-    fading: FadingFactors,
-    before: Floats | None,
-    shares: Floats,
-    rng: np.random.Generator,
-) -> Floats:
-    """Normal variables (n, G) that tell factors in a stage, given those of the stage before."""
-    fresh = rng.standard_normal(normal.shape)
-    if before is None:
-        return fresh
-    like_before = fading.correlations(before, shares)
-    return like_before * normal + np.sqrt(1.0 - like_before**2) * fresh
 
 
 def _great_parents(past: Past, n_paths: int) -> Simulated:

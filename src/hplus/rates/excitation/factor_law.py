@@ -35,6 +35,10 @@ class FactorLaw(Value):
         """Which events have a factor of their own, (n,)."""
         return offspring(trigger, effects, events) >= self.least
 
+    def fade(self, lags: Floats) -> float:
+        """How much what is known counts after each knot of lags, which are log-spaced."""
+        return float(self.kept ** np.log10(lags[-1] / lags[-2]))
+
     def shapes(self, offspring: Floats) -> Floats:
         """The shape k of the factors of events that trigger so many, (n,)."""
         return self.shape * offspring**self.growth

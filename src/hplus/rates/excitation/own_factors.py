@@ -90,7 +90,7 @@ def great_events(
         np.append(0.0, trigger.lags)[fast],
         np.maximum((left >= LEAST_LEFT).sum(axis=1), 1),
         events.each_bearing,
-        law.kept ** np.log10(trigger.lags[-1] / trigger.lags[-2]),
+        law.fade(trigger.lags),
     )
 
 
@@ -206,7 +206,8 @@ def follow_great(t, rates, pairs, great, lags, until):
 
     `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
     rise, at the knot before its own, so that the rate depends on earlier events only. What is known
-    in the end is how many events each triggered, and how many were expected.
+    in the end is how many events each triggered, and how many were expected: it fades, in factors
+    of hat functions that rise later.
     """
     G, L = len(great.times), len(lags) - 1
     factors, known, found = np.ones((G, L)), np.zeros((2, G)), rates.copy()
@@ -225,8 +226,12 @@ def follow_great(t, rates, pairs, great, lags, until):
     for g in range(G):
         lag = until - great.times[g]
         _update(great, g, factors, done, known, lag, lags)
-        known[1, g] += _seen(great, g, done[g] - 1, min(lag, lags[done[g] - 1]), lags)
-        factors[g, done[g] : great.ends[g]] = _expected(great, g, known)
+        known[1, g] += _seen(great, g, done[g] - 1, min(lag, lags[done[g]]), lags)
+        left = 1.0
+        for d in range(done[g], great.ends[g]):
+            k, count, mean = great.shapes[g], left * known[0, g], left * known[1, g]
+            factors[g, d] = (k + count) / (k + mean)
+            left *= great.kept
     return factors, found, known
 
 

@@ -242,6 +242,8 @@ def _go_down(numbers, n, before, f, A):
         share, whole = n + A * f, before + A
         numbers[1] *= share / (whole * f)
         numbers[2] *= share * (share + 1.0) / (whole * (whole + 1.0) * f * f)
+        if before > 0.0:
+            numbers[4] *= max(share - 1.0, 0.0) / ((whole - 1.0) * f)
 
 
 @inner
@@ -250,9 +252,14 @@ def _put(span, stop, first, last, begin, end):
     span[0], span[1], span[2], span[3], span[4] = stop, first, last, begin, end
 
 
+@inner
+def _number(row, mass, mean, second, rough, without):
+    row[0], row[1], row[2], row[3], row[4] = mass, mean, second, rough, without
+
+
 @compiled
-def path_moments(forest, k, asked, stops, mean, second):
-    """The mean and the second moment of the rate of tree k, relative to the base measure.
+def path_moments(forest, k, asked, stops, mean, second, without):
+    """Mean, second moment and mean without an event there, of tree k, relative to the base measure.
 
     At the cells with sorted codes `asked` (n,). The paths stop at levels `stops` only, and end in
     empty cells.
@@ -262,20 +269,20 @@ def path_moments(forest, k, asked, stops, mean, second):
     low, high, index = np.zeros(3), np.ones(3), np.zeros(3, np.int64)
     # what is pending shares no cell that is asked for
     most = max(len(asked), 1)
-    spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 4))
+    spans, numbers = np.empty((most, 5), np.int64), np.empty((most, 5))
     _put(spans[0], np.int64(0), np.int64(0), len(forest.codes[k]), np.int64(0), len(asked))
     mass = cell_mass(ground, k, np.int64(0), index, low, high)
-    numbers[0, 0], numbers[0, 1], numbers[0, 2], numbers[0, 3] = mass, 1.0, 1.0, 0.0
+    _number(numbers[0], mass, 1.0, 1.0, 0.0, 1.0)
     top = 1
     while top > 0:
         top -= 1
         stop, first, last, begin, end = spans[top]
-        above, m1, m2, rough = numbers[top]
+        above, m1, m2, rough, left = numbers[top]
         if first == last or stop == len(stops):
             if first == last:
                 level = stops[stop - 1] if stop > 0 else 0
                 m2 *= empty_second_moment(forest.concentrations, powers, level, rough, d)
-            mean[begin:end], second[begin:end] = m1, m2
+            mean[begin:end], second[begin:end], without[begin:end] = m1, m2, left
             continue
         level, before = stops[stop], counts[last] - counts[first]
         A = forest.concentrations[level] * factor_of(powers, rough, before)
@@ -285,7 +292,7 @@ def path_moments(forest, k, asked, stops, mean, second):
             until = run_of(asked, begin, end, asked[begin], shift)[1]
             indices_of(asked[begin] >> np.uint64(shift), d, index)
             mass = cell_mass(ground, k, level, index, low, high)
-            numbers[top, 0], numbers[top, 1], numbers[top, 2], numbers[top, 3] = mass, m1, m2, rough
+            _number(numbers[top], mass, m1, m2, rough, left)
             if mass > 0.0:
                 _go_down(numbers[top], counts[b] - counts[a], before, mass / above, A)
             _put(spans[top], stop + 1 if mass > 0.0 else len(stops), a, b, begin, until)

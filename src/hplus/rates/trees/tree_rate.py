@@ -107,6 +107,18 @@ class TreeRate:
         """The rate at each point, shape (n,)."""
         return _over_trees(self._factors(X)[0]) * self._level(X)
 
+    def without(self, X: Floats) -> Floats:
+        """The rate at each point if an event there had not been learned from, (n,)."""
+        left = _over_trees(self._factors(X)[2]) * self._level(X)
+        return left * (1.0 - 1.0 / self.statistic.effective_events) / (1.0 + self._base_variance(X))
+
+    def _base_variance(self, X: Floats) -> Floats | float:
+        """The relative variance of an uncertain base at each point, (n,), as far as it counts."""
+        if self.base is None or self.base.uncertain is None:
+            return 0.0
+        variance: Floats = np.expm1(self.base.uncertain.deviations(X) ** 2)
+        return self._untouched(None) * variance
+
     def _level(self, X: Floats) -> Floats:
         """The rate at each point if the base were right, (n,)."""
         values = np.ones(len(X))
@@ -126,11 +138,8 @@ class TreeRate:
 
     def rate_draws(self, X: Floats, k: int) -> Floats:
         """About k equally likely values of the rate at each point, (n, k)."""
-        mean, second = self._factors(X)
-        variance: Floats | float = 0.0
-        if self.base is not None and self.base.uncertain is not None:
-            variance = self._untouched(None) * np.expm1(self.base.uncertain.deviations(X) ** 2)
-        return self._drawn(mean, second, variance, k) * self._level(X)[:, None]
+        mean, second, _ = self._factors(X)
+        return self._drawn(mean, second, self._base_variance(X), k) * self._level(X)[:, None]
 
     def _drawn(self, mean: Floats, second: Floats, base: Floats | float, k: int) -> Floats:
         """About k values with these moments under each tree, (n, k), if the total is uncertain.
@@ -266,23 +275,23 @@ class TreeRate:
         """The shares of the regions asked for last: a count and its interval need the same."""
         return {}
 
-    def _factors(self, X: Floats) -> tuple[Floats, Floats]:
-        """Mean and second moment of rate / base under each tree, (trees, n) each."""
+    def _factors(self, X: Floats) -> tuple[Floats, Floats, Floats]:
+        """Mean and second moment of rate / base, and its mean without an event: (trees, n) each."""
         forest, lattice = self.forest, self.statistic.lattice
         depth = self.statistic.depth
         codes = lattice.codes(X) >> np.uint64(lattice.dimension * (lattice.bits - depth))
         cells = lattice.indices(codes)
         stops = self.clustering.stops
-        mean, second = np.empty((2, self.trees, len(X)))
+        mean, second, without = np.empty((3, self.trees, len(X)))
 
         def follow(k: int) -> None:
             asked, order = sorted_codes(forest.ground, k, cells)
-            m1, m2 = np.empty((2, len(X)))
-            path_moments(forest, k, asked, stops, m1, m2)
-            mean[k, order], second[k, order] = m1, m2
+            m1, m2, left = np.empty((3, len(X)))
+            path_moments(forest, k, asked, stops, m1, m2, left)
+            mean[k, order], second[k, order], without[k, order] = m1, m2, left
 
         over_cores(follow, self.trees, len(X) * len(stops))
-        return mean, second
+        return mean, second, without
 
 
 def _over_trees(values: Floats) -> Floats:
