@@ -10,7 +10,6 @@ from scipy.stats import gamma, vonmises
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
 from hplus.rates.excitation.bearings import bearings_of, directions_of
-from hplus.rates.excitation.factor_means import lasting_shapes
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
@@ -186,16 +185,13 @@ def variation_facts(model: SelfExciting) -> Json | None:
     law = model.factor_law_
     if not np.isfinite(law.least):
         return None
-    trigger = model.rate_.trigger
-    types = np.flatnonzero(trigger.integral().sum(axis=1) > 0.0)
-    shape = float(lasting_shapes(trigger, law, np.ones(len(types)), types).mean())
-    low, high = gamma.ppf([TAIL, 1.0 - TAIL], shape) / shape
+    low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
     least = "almost none" if low < ALMOST_NONE else rounded(float(low), 1)
     words = (
         "similar events differ: of those expected to trigger 1 event, 90 % trigger "
         f"{least} to {rounded(float(high), 2)} on average"
     )
-    return {"shape": shape, "low": float(low), "high": float(high), "words": words}
+    return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
 
 
 def type_facts(study: ExcitationStudy) -> dict[str, dict[str, float]] | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import gammaincinv
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.bearings import Compass, compass_of
@@ -15,12 +15,6 @@ from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import offspring
-from hplus.rates.excitation.factor_means import (
-    drawn_means,
-    factors_ahead,
-    lag_shares_in,
-    lasting_shapes,
-)
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -42,8 +36,7 @@ class Past(NamedTuple):
     """Events before a simulation: those without a factor of their own, and great ones with it.
 
     The factors of the great ones are Gamma(`shapes` + `counts`, `shapes` + `means`), (G,) each,
-    where counts and means fade with time, and are expected to be `factors` (G, L) at hat functions
-    of lags. The `compass` tells in which directions events trigger
+    where counts and means fade with time. The `compass` tells in which directions events trigger
     others: it is None if all are alike.
     """
 
@@ -52,24 +45,17 @@ class Past(NamedTuple):
     shapes: Floats
     counts: Floats
     means: Floats
-    factors: Floats
     compass: Compass | None
 
-    def drawn(self, stages: Sequence[Stage], n_paths: int) -> Iterator[Floats]:
-        """Factors of great events on each path, averaged over one stage after another, (n,)."""
-        first, great = stages[0], self.great
-        if first.rate.factor_law.kept == 1.0:
-            shapes, rates = self.shapes + self.counts, self.shapes + self.means
-            return repeat(first.rng.gamma(shapes, 1.0 / rates, (n_paths, len(great))).ravel())
-        known, trigger = (self.shapes, self.counts, self.means), first.rate.trigger
-        since = first.start - great.times
-        ahead = factors_ahead(trigger, first.rate.factor_law, self.factors, known, since)
-        shares = [
-            lag_shares_in(trigger, great.times, great.types, stage.start, stage.end)
-            for stage in stages
-        ]
-        drawn = drawn_means(*ahead.over(np.stack(shares)), [s.rng for s in stages], n_paths)
-        return (factors.ravel() for factors in drawn)
+    def factors(self, ranks: Floats, kept: float, start: float, then: float) -> Floats:
+        """Factors of great events at a time after the start: quantiles at the ranks (n, G).
+
+        The ranks stay: an event that triggers many soon is likely to do so later.
+        """
+        ahead = (then - self.great.times) / np.maximum(start - self.great.times, 1e-300)
+        left = kept ** np.log10(np.maximum(ahead, 1.0))
+        counts, means = self.counts * left, self.means * left
+        return gammaincinv(self.shapes + counts, ranks) / (self.shapes + means)
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -90,7 +76,6 @@ def past_of(known: ConditionalRate, start: float) -> Past:
         great.shapes[some],
         own.counts[some],
         own.means[some],
-        own.factors[some],
         compass,
     )
 
@@ -128,10 +113,11 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    factors = past.drawn(stages, n_paths)
+    ranks, begin = stages[0].rng.random((n_paths, len(past.great))), stages[0].start
     parents, new_factors = _great_parents(past, n_paths), np.zeros(0)
     found = []
-    for (start, end, rate, rng), known in zip(stages, factors, strict=False):
+    for start, end, rate, rng in stages:
+        known = past.factors(ranks, rate.factor_law.kept, begin, 0.5 * (start + end))
         generation = joined([
             _background(rate, start, end, n_paths, rng),
             _offspring(rate, tables, parents, np.append(known, new_factors), (start, end), rng),
@@ -257,8 +243,8 @@ def _offspring(
 def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator) -> Floats:
     """Factors of events of which nothing is known yet, (n,)."""
     each = offspring(rate.trigger, rate.effects, events)
-    great, found = each >= rate.factor_law.least, np.ones(len(events))
-    shapes = lasting_shapes(rate.trigger, rate.factor_law, each[great], events.types[great])
+    great = each >= rate.factor_law.least
+    shapes, found = rate.factor_law.shapes(each[great]), np.ones(len(events))
     found[great] = rng.gamma(shapes) / shapes
     return found
 

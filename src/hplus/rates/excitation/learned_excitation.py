@@ -31,7 +31,6 @@ from hplus.rates.excitation.excitation_fit import (
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.factor_learning import learn_factor_law
-from hplus.rates.excitation.factor_means import lasting_shapes
 from hplus.rates.excitation.log_weights import (
     RIDGE,
     drawn,
@@ -186,8 +185,7 @@ def _mark_draws(
     lags = visible_lags(rate.trigger.lags, events.times, observed.start, observed.end)
     means = np.einsum("ml,ml->m", lags, masses_of(rate, events, observed.region))
     each, law = offspring(rate.trigger, effects, events), rate.factor_law
-    shapes = lasting_shapes(rate.trigger, law, each, events.types)
-    variances = np.where(each >= law.least, 1.0 / shapes, 0.0)
+    variances = np.where(each >= law.least, 1.0 / law.shapes(each), 0.0)
     slopes = effects.slopes(events.marks)
     Q = slopes.T @ (slopes * (means / (1.0 + means * variances))[:, None])
     Q += strength * second_differences(len(Q)) + RIDGE * np.eye(len(Q))
