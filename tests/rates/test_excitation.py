@@ -463,22 +463,32 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
     assert not variance or np.ptp(known.factors.factors) > 0.2
 
 
-@pytest.mark.parametrize("kept", [1.0, 0.4])
-def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept):
-    """A single parent and no background: the factor is that of Gamma and Poisson, exactly."""
-    rate = line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.5), level=1e-12)
-    rate = replace(
-        rate,
+def rate_of_one_parent(kept):
+    """Only events of mark 2 trigger others, with factors of shape 4; there is no background."""
+    return replace(
+        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.5), level=1e-12),
         factor_law=FactorLaw(1.0, 4.0, 0.0, np.inf, kept),
         effects=EFFECTS.replace(logs=[-30.0, -20.0, 0.0]),
     )
-    times = np.append(0.0, np.sort(rng.uniform(0.0, 5.0, 12)))
-    history = Catalogue(times, np.zeros((13, 0)), np.append(2.0, np.zeros(12)), np.zeros(13, int))
+
+
+def parent_and_others(times):
+    """A parent at time 0, and events of mark 0."""
+    n = len(times) + 1
+    marks = np.append(2.0, np.zeros(n - 1))
+    return Catalogue(np.append(0.0, times), np.zeros((n, 0)), marks, np.zeros(n, dtype=int))
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.4])
+def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept):
+    """A single parent and no background: the factor is that of Gamma and Poisson, exactly."""
+    rate = rate_of_one_parent(kept)
+    history = parent_and_others(np.sort(rng.uniform(0.0, 5.0, 12)))
     known = rate_given(rate, history, 5.0)
     assert known.factors.which.tolist() == [0]
     # each hat function has the factor that is known when it begins to rise; then that fades
     knots = np.append(LAGS[:-2][LAGS[:-2] < 5.0], 5.0)
-    came = np.diff(np.searchsorted(times[1:], knots), prepend=0)
+    came = np.diff(np.searchsorted(history.times[1:], knots), prepend=0)
     expected = np.diff(hat_integrals(LAGS, knots).sum(axis=1) * 0.5, prepend=0.0)
     count = mean = 0.0
     for i, own in enumerate([*known.factors.factors[0, 1:], None]):
@@ -488,15 +498,49 @@ def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept
     assert known.factors.counts[0] == pytest.approx(count)
     assert known.factors.means[0] == pytest.approx(mean)
     assert (kept == 1.0) == (abs(count - 12.0) < 1e-9)
-    past = past_of(known, 5.0)
-    found = simulate(rate, past, 5.0, 6.0, 20_000, rng)
-    counts = np.bincount(found.paths, minlength=20_000)
-    ahead = float(np.diff(hat_integrals(LAGS, np.array([5.0, 6.0])).sum(axis=1))[0] * 0.5)
-    left = kept ** np.log10(5.5 / 5.0)  # in the middle of the time ahead
-    k, b = 4.0 + left * count, 4.0 + left * mean
-    assert counts.mean() == pytest.approx(ahead * k / b, rel=0.03)
-    assert counts.var() == pytest.approx(ahead * k / b + ahead**2 * k / b**2, rel=0.06)
+    # later hat functions have the factor that is expected of the time to come
+    ahead = np.append(5.0, LAGS[LAGS > 5.0])
+    to_come = np.diff(hat_integrals(LAGS, ahead).sum(axis=1) * 0.5)
+    for own, more in zip(known.factors.factors[0, len(knots) :], to_come, strict=False):
+        factor = (4.0 + count) / (4.0 + mean)
+        count, mean = count + factor * more, mean + more
+        assert own == pytest.approx((4.0 + count) / (4.0 + mean))
+        count, mean = fade * count, fade * mean
     if kept == 1.0:
         # until the longest lag, all that was expected counts
         later = hat_integrals(LAGS, np.array([15.0]))[0].sum() * 0.5
         assert rate_given(rate, history, 15.0).factors.means[0] == pytest.approx(later)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.1])
+def test_forecasts_and_expected_counts_are_the_same_however_factors_fade(kept):
+    rate, history = rate_of_one_parent(kept), parent_and_others(np.full(6, 0.02))
+    # hat functions that rise already keep their factor, so the first counts differ a little
+    known, edges = rate_given(rate, history, 0.03), [0.3, 2.0, 6.0, 14.0]
+    found = simulate(rate, past_of(known, 0.03), 0.03, 14.0, 20_000, np.random.default_rng(1))
+    counts = np.histogram(found.events.times, edges)[0] / 20_000
+    expected = known.integrals([(None, a, b) for a, b in pairwise(edges)])
+    np.testing.assert_allclose(counts, expected, rtol=0.06)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.1])
+def test_what_a_path_brings_is_known_in_the_rest_of_it(kept):
+    rate, history, knot = rate_of_one_parent(kept), parent_and_others([]), 4
+    ends = LAGS[knot : knot + 4] - 1e-9
+    known = rate_given(rate, history, ends[0])
+    stages = [Stage(a, b, rate, np.random.default_rng(i)) for i, (a, b) in
+              enumerate(pairwise(ends))]  # fmt: skip
+    found = simulate_stages(stages, past_of(known, ends[0]), 40_000)
+    stage = np.searchsorted(ends, found.events.times) - 1
+    first, second, third = (
+        np.bincount(found.paths[stage == s], minlength=40_000) for s in range(3)
+    )
+    means = np.diff(hat_integrals(LAGS, ends).sum(axis=1)) * 0.5
+    fade = kept ** np.log10(LAGS[-1] / LAGS[-2])
+    # the factor of a span is drawn at the knot where it begins; then what is known fades
+    count, mean = fade * known.factors.counts[0], fade * known.factors.means[0]
+    count, mean = fade * (count + first) + second, fade * (mean + means[0]) + means[1]
+    surprise = third - means[2] * (4.0 + count) / (4.0 + mean)
+    for told in (np.ones(40_000), first - first.mean(), second - second.mean()):
+        product = surprise * told
+        assert abs(product.mean()) < 4.0 * product.std() / 200.0

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from hplus._checks import Floats, Ints
 from hplus.rates.excitation.bearings import Compass, compass_of
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.factor_law import offspring
+from hplus.rates.excitation.known_factors import KnownFactors, between_knots, joined_factors
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -35,27 +34,13 @@ class Simulated:
 class Past(NamedTuple):
     """Events before a simulation: those without a factor of their own, and great ones with it.
 
-    The factors of the great ones are Gamma(`shapes` + `counts`, `shapes` + `means`), (G,) each,
-    where counts and means fade with time. The `compass` tells in which directions events trigger
-    others: it is None if all are alike.
+    The `compass` tells in which directions events trigger others: it is None if all are alike.
     """
 
     others: Catalogue
     great: Catalogue
-    shapes: Floats
-    counts: Floats
-    means: Floats
+    known: KnownFactors
     compass: Compass | None
-
-    def factors(self, ranks: Floats, kept: float, start: float, then: float) -> Floats:
-        """Factors of great events at a time after the start: quantiles at the ranks (n, G).
-
-        The ranks stay: an event that triggers many soon is likely to do so later.
-        """
-        ahead = (then - self.great.times) / np.maximum(start - self.great.times, 1e-300)
-        left = kept ** np.log10(np.maximum(ahead, 1.0))
-        counts, means = self.counts * left, self.means * left
-        return gammaincinv(self.shapes + counts, ranks) / (self.shapes + means)
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -73,9 +58,7 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     return Past(
         sources.picked(near & ~with_factor),
         sources.picked(with_factor),
-        great.shapes[some],
-        own.counts[some],
-        own.means[some],
+        KnownFactors(great.shapes[some], own.counts[some], own.means[some]),
         compass,
     )
 
@@ -113,19 +96,19 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    ranks, begin = stages[0].rng.random((n_paths, len(past.great))), stages[0].start
-    parents, new_factors = _great_parents(past, n_paths), np.zeros(0)
+    parents = _great_parents(past, n_paths)
+    known = past.known.picked(np.tile(np.arange(len(past.great)), n_paths))
     found = []
     for start, end, rate, rng in stages:
-        known = past.factors(ranks, rate.factor_law.kept, begin, 0.5 * (start + end))
+        children, known = _offspring(rate, tables, parents, known, (start, end), rng)
         generation = joined([
             _background(rate, start, end, n_paths, rng),
-            _offspring(rate, tables, parents, np.append(known, new_factors), (start, end), rng),
+            children,
             _from_history(rate, tables, past.others, start, end, n_paths, rng),
         ])  # fmt: skip
         events, own = _descended(rate, tables, generation, (start, end), rng)
         found.append(events)
-        parents, new_factors = joined([parents, events]), np.append(new_factors, own)
+        parents, known = joined([parents, events]), joined_factors([known, own])
         _check_size(len(parents.paths), rate)
     return joined(found)
 
@@ -136,18 +119,19 @@ def _descended(
     generation: Simulated,
     span: tuple[float, float],
     rng: np.random.Generator,
-) -> tuple[Simulated, Floats]:
-    """A generation and all its descendants in a span of time, with their factors (n,)."""
-    found, factors, count = [generation], [_new_factors(rate, generation.events, rng)], 0
+) -> tuple[Simulated, KnownFactors]:
+    """A generation and its descendants in a span of time, and what is known of their factors."""
+    found, factors, count = [generation], [], 0
     for _ in range(MAX_GENERATIONS):
-        generation = _offspring(rate, tables, generation, factors[-1], span, rng)
+        new = KnownFactors.of_new(rate, generation.events)
+        generation, known = _offspring(rate, tables, generation, new, span, rng)
+        factors.append(known)
         if not len(generation.paths):
             break
         found.append(generation)
-        factors.append(_new_factors(rate, generation.events, rng))
         count += len(generation.paths)
         _check_size(count, rate)
-    return joined(found), np.concatenate(factors)
+    return joined(found), joined_factors(factors)
 
 
 def _check_size(count: int, rate: ExcitedRate) -> None:
@@ -214,39 +198,74 @@ def _from_history(
         n = int(counts.sum())
         which = rng.choice(len(history), size=n, p=mean / total) if n else np.zeros(0, dtype=int)
         parents = Simulated(np.repeat(np.arange(n_paths), counts), history.picked(which))
-        low = start - parents.events.times
-        parts.append(_children(rate, table, kind, parents, low, end, rng))
+        between = start - parents.events.times, end - parents.events.times
+        parts.append(_children(rate, table, kind, parents, between, rng))
     return joined(parts)
+
+
+class Births(NamedTuple):
+    """How many events of each type `counts` (types, n) are triggered between two lags, (n,) each.
+
+    `parents` (n,) are the numbers of the events that trigger them.
+    """
+
+    parents: Ints
+    low: Floats
+    high: Floats
+    counts: Ints
 
 
 def _offspring(
     rate: ExcitedRate,
     tables: Tables,
     parents: Simulated,
-    factors: Floats,
+    known: KnownFactors,
     span: tuple[float, float],
     rng: np.random.Generator,
-) -> Simulated:
-    """Direct offspring in a span of time of events with factors (n,), each on its path."""
-    parts, events = [], parents.events
+) -> tuple[Simulated, KnownFactors]:
+    """Direct offspring in a span of time, and what is then known of the factors of the parents."""
+    events, knots = parents.events, rate.trigger.lags
     low, high = np.maximum(span[0] - events.times, 0.0), span[1] - events.times
-    weights = factors * rate.effects.productivity(events.marks)
+    steady, great = np.flatnonzero(~known.vary), np.flatnonzero(known.vary)
+    means = _expected(rate, tables, events.picked(steady), low[steady], high[steady])
+    births = [Births(steady, low[steady], high[steady], rng.poisson(means))]
+    for some, a, b in between_knots(knots, low[great], high[great]):
+        which = great[some]
+        means = _expected(rate, tables, events.picked(which), a, b)
+        counts = rng.poisson(known.picked(which).drawn(rng) * means)
+        known = known.faded(which[a > low[which]], rate.factor_law.fade(knots))
+        known = known.followed(which, counts.sum(axis=0), means.sum(axis=0))
+        births.append(Births(which, a, b, counts))
+    return _born(rate, tables, parents, births, rng), known
+
+
+def _expected(
+    rate: ExcitedRate, tables: Tables, events: Catalogue, low: Floats, high: Floats
+) -> Floats:
+    """How many events of each type each one triggers between two lags, (types, n)."""
+    found = np.zeros((rate.types, len(events)))
     for (source, kind), table in tables.items():
         a, b = (np.interp(lags, table.lags, table.cumulative) for lags in (low, high))
-        counts = rng.poisson(weights * (b - a) * (events.types == source))
-        which = np.repeat(np.arange(len(events)), counts)
-        chosen = Simulated(parents.paths[which], events.picked(which))
-        parts.append(_children(rate, table, kind, chosen, low[which], span[1], rng))
+        found[kind] += (b - a) * (events.types == source)
+    return found * rate.effects.productivity(events.marks)
+
+
+def _born(
+    rate: ExcitedRate,
+    tables: Tables,
+    parents: Simulated,
+    births: list[Births],
+    rng: np.random.Generator,
+) -> Simulated:
+    """The events that are triggered."""
+    which, low, high = (np.concatenate([b[i] for b in births]) for i in range(3))
+    counts = np.concatenate([b.counts for b in births], axis=1)
+    sources, parts = parents.events.types[which], []
+    for (source, kind), table in tables.items():
+        each = np.repeat(np.arange(len(which)), counts[kind] * (sources == source))
+        chosen = Simulated(parents.paths[which[each]], parents.events.picked(which[each]))
+        parts.append(_children(rate, table, kind, chosen, (low[each], high[each]), rng))
     return joined(parts)
-
-
-def _new_factors(rate: ExcitedRate, events: Catalogue, rng: np.random.Generator) -> Floats:
-    """Factors of events of which nothing is known yet, (n,)."""
-    each = offspring(rate.trigger, rate.effects, events)
-    great = each >= rate.factor_law.least
-    shapes, found = rate.factor_law.shapes(each[great]), np.ones(len(events))
-    found[great] = rng.gamma(shapes) / shapes
-    return found
 
 
 def _children(
@@ -254,13 +273,12 @@ def _children(
     table: TriggerTable,
     kind: int,
     parents: Simulated,
-    low: Floats,
-    end: float,
+    between: tuple[Floats, Floats],
     rng: np.random.Generator,
 ) -> Simulated:
-    """One child of each parent, with a lag above `low`; those outside the region are lost."""
+    """One child of each parent, with a lag between two; those outside the region are lost."""
     events, n = parents.events, len(parents.paths)
-    lags = table.draw_lags(low, end - events.times, rng)
+    lags = table.draw_lags(*between, rng)
     places = events.places
     if rate.region is not None:
         far, hats = table.draw_distances(lags, rng)

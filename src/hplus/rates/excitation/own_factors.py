@@ -125,6 +125,19 @@ def _update(great, g, factors, done, known, lag, lags):
 
 
 @njit(cache=True, nogil=True)
+def _look_ahead(great, g, factors, first, known, lag, lags):
+    """The factors of hat functions from `first` on, if what follows a lag comes as expected."""
+    k, count, mean = great.shapes[g], known[0, g], known[1, g]
+    factor, past = (k + count) / (k + mean), _seen(great, g, first - 1, lag, lags)
+    for d in range(first, great.ends[g]):
+        to_come = _seen(great, g, d - 1, lags[d - 1], lags) - past
+        count, mean, past = count + factor * to_come, mean + to_come, 0.0
+        factor = (k + count) / (k + mean)
+        factors[g, d] = factor
+        count, mean = count * great.kept, mean * great.kept
+
+
+@njit(cache=True, nogil=True)
 def _seen(great, g, knot, lag, lags):
     """How many events are expected from the knot before this one to a lag, of those that count."""
     first = max(great.blind[g], lags[knot - 1] if knot else 0.0)
@@ -206,8 +219,8 @@ def follow_great(t, rates, pairs, great, lags, until):
 
     `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
     rise, at the knot before its own, so that the rate depends on earlier events only. What is known
-    in the end is how many events each triggered, and how many were expected: it fades, in factors
-    of hat functions that rise later.
+    in the end is how many events each triggered, and how many were expected. It fades in factors of
+    hat functions that rise later, until which events are taken to come as expected.
     """
     G, L = len(great.times), len(lags) - 1
     factors, known, found = np.ones((G, L)), np.zeros((2, G)), rates.copy()
@@ -227,11 +240,7 @@ def follow_great(t, rates, pairs, great, lags, until):
         lag = until - great.times[g]
         _update(great, g, factors, done, known, lag, lags)
         known[1, g] += _seen(great, g, done[g] - 1, min(lag, lags[done[g]]), lags)
-        left = 1.0
-        for d in range(done[g], great.ends[g]):
-            k, count, mean = great.shapes[g], left * known[0, g], left * known[1, g]
-            factors[g, d] = (k + count) / (k + mean)
-            left *= great.kept
+        _look_ahead(great, g, factors, done[g], known, lag, lags)
     return factors, found, known
 
 

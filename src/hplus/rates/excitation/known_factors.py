@@ -1,0 +1,83 @@
+"""KnownFactors: what is known of how much events trigger, as a simulation goes on.
+
+A factor is drawn for each time between two knots of lags, from Gamma(k + N, k + E). What its event
+then triggers is added to N, and what it was expected to trigger to E, as if it had been observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hplus._checks import Bools, Floats, Ints
+from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.factor_law import offspring
+
+
+@dataclass(frozen=True)
+class KnownFactors:
+    """Factors Gamma(`shapes` + `counts`, `shapes` + `means`) of events, (n,) each.
+
+    Events whose shape is infinite trigger as expected.
+    """
+
+    shapes: Floats
+    counts: Floats
+    means: Floats
+
+    @classmethod
+    def of_new(cls, rate: ExcitedRate, events: Catalogue) -> KnownFactors:
+        """What is known of events that nothing has followed yet."""
+        each = offspring(rate.trigger, rate.effects, events)
+        great = each >= rate.factor_law.least
+        shapes = np.full(len(events), np.inf)
+        shapes[great] = rate.factor_law.shapes(each[great])
+        return cls(shapes, np.zeros(len(events)), np.zeros(len(events)))
+
+    @property
+    def vary(self) -> Bools:
+        """Which events have a factor of their own, (n,)."""
+        return np.isfinite(self.shapes)
+
+    def picked(self, which: Ints | Bools) -> KnownFactors:
+        """Those of some of the events."""
+        return KnownFactors(self.shapes[which], self.counts[which], self.means[which])
+
+    def drawn(self, rng: np.random.Generator) -> Floats:
+        """A factor of each event, all of which have one, (n,)."""
+        return rng.gamma(self.shapes + self.counts) / (self.shapes + self.means)
+
+    def faded(self, which: Ints, kept: float) -> KnownFactors:
+        """What is known of some of the events counts so much."""
+        left = np.ones(len(self.shapes))
+        left[which] = kept
+        return KnownFactors(self.shapes, self.counts * left, self.means * left)
+
+    def followed(self, which: Ints, counts: Ints, means: Floats) -> KnownFactors:
+        """What is known once some events have triggered so many, where so many were expected."""
+        known = KnownFactors(self.shapes, self.counts.copy(), self.means.copy())
+        known.counts[which] += counts
+        known.means[which] += means
+        return known
+
+
+def joined_factors(parts: list[KnownFactors]) -> KnownFactors:
+    """What is known of several groups of events together."""
+    return KnownFactors(
+        np.concatenate([part.shapes for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        np.concatenate([part.means for part in parts]),
+    )
+
+
+def between_knots(
+    knots: Floats, low: Floats, high: Floats
+) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Spans from `low` to `high` (n,), cut at knots: which ones lie between two, and their ends."""
+    for start, end in zip(np.append(0.0, knots[:-1]), knots, strict=True):
+        which = np.flatnonzero((low < end) & (high > start))
+        if len(which):
+            yield which, np.maximum(low[which], start), np.minimum(high[which], end)
