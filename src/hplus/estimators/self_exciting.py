@@ -79,8 +79,8 @@ class SelfExciting(ExcitedEstimator):
         such as a road. Time is the last axis.
     background : "auto", "exp" or "tree"
         The model of the background in place, as in `Intensity`. It is learned from events by how
-        likely they were not triggered. Trees, which are quick, stand for it until the end; each
-        block of time is then predicted from the others.
+        likely they were not triggered. Trees, which are quick, stand for it until the end, and
+        stay with "auto" if each half of the time is better predicted from the other by them.
     cycles : sequence of "day", "week", "year" or numbers
         Cycles that may multiply the background, as in `Forecast`: one is kept only if it predicts
         later cycles of events that were not triggered. They begin at the time `origin`.
@@ -212,10 +212,9 @@ class SelfExciting(ExcitedEstimator):
             f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
             "use a shorter longest_lag or fewer events",
         )
-        last = None if self.background == "tree" else self._learn_last_place
-        learned = learn_excited_rate(
-            observed, knots, (self._learn_place, last), self._learn_cycles, self._seed()
-        )
+        trees, other = self._learn_place, self._learn_last_place
+        last = {"tree": [], "exp": [other], "auto": [trees, other]}[self.background]
+        learned = learn_excited_rate(observed, knots, trees, last, self._learn_cycles, self._seed())
         self.rate_: ExcitedRate = learned.rate
         self.trigger_: Trigger = learned.rate.trigger
         self.effects_, self.background_ = learned.rate.effects, learned.rate.background
@@ -235,7 +234,7 @@ class SelfExciting(ExcitedEstimator):
         return model.fit(places, sample_weight=weights).rate_
 
     def _learn_last_place(self, places: Floats, weights: Floats) -> FittedRate:
-        """The model of the background, in the end."""
+        """The model that was asked for, in the end."""
         model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
         return model.fit(places, sample_weight=weights).rate_
 

@@ -7,7 +7,7 @@ the log scale are not: a step is kept only if it raises the log posterior.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -226,16 +226,40 @@ def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
 
 def background_shares(observed: ObservedEvents, fit: ExcitationFit) -> Floats:
     """The probability that each event inside was not triggered, (n,)."""
-    found = np.zeros(len(observed.inside))
+    background, rates = rates_at_events(observed, fit)
+    return background / rates
+
+
+def rates_at_events(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Floats, Floats]:
+    """The background at each event inside, and the whole rate, (n,) each."""
+    background, rates = np.zeros((2, len(observed.inside)))
     for kind in range(observed.types):
         own, parts = observed.inside.types == kind, parts_of(observed, fit, kind)
         T, weights = len(fit.background.knots), np.exp(fit.modes[kind].log_weights)
-        found[own] = parts.rows[:, :T] @ weights[:T] / (parts.rows @ weights)
-    return found
+        background[own] = parts.rows[:, :T] @ weights[:T]
+        rates[own] = parts.rows @ weights
+    return background, rates
+
+
+def with_better_place(
+    observed: ObservedEvents, fit: ExcitationFit, learn_places: Sequence[LearnPlace]
+) -> ExcitationFit:
+    """The fit with that background by which each half of the time is best predicted from the other.
+
+    What the former one said of the events that were learned from stays.
+    """
+    blocks = 2 if len(learn_places) > 1 else 1
+    placed = [with_places(observed, fit, learn, fit.shares, blocks) for learn in learn_places]
+    best = max(placed, key=lambda fit: float(np.log(rates_at_events(observed, fit)[1]).sum()))
+    return replace(fit, background=best.background)
 
 
 def with_places(
-    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None, shares: Floats
+    observed: ObservedEvents,
+    fit: ExcitationFit,
+    learn_place: LearnPlace | None,
+    shares: Floats,
+    blocks: int = TIME_BLOCKS,
 ) -> ExcitationFit:
     """The fit with the background learned from events by how likely they belong to it.
 
@@ -245,7 +269,7 @@ def with_places(
     if learn_place is None:
         return replace(fit, densities=np.ones(len(observed.inside)))
     inside, span = observed.inside, observed.end - observed.start
-    block = np.floor((inside.times - observed.start) / span * TIME_BLOCKS).clip(0, TIME_BLOCKS - 1)
+    block = np.floor((inside.times - observed.start) / span * blocks).clip(0, blocks - 1)
     places, densities = [], np.zeros(len(inside))
     for kind in range(observed.types):
         own = inside.types == kind
@@ -257,9 +281,8 @@ def with_places(
             if shares[others].sum() >= MIN_PLACED:
                 rate = _learned_like(rate, learn_place, inside.places[others], shares[others])
             densities[here] = rate.function(inside.places[here]) / rate.integral()
-    return replace(
-        fit, densities=densities, background=replace(fit.background, places=tuple(places))
-    )
+    background = replace(fit.background, places=tuple(places))
+    return replace(fit, densities=densities, shares=shares, background=background)
 
 
 def _learned_like(

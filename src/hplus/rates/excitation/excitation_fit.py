@@ -86,16 +86,18 @@ class ExcitationFit:
     """A state of the alternation: the rate's parts, and for each type the prior and the mode.
 
     `densities` (n,) are those of the background at the events inside, each learned from other
-    blocks of time. `lag_spread` is the least and the largest branching ratio under longest lags
-    that the evidence hardly tells apart, relative to that of the trigger. `factors` are those of
-    events that trigger more or fewer than expected, and `turning` how strongly they trigger along
-    lines: the events that are observed then have bearings.
+    blocks of time, from how likely events were of the background, `shares` (n,). `lag_spread` is
+    the least and the largest branching ratio under longest lags that the evidence hardly tells
+    apart, relative to that of the trigger. `factors` are those of events that trigger more or
+    fewer than expected, and `turning` how strongly they trigger along lines: the events that are
+    observed then have bearings.
     """
 
     trigger: Trigger
     effects: MarkEffects
     background: Background
     densities: Floats
+    shares: Floats
     priors: tuple[LogPrior, ...] = ()
     modes: tuple[WeightMode, ...] = ()
     mark_strength: float = FIRST_MARK_STRENGTH

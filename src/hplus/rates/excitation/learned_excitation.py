@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,11 +12,10 @@ from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
 from hplus.rates.excitation.alternation import (
-    LEAST_WEIGHT,
     LearnCycles,
     LearnPlace,
-    background_shares,
     learn_excitation,
+    with_better_place,
 )
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.bearing_learning import with_bearings
@@ -116,21 +116,23 @@ def _first(sizes: Floats, longest: float, most_decades: float) -> float:
 def learn_excited_rate(
     observed: ObservedEvents,
     knots: Knots,
-    learn_places: tuple[LearnPlace, LearnPlace | None],
+    learn_place: LearnPlace,
+    last_places: Sequence[LearnPlace],
     learn_cycles: LearnCycles,
     seed: int,
 ) -> LearnedExcitation:
     """The rate under the smoothed fit, and the certificate of the problem without smoothing.
 
-    `learn_places` learn the background in each round, and perhaps once more in the end.
+    `learn_place` learns the background in each round, and in the end the best of `last_places`, if
+    there are any.
     """
     fit = first_fit(observed, knots)
-    each, last = learn_places
     in_place = observed.region is not None
-    fit, trace = learn_excitation(observed, fit, each if in_place else None, learn_cycles)
+    each = learn_place if in_place else None
+    fit, trace = learn_excitation(observed, fit, each, learn_cycles)
     observed, fit = with_bearings(observed, fit)
-    if in_place and last is not None:
-        fit = _placed(observed, fit, last)
+    if in_place and last_places:
+        fit = with_better_place(observed, fit, last_places)
     fit, law = _with_factors(observed, fit)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
@@ -147,15 +149,6 @@ def learn_excited_rate(
         mark_draws=_mark_draws(observed, rate, fit.mark_strength, rng),
     )
     return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
-
-
-def _placed(observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace) -> ExcitationFit:
-    """The fit with a background that is learned once more, for events to come."""
-    shares, inside, places = background_shares(observed, fit), observed.inside, []
-    for kind in range(observed.types):
-        some = (inside.types == kind) & (shares > LEAST_WEIGHT)
-        places.append(learn_place(inside.places[some], shares[some]))
-    return replace(fit, background=replace(fit.background, places=tuple(places)))
 
 
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
@@ -225,6 +218,7 @@ def first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
         Trigger(knots.lags, knots.distances, np.zeros(shape), axes),
         first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
         Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
+        np.ones(len(observed.inside)),
         np.ones(len(observed.inside)),
     )
 
