@@ -436,13 +436,13 @@ def test_a_forecast_long_after_the_window_forgets_how_uncertain_the_level_was_at
     assert spreads[1] < 0.15
 
 
-@pytest.mark.parametrize("variance", [0.0, 0.5])
-def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator(rng, variance):
+@pytest.mark.parametrize("with_factors", [False, True])
+def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator(rng, with_factors):
     # with a weight of 0.1 an event triggers two others, so that all are great
     rate = replace(
-        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.1 if variance else 0.01)),
+        line_rate(np.full((1, 1, len(LAGS) - 1, 1), 0.1 if with_factors else 0.01)),
         drift=Drift(0.0, 5.0, 0.1, 1.0),
-        factor_law=FactorLaw(1.0 if variance else np.inf, 1.0, 1.0, np.inf, kept=0.5),
+        factor_law=FactorLaw(1.0 if with_factors else np.inf, 1.0, 1.0, np.inf, kept=0.5),
     )
     history = in_order(rng.uniform(0.0, 50.0, 300), np.zeros((300, 0)), np.zeros(300),
                        np.zeros(300, dtype=int))  # fmt: skip
@@ -459,8 +459,8 @@ def test_a_rate_whose_level_and_factors_change_integrates_to_its_own_compensator
         known.integral(0.0, history.times[-1]), rel=1e-9
     )
     assert np.ptp(known.levels.factors) > 0.2
-    assert (len(known.factors.which) > 0) == bool(variance)
-    assert not variance or np.ptp(known.factors.factors) > 0.2
+    assert (len(known.factors.which) > 0) == with_factors
+    assert not with_factors or np.ptp(known.factors.factors) > 0.2
 
 
 def rate_of_one_parent(kept):
@@ -486,15 +486,15 @@ def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept
     history = parent_and_others(np.sort(rng.uniform(0.0, 5.0, 12)))
     known = rate_given(rate, history, 5.0)
     assert known.factors.which.tolist() == [0]
-    # each hat function has the factor that is known when it begins to rise; then that fades
+    # at each knot what is known fades, and a hat function begins to rise with the factor of then
     knots = np.append(LAGS[:-2][LAGS[:-2] < 5.0], 5.0)
     came = np.diff(np.searchsorted(history.times[1:], knots), prepend=0)
     expected = np.diff(hat_integrals(LAGS, knots).sum(axis=1) * 0.5, prepend=0.0)
-    count = mean = 0.0
-    for i, own in enumerate([*known.factors.factors[0, 1:], None]):
-        fade = kept ** np.log10(LAGS[-1] / LAGS[-2]) if i else 1.0
-        count, mean = fade * count + came[i], fade * mean + expected[i]
-        assert own is None or own == pytest.approx((4.0 + count) / (4.0 + mean))
+    count, mean, fade = 0.0, 0.0, kept ** np.log10(LAGS[-1] / LAGS[-2])
+    for i, own in enumerate(known.factors.factors[0, 1 : len(knots)]):
+        count, mean = fade * (count + came[i]), fade * (mean + expected[i])
+        assert own == pytest.approx((4.0 + count) / (4.0 + mean))
+    count, mean = count + came[-1], mean + expected[-1]
     assert known.factors.counts[0] == pytest.approx(count)
     assert known.factors.means[0] == pytest.approx(mean)
     assert (kept == 1.0) == (abs(count - 12.0) < 1e-9)
@@ -503,9 +503,8 @@ def test_an_event_that_triggers_more_than_expected_is_followed_by_more(rng, kept
     to_come = np.diff(hat_integrals(LAGS, ahead).sum(axis=1) * 0.5)
     for own, more in zip(known.factors.factors[0, len(knots) :], to_come, strict=False):
         factor = (4.0 + count) / (4.0 + mean)
-        count, mean = count + factor * more, mean + more
+        count, mean = fade * (count + factor * more), fade * (mean + more)
         assert own == pytest.approx((4.0 + count) / (4.0 + mean))
-        count, mean = fade * count, fade * mean
     if kept == 1.0:
         # until the longest lag, all that was expected counts
         later = hat_integrals(LAGS, np.array([15.0]))[0].sum() * 0.5
@@ -524,9 +523,42 @@ def test_forecasts_and_expected_counts_are_the_same_however_factors_fade(kept):
 
 
 @pytest.mark.parametrize("kept", [1.0, 0.1])
+def test_where_stages_end_changes_nothing(kept):
+    """Also with ends in the middle between knots of lags, and at knots."""
+    rate, history = rate_of_one_parent(kept), parent_and_others(np.full(40, 0.02))
+    known = rate_given(rate, history, 0.03)
+    past, found = past_of(known, 0.03), []
+    for seed, inner in enumerate([[], [0.3, 4.5, 5.0], LAGS[(LAGS > 0.1) & (LAGS < 12.0)]]):
+        ends = [0.03, *inner, 12.0]
+        stages = [Stage(a, b, rate, np.random.default_rng([seed, i])) for i, (a, b) in
+                  enumerate(pairwise(ends))]  # fmt: skip
+        drawn = simulate_stages(stages, past, 20_000)
+        late = drawn.paths[drawn.events.times > 4.0]
+        found.append(np.bincount(late, minlength=20_000))
+    for counts in found[1:]:
+        error = np.sqrt((counts.var() + found[0].var()) / 20_000)
+        assert abs(counts.mean() - found[0].mean()) < 4.0 * error
+        assert counts.var() == pytest.approx(found[0].var(), rel=0.1)
+
+
+def test_what_an_event_triggered_tells_of_its_factor_times_its_productivity():
+    """If more was expected, what came says that the factor is smaller."""
+    rate, history = rate_of_one_parent(1.0), parent_and_others(np.full(40, 0.02))
+    known = rate_given(rate, history, 5.0)
+    twice = replace(rate, effects=rate.effects.replace(logs=[-30.0, -20.0, np.log(2.0)]))
+    found = [
+        simulate(drawn, past_of(known, 5.0).under(drawn, rate), 5.0, 10.0, 10_000,
+                 np.random.default_rng(1)).paths.size
+        for drawn in (rate, twice)
+    ]  # fmt: skip
+    more = 2.0 * (4.0 + known.factors.means[0]) / (4.0 + 2.0 * known.factors.means[0])
+    assert found[1] / found[0] == pytest.approx(more, rel=0.03)
+
+
+@pytest.mark.parametrize("kept", [1.0, 0.1])
 def test_what_a_path_brings_is_known_in_the_rest_of_it(kept):
     rate, history, knot = rate_of_one_parent(kept), parent_and_others([]), 4
-    ends = LAGS[knot : knot + 4] - 1e-9
+    ends = LAGS[knot : knot + 4]
     known = rate_given(rate, history, ends[0])
     stages = [Stage(a, b, rate, np.random.default_rng(i)) for i, (a, b) in
               enumerate(pairwise(ends))]  # fmt: skip
@@ -537,9 +569,10 @@ def test_what_a_path_brings_is_known_in_the_rest_of_it(kept):
     )
     means = np.diff(hat_integrals(LAGS, ends).sum(axis=1)) * 0.5
     fade = kept ** np.log10(LAGS[-1] / LAGS[-2])
-    # the factor of a span is drawn at the knot where it begins; then what is known fades
-    count, mean = fade * known.factors.counts[0], fade * known.factors.means[0]
-    count, mean = fade * (count + first) + second, fade * (mean + means[0]) + means[1]
+    # at each knot what is known fades, and then a factor is drawn
+    count, mean = known.factors.counts[0], known.factors.means[0]
+    count, mean = fade * (count + first), fade * (mean + means[0])
+    count, mean = fade * (count + second), fade * (mean + means[1])
     surprise = third - means[2] * (4.0 + count) / (4.0 + mean)
     for told in (np.ones(40_000), first - first.mean(), second - second.mean()):
         product = surprise * told

@@ -10,9 +10,10 @@ from numpy.testing import assert_array_equal
 from scipy.spatial import cKDTree
 
 from hplus import Box
-from hplus.rates.excitation.alternation import with_better_place, with_places
+from hplus.rates.excitation.alternation import with_places
 from hplus.rates.excitation.catalogue import in_order
 from hplus.rates.excitation.excitation_fit import ObservedEvents, with_weights
+from hplus.rates.excitation.last_background import with_better_place
 from hplus.rates.excitation.learned_excitation import Knots, first_fit
 from hplus.rates.excitation.trigger import log_spaced
 
@@ -53,8 +54,8 @@ def uniform(places, weights):
     return Uniform()
 
 
-def fitted(rng, places):
-    times = np.sort(rng.uniform(0.0, 50.0, len(places)))
+def fitted(rng, places, until=50.0):
+    times = np.sort(rng.uniform(0.0, until, len(places)))
     events = in_order(times, places, np.zeros(len(places)), np.zeros(len(places), dtype=int))
     observed = ObservedEvents(events, events, 0.0, 50.0, Box([0, 0], [1, 1]), 1)
     knots = Knots(log_spaced(0.01, 10.0, 2.0), log_spaced(0.01, 0.5, 2.0))
@@ -71,6 +72,15 @@ def test_the_background_is_the_one_that_predicts_the_other_half_of_the_time(rng,
     sites = rng.choice(rng.random((10, 2)), 200)
     at_sites = with_better_place(*fitted(rng, sites), learners)
     assert isinstance(at_sites.background.places[0], AroundEvents)
+
+
+@pytest.mark.parametrize("times", ["few", "early"])
+def test_a_background_that_no_other_half_predicts_is_the_first(rng, times):
+    observed, fit = fitted(rng, rng.random((40, 2)))
+    if times == "early":
+        observed, fit = fitted(rng, rng.random((200, 2)), until=20.0)
+    kept = with_better_place(observed, fit, [uniform, around])
+    assert kept.background.places == (Uniform(),)
 
 
 def test_the_last_background_is_learned_from_the_shares_of_the_one_before_it(rng):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Floats, check_fraction, check_number
+from hplus._checks import Floats, check_fraction, check_memory, check_number
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.descendants import (
     Simulated,
@@ -21,6 +21,9 @@ from hplus.windows import Interval, Window
 
 FORGOTTEN = 1e-3
 """A share of descendants that may be left out."""
+
+BYTES_PER_EVENT = 150.0
+"""Memory of a simulated event: numbers for its time, place, mark, type and path, and copies."""
 
 
 @dataclass(frozen=True)
@@ -78,14 +81,28 @@ def futures_of(
     edges = edges if begin == start else np.append(begin, edges)
     past, streams = past_of(known, begin), rng.spawn(len(edges) - 1)
     draws = _possible_rates(known, edges, min(len(known.rate.draws), n_paths), streams)
-    draws = _dying_out(draws) or _dying_out([[known.rate] * len(streams)]) or draws
-    found = []
+    learned = known.rate.at_level(known.levels.factors[-1])
+    draws = _dying_out(draws) or _dying_out([[learned] * len(streams)]) or draws
+    found, done, count = [], 0, 0
     for rates, group in zip(draws, np.array_split(np.arange(n_paths), len(draws)), strict=True):
         stages = map(Stage, edges[:-1].tolist(), edges[1:].tolist(), rates, streams)
-        part = simulate_stages(list(stages), past, len(group))
+        part = simulate_stages(list(stages), past.under(rates[0], known.rate), len(group))
+        done += len(group)
+        count += len(part.paths)
+        each = BYTES_PER_EVENT * n_paths / done
+        what = f"a forecast of {n_paths:,} paths with {count / done:,.0f} events each"
+        check_memory(each * count, what, "use a shorter horizon or fewer paths")
         asked = part.events.times >= start
         found.append(Simulated(part.paths[asked] + group[0], part.events.picked(asked)))
     simulated = joined(found)
+    counts, largest = _counted(simulated, regions, n_paths)
+    return Futures(Interval(start, float(edges[-1])), counts, largest, simulated)
+
+
+def _counted(
+    simulated: Simulated, regions: Sequence[Window | None], n_paths: int
+) -> tuple[Floats, Floats]:
+    """How many events lie in each region on each path, and the largest mark, (r, paths) each."""
     paths, events = simulated.paths, simulated.events
     counts = np.zeros((len(regions), n_paths))
     largest = np.full((len(regions), n_paths), -np.inf)
@@ -93,7 +110,7 @@ def futures_of(
         inside = slice(None) if region is None else region.contains(events.places)
         counts[r] = np.bincount(paths[inside], minlength=n_paths)
         np.maximum.at(largest[r], paths[inside], events.marks[inside])
-    return Futures(Interval(start, float(edges[-1])), counts, largest, simulated)
+    return counts, largest
 
 
 def _remembered(rate: ExcitedRate, until: float, start: float) -> float:

@@ -241,25 +241,11 @@ def rates_at_events(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Float
     return background, rates
 
 
-def with_better_place(
-    observed: ObservedEvents, fit: ExcitationFit, learn_places: Sequence[LearnPlace]
-) -> ExcitationFit:
-    """The fit with that background by which each half of the time is best predicted from the other.
-
-    What the former one said of the events that were learned from stays.
-    """
-    blocks = 2 if len(learn_places) > 1 else 1
-    placed = [with_places(observed, fit, learn, fit.shares, blocks) for learn in learn_places]
-    best = max(placed, key=lambda fit: float(np.log(rates_at_events(observed, fit)[1]).sum()))
-    return replace(fit, background=best.background)
-
-
 def with_places(
     observed: ObservedEvents,
     fit: ExcitationFit,
     learn_place: LearnPlace | None,
     shares: Floats,
-    blocks: int = TIME_BLOCKS,
 ) -> ExcitationFit:
     """The fit with the background learned from events by how likely they belong to it.
 
@@ -269,7 +255,7 @@ def with_places(
     if learn_place is None:
         return replace(fit, densities=np.ones(len(observed.inside)))
     inside, span = observed.inside, observed.end - observed.start
-    block = np.floor((inside.times - observed.start) / span * blocks).clip(0, blocks - 1)
+    block = np.floor((inside.times - observed.start) / span * TIME_BLOCKS).clip(0, TIME_BLOCKS - 1)
     places, densities = [], np.zeros(len(inside))
     for kind in range(observed.types):
         own = inside.types == kind

@@ -13,6 +13,7 @@ from hplus.rates.excitation.bearings import Compass, compass_of
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.factor_law import offspring
 from hplus.rates.excitation.known_factors import KnownFactors, between_knots, joined_factors
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
@@ -20,7 +21,7 @@ from hplus.rates.excitation.visible import visible_lags
 MAX_GENERATIONS = 10_000
 
 MAX_EVENTS = 5_000_000
-"""Simulated events of all paths together, at most."""
+"""Events of paths that are simulated together, at most."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,14 @@ class Past(NamedTuple):
     great: Catalogue
     known: KnownFactors
     compass: Compass | None
+
+    def under(self, drawn: ExcitedRate, learned: ExcitedRate) -> Past:
+        """The past under another rate than the one that factors were followed with.
+
+        How many events were expected changes: what an event triggered so far is the same.
+        """
+        means, others = (offspring(r.trigger, r.effects, self.great) for r in (drawn, learned))
+        return self._replace(known=replace(self.known, means=self.known.means * (means / others)))
 
 
 def past_of(known: ConditionalRate, start: float) -> Past:
@@ -72,6 +81,19 @@ class Stage(NamedTuple):
     rng: np.random.Generator
 
 
+class Parents(NamedTuple):
+    """Simulated events that may trigger others, and what is known of their factors."""
+
+    simulated: Simulated
+    known: KnownFactors
+
+    def still_active(self, rate: ExcitedRate, time: float) -> Parents:
+        """Those that may trigger others after a time."""
+        paths, events = self.simulated.paths, self.simulated.events
+        left = np.flatnonzero(events.times > time - rate.trigger.lags[-1])
+        return Parents(Simulated(paths[left], events.picked(left)), self.known.picked(left))
+
+
 def simulate(
     rate: ExcitedRate,
     past: Past,
@@ -96,46 +118,45 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    parents = _great_parents(past, n_paths)
-    known = past.known.picked(np.tile(np.arange(len(past.great)), n_paths))
-    found = []
-    for start, end, rate, rng in stages:
-        children, known = _offspring(rate, tables, parents, known, (start, end), rng)
+    great = np.tile(np.arange(len(past.great)), n_paths)
+    paths = np.repeat(np.arange(n_paths), len(past.great))
+    parents = Parents(Simulated(paths, past.great.picked(great)), past.known.picked(great))
+    found, left = [], MAX_EVENTS
+    for stage in stages:
+        children, known = _offspring(stage, tables, parents, left)
         generation = joined([
-            _background(rate, start, end, n_paths, rng),
+            _background(stage, n_paths),
             children,
-            _from_history(rate, tables, past.others, start, end, n_paths, rng),
+            _from_history(stage, tables, past.others, n_paths),
         ])  # fmt: skip
-        events, own = _descended(rate, tables, generation, (start, end), rng)
+        events, own = _descended(stage, tables, generation, left)
         found.append(events)
-        parents, known = joined([parents, events]), joined_factors([known, own])
-        _check_size(len(parents.paths), rate)
+        left -= len(events.paths)
+        all_known = joined_factors([known, own])
+        parents = Parents(joined([parents.simulated, events]), all_known)
+        parents = parents.still_active(rate, stage.end)
     return joined(found)
 
 
 def _descended(
-    rate: ExcitedRate,
-    tables: Tables,
-    generation: Simulated,
-    span: tuple[float, float],
-    rng: np.random.Generator,
+    stage: Stage, tables: Tables, generation: Simulated, most: int
 ) -> tuple[Simulated, KnownFactors]:
-    """A generation and its descendants in a span of time, and what is known of their factors."""
-    found, factors, count = [generation], [], 0
+    """A generation and its descendants in a stage, and what is then known of their factors."""
+    found, factors = [generation], []
     for _ in range(MAX_GENERATIONS):
-        new = KnownFactors.of_new(rate, generation.events)
-        generation, known = _offspring(rate, tables, generation, new, span, rng)
+        most -= len(generation.paths)
+        new = KnownFactors.of_new(stage.rate, generation.events)
+        generation, known = _offspring(stage, tables, Parents(generation, new), most)
         factors.append(known)
         if not len(generation.paths):
             break
         found.append(generation)
-        count += len(generation.paths)
-        _check_size(count, rate)
     return joined(found), joined_factors(factors)
 
 
-def _check_size(count: int, rate: ExcitedRate) -> None:
-    if count > MAX_EVENTS:
+def _check_size(rate: ExcitedRate, count: int, most: int = MAX_EVENTS) -> None:
+    """An error if there are more events than may still be simulated."""
+    if count > most:
         raise OverflowError(
             f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
             f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
@@ -157,9 +178,9 @@ def joined(parts: list[Simulated]) -> Simulated:
     )
 
 
-def _background(
-    rate: ExcitedRate, start: float, end: float, n_paths: int, rng: np.random.Generator
-) -> Simulated:
+def _background(stage: Stage, n_paths: int) -> Simulated:
+    """Events of a stage that no other one triggers, on each path."""
+    start, end, rate, rng = stage
     parts = []
     for kind in range(rate.types):
         counts = rng.poisson(rate.background.integral(start, end, kind), n_paths)
@@ -171,23 +192,9 @@ def _background(
     return joined(parts)
 
 
-def _great_parents(past: Past, n_paths: int) -> Simulated:
-    """Great events of the past on each path."""
-    G = len(past.great)
-    which = np.tile(np.arange(G), n_paths)
-    return Simulated(np.repeat(np.arange(n_paths), G), past.great.picked(which))
-
-
-def _from_history(
-    rate: ExcitedRate,
-    tables: Tables,
-    history: Catalogue,
-    start: float,
-    end: float,
-    n_paths: int,
-    rng: np.random.Generator,
-) -> Simulated:
-    """Direct offspring of the history, all of whose factors are 1, on each path."""
+def _from_history(stage: Stage, tables: Tables, history: Catalogue, n_paths: int) -> Simulated:
+    """Direct offspring in a stage of the history, all of whose factors are 1, on each path."""
+    start, end, rate, rng = stage
     lags = visible_lags(rate.trigger.lags, history.times, start, end)
     parts, productivity = [], rate.effects.productivity(history.marks)
     for (source, kind), table in tables.items():
@@ -206,7 +213,7 @@ def _from_history(
 class Births(NamedTuple):
     """How many events of each type `counts` (types, n) are triggered between two lags, (n,) each.
 
-    `parents` (n,) are the numbers of the events that trigger them.
+    `parents` (n,) are the indices of the events that trigger them.
     """
 
     parents: Ints
@@ -216,27 +223,24 @@ class Births(NamedTuple):
 
 
 def _offspring(
-    rate: ExcitedRate,
-    tables: Tables,
-    parents: Simulated,
-    known: KnownFactors,
-    span: tuple[float, float],
-    rng: np.random.Generator,
+    stage: Stage, tables: Tables, parents: Parents, most: int
 ) -> tuple[Simulated, KnownFactors]:
-    """Direct offspring in a span of time, and what is then known of the factors of the parents."""
-    events, knots = parents.events, rate.trigger.lags
-    low, high = np.maximum(span[0] - events.times, 0.0), span[1] - events.times
+    """Direct offspring in a stage, and what is then known of the factors of the parents."""
+    rate, rng, known, events = stage.rate, stage.rng, parents.known, parents.simulated.events
+    low, high = np.maximum(stage.start - events.times, 0.0), stage.end - events.times
     steady, great = np.flatnonzero(~known.vary), np.flatnonzero(known.vary)
     means = _expected(rate, tables, events.picked(steady), low[steady], high[steady])
     births = [Births(steady, low[steady], high[steady], rng.poisson(means))]
-    for some, a, b in between_knots(knots, low[great], high[great]):
+    knots, kept = rate.trigger.lags, rate.factor_law.fade(rate.trigger.lags)
+    for some, a, b, reached in between_knots(knots, low[great], high[great]):
         which = great[some]
         means = _expected(rate, tables, events.picked(which), a, b)
         counts = rng.poisson(known.picked(which).drawn(rng) * means)
-        known = known.faded(which[a > low[which]], rate.factor_law.fade(knots))
-        known = known.followed(which, counts.sum(axis=0), means.sum(axis=0))
+        fade = np.where(reached, kept, 1.0)
+        known = known.followed(which, counts.sum(axis=0), means.sum(axis=0), fade)
         births.append(Births(which, a, b, counts))
-    return _born(rate, tables, parents, births, rng), known
+    _check_size(rate, sum(int(b.counts.sum()) for b in births), most)
+    return _born(rate, tables, parents.simulated, births, rng), known
 
 
 def _expected(

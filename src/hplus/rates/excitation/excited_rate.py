@@ -94,6 +94,11 @@ class ExcitedRate:
         """The variance of that log level, 0 without draws."""
         return float(np.mean(self.last_level_errors() ** 2)) if len(self.draws) else 0.0
 
+    def at_level(self, level: Floats | float) -> ExcitedRate:
+        """The rate with the background times a level, of each type (types,) or of all."""
+        background = replace(self.background, levels=(self.background.levels.T * level).T)
+        return replace(self, background=background)
+
     def drawn(self, k: int, level: Floats | float = 1.0) -> ExcitedRate:
         """The rate with the k-th draw of its weights, and the background at a level (types,)."""
         T, weights = self.background.levels.shape[1], np.exp(self.draws[k])
@@ -102,12 +107,14 @@ class ExcitedRate:
         effects = self.effects
         if len(self.mark_draws):
             effects = effects.replace(logs=self.mark_draws[k])
-        return replace(
+        background = replace(self.background, levels=weights[:, :T])
+        rate = replace(
             self,
             effects=effects,
             trigger=self.trigger.replace(weights=trigger),
-            background=replace(self.background, levels=(weights[:, :T].T * level).T),
+            background=background,
         )
+        return rate.at_level(level)
 
 
 def rows_of(

@@ -1,7 +1,9 @@
 """KnownFactors: what is known of how much events trigger, as a simulation goes on.
 
 A factor is drawn for each time between two knots of lags, from Gamma(k + N, k + E). What its event
-then triggers is added to N, and what it was expected to trigger to E, as if it had been observed.
+then triggers is added to N, and what it was expected to trigger to E; at the second knot, both fade.
+All that is simulated counts, also where it would not be recorded: outside the region, or within the
+time after a large event in which records are incomplete.
 """
 
 from __future__ import annotations
@@ -50,17 +52,14 @@ class KnownFactors:
         """A factor of each event, all of which have one, (n,)."""
         return rng.gamma(self.shapes + self.counts) / (self.shapes + self.means)
 
-    def faded(self, which: Ints, kept: float) -> KnownFactors:
-        """What is known of some of the events counts so much."""
-        left = np.ones(len(self.shapes))
-        left[which] = kept
-        return KnownFactors(self.shapes, self.counts * left, self.means * left)
+    def followed(self, which: Ints, counts: Ints, means: Floats, kept: Floats) -> KnownFactors:
+        """What is known once some events have triggered `counts`, where `means` were expected.
 
-    def followed(self, which: Ints, counts: Ints, means: Floats) -> KnownFactors:
-        """What is known once some events have triggered so many, where so many were expected."""
+        Of these events, all that is known so far then counts `kept` as much.
+        """
         known = KnownFactors(self.shapes, self.counts.copy(), self.means.copy())
-        known.counts[which] += counts
-        known.means[which] += means
+        known.counts[which] = kept * (self.counts[which] + counts)
+        known.means[which] = kept * (self.means[which] + means)
         return known
 
 
@@ -75,9 +74,13 @@ def joined_factors(parts: list[KnownFactors]) -> KnownFactors:
 
 def between_knots(
     knots: Floats, low: Floats, high: Floats
-) -> Iterator[tuple[Ints, Floats, Floats]]:
-    """Spans from `low` to `high` (n,), cut at knots: which ones lie between two, and their ends."""
+) -> Iterator[tuple[Ints, Floats, Floats, Bools]]:
+    """Spans from `low` to `high` (n,), cut at knots: which ones lie between two, and their ends.
+
+    The last part tells which of them reach the second knot.
+    """
     for start, end in zip(np.append(0.0, knots[:-1]), knots, strict=True):
         which = np.flatnonzero((low < end) & (high > start))
         if len(which):
-            yield which, np.maximum(low[which], start), np.minimum(high[which], end)
+            a, b = np.maximum(low[which], start), np.minimum(high[which], end)
+            yield which, a, b, high[which] >= end

@@ -15,7 +15,6 @@ from hplus.rates.excitation.alternation import (
     LearnCycles,
     LearnPlace,
     learn_excitation,
-    with_better_place,
 )
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.bearing_learning import with_bearings
@@ -31,6 +30,7 @@ from hplus.rates.excitation.excitation_fit import (
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.factor_learning import learn_factor_law
+from hplus.rates.excitation.last_background import with_better_place
 from hplus.rates.excitation.log_weights import (
     RIDGE,
     drawn,

@@ -115,12 +115,12 @@ def _added(great, g, t, x, kind, trigger, per_log):
 def _update(great, g, factors, done, known, lag, lags):
     """The factors of the hat functions that have begun to rise before a lag.
 
-    `known` (2, G) are counts and means up to the last knot; from each knot on, they fade.
+    `known` (2, G) are counts and means up to the last knot: at each knot, they fade.
     """
     while done[g] < great.ends[g] and lag >= lags[done[g] - 1]:
         known[1, g] += _seen(great, g, done[g] - 1, lags[done[g] - 1], lags)
-        factors[g, done[g]] = _expected(great, g, known)
         known[:, g] *= great.kept
+        factors[g, done[g]] = _expected(great, g, known)
         done[g] += 1
 
 
@@ -131,10 +131,9 @@ def _look_ahead(great, g, factors, first, known, lag, lags):
     factor, past = (k + count) / (k + mean), _seen(great, g, first - 1, lag, lags)
     for d in range(first, great.ends[g]):
         to_come = _seen(great, g, d - 1, lags[d - 1], lags) - past
-        count, mean, past = count + factor * to_come, mean + to_come, 0.0
-        factor = (k + count) / (k + mean)
+        count, mean = great.kept * (count + factor * to_come), great.kept * (mean + to_come)
+        factor, past = (k + count) / (k + mean), 0.0
         factors[g, d] = factor
-        count, mean = count * great.kept, mean * great.kept
 
 
 @njit(cache=True, nogil=True)
@@ -219,8 +218,8 @@ def follow_great(t, rates, pairs, great, lags, until):
 
     `rates` (n,) are those without factors. The factor of a hat function is known when it begins to
     rise, at the knot before its own, so that the rate depends on earlier events only. What is known
-    in the end is how many events each triggered, and how many were expected. It fades in factors of
-    hat functions that rise later, until which events are taken to come as expected.
+    in the end is how many events each triggered, and how many were expected. For later hat
+    functions it fades, assuming that events come as expected until then.
     """
     G, L = len(great.times), len(lags) - 1
     factors, known, found = np.ones((G, L)), np.zeros((2, G)), rates.copy()
