@@ -260,14 +260,22 @@ def test_equal_positions_and_few_events_in_place():
     assert np.all(rates > 0.0)
 
 
-def test_a_ratio_near_one_is_warned_of(rng):
-    burst = np.cumsum(rng.exponential(1.0, 400) * np.exp(-np.arange(400) / 60.0))
-    times = np.append(burst, [burst[-1] + 1.0])
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        model = SelfExciting(Interval(0.0, float(times[-1]))).fit(times[:, None])
-    near = [w for w in found if "branching ratio" in str(w.message)]
-    assert bool(near) == (model.branching_ratio_ >= 0.95)
+def test_a_ratio_near_one_is_warned_of(times, monkeypatch):
+    with pytest.warns(UserWarning, match=r"\(1.* to .*\): at 1 or above, .* never die out"):
+        SelfExciting(Interval(0.0, 6.0)).fit(explosion(np.random.default_rng(1), 6.0))
+    monkeypatch.setattr("hplus.estimators.self_exciting.NEAR_ONE", 0.1)
+    with pytest.warns(UserWarning, match=r"branching ratio is 0\..*\): Forecasts far ahead"):
+        SelfExciting(Interval(0.0, UNTIL, unit="day")).fit(times)
+
+
+def explosion(rng, until):
+    """Each event triggers two others, on average."""
+    found = [rng.uniform(0.0, until, 3)]
+    while len(found[-1]):
+        later = np.repeat(found[-1], rng.poisson(2.0, len(found[-1])))
+        later = later + rng.exponential(1.0, len(later))
+        found.append(later[later < until])
+    return np.sort(np.concatenate(found))[:, None]
 
 
 LINE = Interval(0.0, 1.0)

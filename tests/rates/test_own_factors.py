@@ -56,7 +56,8 @@ def events(rng, shape, changes=()):
 
 
 def learned(found):
-    return learn_factor_law(ObservedEvents(found, found, 0.0, DAYS, None, 1), rate())
+    observed = ObservedEvents(found, found, 0.0, DAYS, None, 1)
+    return learn_factor_law(observed, rate(), rate().without_factors(found, found))
 
 
 def test_factors_are_found_where_events_alike_differ(rng):

@@ -44,10 +44,11 @@ MIN_FACTOR_GAIN, MIN_FADING_GAIN = 3.0, 10.0
 not observed, it gains a few nats even if factors never change."""
 
 
-def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
+def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate, rates: Floats) -> FactorLaw:
     """The law under which each event is predicted best from those before it; none if it is no gain.
 
-    The rate is that with the factors as they were known before each event.
+    `rates` (n,) are those at the events without factors, from which the rates with the factors as
+    they were known before each event follow. Their background should be learned from other events.
     """
     events, trigger, effects = observed.events, rate.trigger, rate.effects
     least = _least(offspring(trigger, effects, events), events.times, float(trigger.lags[-1]))
@@ -55,7 +56,6 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
     if not len(which):
         return NO_FACTORS
     masses = masses_of(rate, events, observed.region)[which]
-    rates = rate.without_factors(events, events)
     inside = events.times >= observed.start
     lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
 
@@ -64,6 +64,7 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
     great = great_events(trigger, effects, law, events.picked(which), masses)
     pairs = great_pairs(events.times, events.plane, events.types, rates, great, trigger.arrays)
 
+    @cache
     def gain(law: FactorLaw) -> float:
         great = great_events(trigger, effects, law, events.picked(which), masses)
         factors, found, _ = follow_great(
@@ -72,22 +73,34 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate) -> FactorLaw:
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))
 
-    return _best_law(law, cache(gain), fastest_rate(events.times))
+    law = _best_rigid_law(law, gain, fastest_rate(events.times))
+    return _best_fading_law(law, gain, trigger.lags)
 
 
-def _best_law(law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float) -> FactorLaw:
-    """The law of largest gain: its shape, the fastest rate that is recorded, how much is kept."""
+def _best_rigid_law(
+    law: FactorLaw, gain: Callable[[FactorLaw], float], fastest: float
+) -> FactorLaw:
+    """The law of largest gain if all that is known is kept: its shape, the fastest rate."""
     if gain(law.replace(shape=FIRST_SHAPE)) <= 0.0:
         return NO_FACTORS
     law = _best_shape(law, gain)
     if gain(law) < MIN_FACTOR_GAIN:
         return NO_FACTORS
-    law = max([law, *(law.replace(fastest=fastest * s) for s in FASTEST_SHARES)], key=gain)
+    return max([law, *(law.replace(fastest=fastest * s) for s in FASTEST_SHARES)], key=gain)
+
+
+def _best_fading_law(
+    law: FactorLaw, gain: Callable[[FactorLaw], float], lags: Floats
+) -> FactorLaw:
+    """The law of largest gain among those that keep less, if that gains enough."""
     fading = law
-    for kept in KEPT:
-        if gain(fading.replace(kept=kept)) <= gain(fading):
+    for kept in KEPT if law != NO_FACTORS else ():
+        faster = fading.replace(kept=kept)
+        # with the shape that gives what came last as much weight as before
+        faster = faster.replace(shape=fading.shape * faster.fade(lags) / fading.fade(lags))
+        if gain(faster) <= gain(fading):
             break
-        fading = _best_shape(fading.replace(kept=kept), gain)
+        fading = _best_shape(faster, gain)
     return fading if gain(fading) >= gain(law) + MIN_FADING_GAIN else law
 
 

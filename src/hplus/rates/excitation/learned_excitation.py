@@ -15,6 +15,7 @@ from hplus.rates.excitation.alternation import (
     LearnCycles,
     LearnPlace,
     learn_excitation,
+    rates_at_events,
 )
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.bearing_learning import with_bearings
@@ -154,7 +155,9 @@ def learn_excited_rate(
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
     """The fit given factors of events that trigger more or fewer than expected, and their law."""
     rate = _rate_of(observed, fit)
-    law = learn_factor_law(observed, rate)
+    before = observed.events.picked(observed.events.times < observed.start)
+    rates = np.append(rate.without_factors(before, before), rates_at_events(observed, fit)[1])
+    law = learn_factor_law(observed, rate, rates)
     if law == NO_FACTORS:
         return fit, law
     rate = replace(rate, factor_law=law)
