@@ -79,8 +79,8 @@ class SelfExciting(ExcitedEstimator):
         such as a road. Time is the last axis.
     background : "auto", "exp" or "tree"
         The model of the background in place, as in `Intensity`. It is learned from events by how
-        likely they were not triggered. Trees, which are quick, stand for it until the end, and
-        stay with "auto" if each half of the time is better predicted from the other by them.
+        likely they were not triggered. Trees, which are quick, are used while learning; "auto"
+        keeps them if they predict each half of the time better from the other half.
     cycles : sequence of "day", "week", "year" or numbers
         Cycles that may multiply the background, as in `Forecast`: one is kept only if it predicts
         later cycles of events that were not triggered. They begin at the time `origin`.

@@ -35,6 +35,12 @@ def read_only(array: NDArray[Number]) -> NDArray[Number]:
     return view
 
 
+def knot_weights(knots: Floats, x: Floats) -> Floats:
+    """Hat functions of knots at x (n,), constant beyond the first and the last, (n, knots)."""
+    place = np.interp(x, knots, np.arange(len(knots)))
+    return np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(knots))), 0.0)
+
+
 @compiled
 def bin_weights(X: Floats, weights: Floats, lattice: Lattice, out: Floats) -> None:
     """Add Σ_i weights[i] φ_g(X[i]) to out[g]."""

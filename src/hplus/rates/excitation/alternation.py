@@ -7,7 +7,7 @@ the log scale are not: a step is kept only if it raises the log posterior.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hplus._checks import Floats, Ints
+from hplus.grids.hats import knot_weights
 from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.windows import Window
@@ -50,8 +51,7 @@ class Background:
 
     def hats(self, times: Floats) -> Floats:
         """cycles(t) · hat_k(t), (n, T)."""
-        place = np.interp(times, self.knots, np.arange(len(self.knots)))
-        near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
+        near = knot_weights(self.knots, times)
         return near * self.cycles.at(times)[:, None] if self.cycles.periods else near
 
     def hat_integrals(self, start: float, end: float) -> Floats:

@@ -81,17 +81,17 @@ class Stage(NamedTuple):
     rng: np.random.Generator
 
 
-class Parents(NamedTuple):
+class ActiveEvents(NamedTuple):
     """Simulated events that may trigger others, and what is known of their factors."""
 
     simulated: Simulated
     known: KnownFactors
 
-    def still_active(self, rate: ExcitedRate, time: float) -> Parents:
+    def still_active(self, rate: ExcitedRate, time: float) -> ActiveEvents:
         """Those that may trigger others after a time."""
         paths, events = self.simulated.paths, self.simulated.events
         left = np.flatnonzero(events.times > time - rate.trigger.lags[-1])
-        return Parents(Simulated(paths[left], events.picked(left)), self.known.picked(left))
+        return ActiveEvents(Simulated(paths[left], events.picked(left)), self.known.picked(left))
 
 
 def simulate(
@@ -120,7 +120,7 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
     }
     great = np.tile(np.arange(len(past.great)), n_paths)
     paths = np.repeat(np.arange(n_paths), len(past.great))
-    parents = Parents(Simulated(paths, past.great.picked(great)), past.known.picked(great))
+    parents = ActiveEvents(Simulated(paths, past.great.picked(great)), past.known.picked(great))
     found, left = [], MAX_EVENTS
     for stage in stages:
         children, known = _offspring(stage, tables, parents, left)
@@ -133,7 +133,7 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         found.append(events)
         left -= len(events.paths)
         all_known = joined_factors([known, own])
-        parents = Parents(joined([parents.simulated, events]), all_known)
+        parents = ActiveEvents(joined([parents.simulated, events]), all_known)
         parents = parents.still_active(rate, stage.end)
     return joined(found)
 
@@ -146,7 +146,7 @@ def _descended(
     for _ in range(MAX_GENERATIONS):
         most -= len(generation.paths)
         new = KnownFactors.of_new(stage.rate, generation.events)
-        generation, known = _offspring(stage, tables, Parents(generation, new), most)
+        generation, known = _offspring(stage, tables, ActiveEvents(generation, new), most)
         factors.append(known)
         if not len(generation.paths):
             break
@@ -223,7 +223,7 @@ class Births(NamedTuple):
 
 
 def _offspring(
-    stage: Stage, tables: Tables, parents: Parents, most: int
+    stage: Stage, tables: Tables, parents: ActiveEvents, most: int
 ) -> tuple[Simulated, KnownFactors]:
     """Direct offspring in a stage, and what is then known of the factors of the parents."""
     rate, rng, known, events = stage.rate, stage.rng, parents.known, parents.simulated.events

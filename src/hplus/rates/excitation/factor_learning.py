@@ -89,9 +89,7 @@ def _best_rigid_law(
     return max([law, *(law.replace(fastest=fastest * s) for s in FASTEST_SHARES)], key=gain)
 
 
-def _best_fading_law(
-    law: FactorLaw, gain: Callable[[FactorLaw], float], lags: Floats
-) -> FactorLaw:
+def _best_fading_law(law: FactorLaw, gain: Callable[[FactorLaw], float], lags: Floats) -> FactorLaw:
     """The law of largest gain among those that keep less, if that gains enough."""
     fading = law
     for kept in KEPT if law != NO_FACTORS else ():

@@ -1,9 +1,9 @@
 """KnownFactors: what is known of how much events trigger, as a simulation goes on.
 
 A factor is drawn for each time between two knots of lags, from Gamma(k + N, k + E). What its event
-then triggers is added to N, and what it was expected to trigger to E; at the second knot, both fade.
-All that is simulated counts, also where it would not be recorded: outside the region, or within the
-time after a large event in which records are incomplete.
+then triggers is added to N, and what it was expected to trigger to E; both fade at the next knot.
+All that is simulated counts, also where it would not be recorded: outside the region, or while
+records are incomplete after a large event.
 """
 
 from __future__ import annotations

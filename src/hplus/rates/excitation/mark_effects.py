@@ -8,6 +8,7 @@ import numpy as np
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
+from hplus.grids.hats import knot_weights
 
 MOST_MARK_SEGMENTS = 7
 """Segments of marks in which productivity is linear, at most."""
@@ -54,14 +55,12 @@ class MarkEffects(Value):
 
     def hats(self, marks: Floats) -> Floats:
         """κ(m) = hats @ e^logs: weights of the knots for each mark, (n, knots)."""
-        place = np.interp(marks, self.knots, np.arange(len(self.knots)))
-        near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
+        near = knot_weights(self.knots, marks)
         return near * (self.productivity(marks) / (near @ np.exp(self.logs)))[:, None]
 
     def slopes(self, marks: Floats) -> Floats:
         """Slopes of log κ in the logs at the knots, (n, knots), for two knots at least."""
-        place = np.interp(marks, self.knots, np.arange(len(self.knots)))
-        near = np.maximum(1.0 - np.abs(place[:, None] - np.arange(len(self.knots))), 0.0)
+        near = knot_weights(self.knots, marks)
         found = near * np.exp(self.logs) / (near @ np.exp(self.logs))[:, None]
         beyond = np.maximum(marks - self.knots[-1], 0.0) / (self.knots[-1] - self.knots[-2])
         found[:, -2:] += np.column_stack([-beyond, beyond])
