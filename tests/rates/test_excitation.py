@@ -34,7 +34,12 @@ from hplus.rates.excitation.log_weights import (
     second_differences,
     weighted_squares,
 )
-from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects, learn_mark_law
+from hplus.rates.excitation.mark_effects import (
+    NO_MARKS,
+    MarkEffects,
+    learn_mark_law,
+    slope_precision,
+)
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
@@ -274,6 +279,30 @@ def test_marks_are_drawn_as_observed_with_an_exponential_tail(rng):
     assert np.quantile(drawn, 0.99) == pytest.approx(2.0 * np.log(100.0), rel=0.1)
     assert observed.max() < law.largest
     assert drawn.max() <= law.largest
+
+
+@pytest.mark.parametrize("observed", [np.zeros(3), np.arange(40.0), np.linspace(0.0, 1.0, 5_001)])
+def test_means_over_marks_are_those_of_marks_drawn(rng, observed):
+    law = learn_mark_law(observed)
+    found = law.mean(lambda marks: np.exp(0.05 * marks))
+    drawn = np.exp(0.05 * law.sample(200_000, rng))
+    assert found == pytest.approx(drawn.mean(), rel=5e-3)
+
+
+def test_slopes_of_productivity_vary_by_one_per_mean_excess():
+    knots, logs = np.array([1.0, 3.0, 4.0]), np.array([0.0, 4.0, 5.0])
+    assert logs @ slope_precision(knots, 0.5) @ logs == pytest.approx((0.5 * 2.0) ** 2 + 0.5**2)
+
+
+def test_the_branching_ratio_is_that_of_marks_to_come(rng):
+    weights = np.exp(-LAGS[:-1])[None, None, :, None]
+    rate = line_rate(weights * 0.3 / Trigger(LAGS, np.zeros(0), weights).integral()[0, 0])
+    law = learn_mark_law(rng.exponential(0.5, 2_000))
+    effects = MarkEffects(np.array([0.0, 2.0]), np.array([0.0, 3.0]), 0.0, 0.0)
+    marked = replace(rate, mark_laws=(law,), effects=effects)
+    drawn = effects.productivity(law.sample(400_000, rng))
+    assert rate.branching() == pytest.approx(0.3)
+    assert marked.branching() == pytest.approx(0.3 * drawn.mean(), rel=0.02)
 
 
 def line_rate(weights, level=1.0, kinds=1):

@@ -118,7 +118,7 @@ def _remembered(rate: ExcitedRate, until: float, start: float) -> float:
 
     An event reaches farther than n times the longest lag by more than n generations only.
     """
-    ratio = rate.trigger.branching()
+    ratio = rate.branching()
     if ratio >= 1.0:
         return until
     generations = np.ceil(np.log(FORGOTTEN) / np.log(max(ratio, FORGOTTEN)))
@@ -127,7 +127,7 @@ def _remembered(rate: ExcitedRate, until: float, start: float) -> float:
 
 def _dying_out(draws: list[list[ExcitedRate]]) -> list[list[ExcitedRate]]:
     """Rates whose bursts die out: others would leave nothing to tell of other futures."""
-    return [rates for rates in draws if rates[0].trigger.branching() < 1.0]
+    return [rates for rates in draws if rates[0].branching() < 1.0]
 
 
 def _possible_rates(

@@ -159,8 +159,8 @@ def with_productivity(
     both = Parts(
         np.vstack([part.rows for part in parts]), np.sum([part.integrals for part in parts], axis=0)
     )
-    prior = LogPrior(np.zeros(M + 1), (padded(second_differences(M), 1, after=False),),
-                     np.array([fit.mark_strength]))  # fmt: skip
+    bends, slopes = (padded(S, 1, after=False) for S in (second_differences(M), fit.mark_slopes))
+    prior = LogPrior(np.zeros(M + 1), (bends,), np.array([fit.mark_strength]), slopes)
     start = np.append(0.0, fit.effects.logs)
     if learn:
         prior, mode = learn_strengths(both, prior, start)

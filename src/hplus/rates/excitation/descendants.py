@@ -159,7 +159,7 @@ def _check_size(rate: ExcitedRate, count: int, most: int = MAX_EVENTS) -> None:
     if count > most:
         raise OverflowError(
             f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
-            f"ratio is {rate.trigger.branching():.3g}. Use a shorter horizon or fewer paths."
+            f"ratio is {rate.branching():.3g}. Use a shorter horizon or fewer paths."
         )
 
 

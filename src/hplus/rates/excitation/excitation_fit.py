@@ -85,6 +85,7 @@ class ObservedEvents:
 class ExcitationFit:
     """A state of the alternation: the rate's parts, and for each type the prior and the mode.
 
+    `mark_slopes` is the precision that the prior of slopes gives the productivity at its knots.
     `densities` (n,) are those of the background at the events inside, each learned from other
     blocks of time, from how likely events were of the background, `shares` (n,). `lag_spread` is
     the least and the largest branching ratio under longest lags that the evidence hardly tells
@@ -98,6 +99,7 @@ class ExcitationFit:
     background: Background
     densities: Floats
     shares: Floats
+    mark_slopes: Floats
     priors: tuple[LogPrior, ...] = ()
     modes: tuple[WeightMode, ...] = ()
     mark_strength: float = FIRST_MARK_STRENGTH
@@ -108,9 +110,15 @@ class ExcitationFit:
     @property
     def log_posterior(self) -> float:
         """Of all types together."""
-        S = second_differences(len(self.effects.logs))
-        penalty = 0.5 * self.mark_strength * float(self.effects.logs @ S @ self.effects.logs)
+        logs = self.effects.logs
+        penalty = 0.5 * float(logs @ self.mark_precision @ logs)
         return sum(mode.log_posterior for mode in self.modes) - penalty
+
+    @property
+    def mark_precision(self) -> Floats:
+        """That of the productivity at its knots under the prior, (M, M)."""
+        M = len(self.effects.knots)
+        return self.mark_strength * second_differences(M) + self.mark_slopes
 
     @property
     def log_likelihood(self) -> float:

@@ -94,6 +94,15 @@ class ExcitedRate:
         """The variance of that log level, 0 without draws."""
         return float(np.mean(self.last_level_errors() ** 2)) if len(self.draws) else 0.0
 
+    def branching(self) -> float:
+        """How many events one to come triggers directly, on average over the marks to come.
+
+        With several types, the spectral radius of who triggers whom; below 1, bursts die out.
+        """
+        each = [law.mean(self.effects.productivity) for law in self.mark_laws]
+        matrix = np.array(each)[:, None] * self.trigger.integral()
+        return float(np.abs(np.linalg.eigvals(matrix)).max())
+
     def at_level(self, level: Floats | float) -> ExcitedRate:
         """The rate with the background times a level, of each type (types,) or of all."""
         background = replace(self.background, levels=(self.background.levels.T * level).T)

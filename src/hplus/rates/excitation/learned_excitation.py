@@ -36,9 +36,13 @@ from hplus.rates.excitation.log_weights import (
     RIDGE,
     drawn,
     log_likelihood,
-    second_differences,
 )
-from hplus.rates.excitation.mark_effects import NO_MARKS, first_effects, learn_mark_law
+from hplus.rates.excitation.mark_effects import (
+    NO_MARKS,
+    first_effects,
+    learn_mark_law,
+    slope_precision,
+)
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.visible import visible_lags
 from hplus.solvers.result import SolverResult
@@ -147,7 +151,7 @@ def learn_excited_rate(
     rate = replace(
         rate,
         drift=_learned_drift(observed, fit, rate),
-        mark_draws=_mark_draws(observed, rate, fit.mark_strength, rng),
+        mark_draws=_mark_draws(observed, rate, fit.mark_precision, rng),
     )
     return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
 
@@ -168,7 +172,7 @@ def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Excitat
 
 
 def _mark_draws(
-    observed: ObservedEvents, rate: ExcitedRate, strength: float, rng: np.random.Generator
+    observed: ObservedEvents, rate: ExcitedRate, precision: Floats, rng: np.random.Generator
 ) -> Floats:
     """Logs of productivity at its knots, drawn from a normal posterior, (draws, knots).
 
@@ -184,7 +188,7 @@ def _mark_draws(
     variances = np.where(each >= law.least, 1.0 / law.shapes(each), 0.0)
     slopes = effects.slopes(events.marks)
     Q = slopes.T @ (slopes * (means / (1.0 + means * variances))[:, None])
-    Q += strength * second_differences(len(Q)) + RIDGE * np.eye(len(Q))
+    Q += precision + RIDGE * np.eye(len(Q))
     noise = rng.standard_normal((POSTERIOR_DRAWS, len(Q)))
     found = effects.logs + np.linalg.solve(np.linalg.cholesky(Q).T, noise.T).T
     # the mean productivity is that of the weights of the trigger
@@ -217,12 +221,14 @@ def first_fit(observed: ObservedEvents, knots: Knots) -> ExcitationFit:
     times = np.linspace(observed.start, observed.end, levels)
     shape = (observed.types, observed.types, len(knots.lags) - 1, max(len(knots.distances) - 1, 1))
     marks, axes = observed.events.marks, max(observed.events.places.shape[1], 1)
+    effects = first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS
     return ExcitationFit(
         Trigger(knots.lags, knots.distances, np.zeros(shape), axes),
-        first_effects(marks) if np.ptp(marks) > 0.0 else NO_MARKS,
+        effects,
         Background((), times, np.zeros((observed.types, levels)), NO_CYCLES),
         np.ones(len(observed.inside)),
         np.ones(len(observed.inside)),
+        slope_precision(effects.knots, learn_mark_law(observed.inside.marks).excess),
     )
 
 

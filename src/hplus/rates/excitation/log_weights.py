@@ -50,16 +50,20 @@ class Parts(NamedTuple):
 
 
 class LogPrior(NamedTuple):
-    """A Gaussian prior of log weights: its mean (B,), penalties (k, B, B) and their strengths."""
+    """A Gaussian prior of log weights: its mean (B,), penalties (k, B, B) and their strengths.
+
+    `fixed` (B, B) is a part of its precision whose strength is not learned.
+    """
 
     mean: Floats
     penalties: tuple[Floats, ...]
     strengths: Floats
+    fixed: Floats | float = 0.0
 
     @property
     def precision(self) -> Floats:
-        """Σ_k τ_k S_k + ε I, (B, B)."""
-        found = RIDGE * np.eye(len(self.mean))
+        """Σ_k τ_k S_k + ε I, and what is fixed, (B, B)."""
+        found = RIDGE * np.eye(len(self.mean)) + self.fixed
         for strength, penalty in zip(self.strengths, self.penalties, strict=True):
             found += strength * penalty
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 import numpy as np
@@ -19,6 +20,9 @@ productivity is extrapolated by, and how much single events trigger varies widel
 
 TAIL_SHARE = 0.1
 """Share of the largest marks whose excesses are taken to be exponential."""
+
+MARKS_AVERAGED = 2000
+"""Marks, and quantiles of the tail, of which means are taken."""
 
 MEAN_EXCESSES_BEYOND = 2.0
 """How far simulated marks go beyond the largest one observed, in mean excesses."""
@@ -88,6 +92,16 @@ def first_effects(marks: Floats) -> MarkEffects:
     return MarkEffects(knots, np.zeros(len(knots)), 0.0, float(np.median(marks)))
 
 
+def slope_precision(knots: Floats, excess: float) -> Floats:
+    """The precision of log κ at the knots if its slopes are normal, (M, M).
+
+    Their standard deviation is one per mean excess of large marks: where log κ rises faster than
+    large marks become rare, the largest ones trigger nearly all.
+    """
+    D = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
+    return excess**2 * D.T @ D
+
+
 @final
 @value
 class MarkLaw(Value):
@@ -109,10 +123,22 @@ class MarkLaw(Value):
         """n independent marks."""
         found = self.marks[rng.integers(len(self.marks), size=n)]
         tail = np.flatnonzero(found > self.threshold)
-        if self.excess > 0.0 and len(tail):
-            room = -np.expm1(-(self.largest - self.threshold) / self.excess)
-            found[tail] = self.threshold - self.excess * np.log1p(-room * rng.random(len(tail)))
+        if len(tail):
+            found[tail] = self._in_tail(rng.random(len(tail)))
         return found
+
+    def mean(self, function: Callable[[Floats], Floats]) -> float:
+        """The mean of a function of marks."""
+        some = self.marks[:: len(self.marks) // MARKS_AVERAGED + 1]
+        tail = some > self.threshold
+        levels = (np.arange(MARKS_AVERAGED) + 0.5) / MARKS_AVERAGED
+        large = float(function(self._in_tail(levels)).mean()) if tail.any() else 0.0
+        return (float(function(some[~tail]).sum()) + large * int(tail.sum())) / len(some)
+
+    def _in_tail(self, levels: Floats) -> Floats:
+        """Quantiles of the marks above the threshold."""
+        room = -np.expm1(-(self.largest - self.threshold) / self.excess)
+        return self.threshold - self.excess * np.log1p(-room * levels)
 
 
 def learn_mark_law(marks: Floats) -> MarkLaw:
