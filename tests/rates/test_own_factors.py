@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from hplus.rates.excitation import factor_learning
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import in_order
 from hplus.rates.excitation.conditional_rate import rate_given
@@ -101,3 +102,23 @@ def test_what_follows_faster_than_is_recorded_does_not_count(rng):
     assert some.counts.sum() < 0.9 * every.counts.sum()
     assert fastest_rate(np.arange(30.0)) == pytest.approx(1.0)
     assert fastest_rate(np.arange(3.0)) == 0.0
+
+
+def test_a_law_learned_from_some_events_holds_for_as_many_as_memory_allows(rng, monkeypatch):
+    found = events(rng, 0.5)
+    law = learned(found)
+    near = len(found) * LAGS[-1] / np.ptp(found.times)
+    monkeypatch.setattr(factor_learning, "MOST_LEARNED", 0.5 * PARENTS * near)
+    some = learned(found)
+    assert 0.3 < some.shape / law.shape < 3.0
+    assert some.great(rate().trigger, rate().effects, found).sum() == PARENTS
+    monkeypatch.setattr(factor_learning, "MOST_PAIRS", 1.0)
+    assert learned(found).great(rate().trigger, rate().effects, found).sum() == 0
+
+
+def test_a_law_is_learned_from_those_that_trigger_most_and_some_of_the_others():
+    offspring = np.array([0.1, 5.0, 0.2, 0.01, 4.0, 0.3, 0.4, 0.5])
+    assert factor_learning._some_of(offspring, 8.0).tolist() == [0, 1, 2, 4, 5, 6, 7]
+    assert factor_learning._some_of(offspring, 4.0).tolist() == [0, 1, 4, 6]
+    assert np.sum(offspring >= factor_learning._least_of(offspring, 2.0)) == 2
+    assert factor_learning._least_of(offspring, 8.0) == factor_learning.LEAST_OFFSPRING

@@ -8,19 +8,28 @@ from functools import cache
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from hplus._checks import Floats
+from hplus._checks import Floats, Ints
 from hplus.rates.excitation.conditional_rate import masses_of
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
-from hplus.rates.excitation.own_factors import follow_great, great_events, great_pairs
+from hplus.rates.excitation.own_factors import (
+    GreatEvents,
+    follow_great,
+    great_events,
+    great_pairs,
+)
 from hplus.rates.excitation.visible import visible_lags
 
-LEAST_OFFSPRING = 0.25
+LEAST_OFFSPRING = 0.05
 """Events that trigger fewer, in expectation, have no factor of their own."""
 
-MOST_PAIRS = 2e7
-"""Pairs of events and events with a factor, at most: the others trigger as expected."""
+MOST_LEARNED, MOST_LEARNED_IN_PLACE, MOST_LOOKED_AT = 2e6, 2e7, 1e9
+"""Pairs of events and events with a factor that are near in time, at most: while the law is
+learned, the same in place and time, where most of them are far apart, and in the end."""
+
+MOST_PAIRS = 5e7
+"""Pairs that are kept in memory, at most: other events trigger as expected."""
 
 SHAPES, SHAPE_STEPS, SHAPE_TOLERANCE = (0.02, 50.0), 8, 0.2
 """Shapes that are tried: the range, how many, and how exact the logarithm is."""
@@ -50,31 +59,68 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate, rates: Floats)
     `rates` (n,) are those at the events without factors, from which the rates with the factors as
     they were known before each event follow. Their background should be learned from other events.
     """
-    events, trigger, effects = observed.events, rate.trigger, rate.effects
-    least = _least(offspring(trigger, effects, events), events.times, float(trigger.lags[-1]))
-    which = np.flatnonzero(offspring(trigger, effects, events) >= least)
-    if not len(which):
+    each = offspring(rate.trigger, rate.effects, observed.events)
+    near = _events_near(observed.events.times, float(rate.trigger.lags[-1]))
+    most = MOST_LEARNED if observed.region is None else MOST_LEARNED_IN_PLACE
+    some = _some_of(each, most / near)
+    if not len(some):
         return NO_FACTORS
+    gain, pairs = _gain_with(observed, rate, rates, some)
+    law = FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf)
+    law = _best_rigid_law(law, gain, fastest_rate(observed.events.times))
+    law = _best_fading_law(law, gain, rate.trigger.lags)
+    most = min(MOST_LOOKED_AT / near, MOST_PAIRS / max(pairs / len(some), 1e-9))
+    return law if law == NO_FACTORS else law.replace(least=_least_of(each, most))
+
+
+def _events_near(times: Floats, longest: float) -> float:
+    """How many events there are within the longest lag before another one, roughly."""
+    return len(times) * min(longest / max(float(np.ptp(times)), 1e-300), 1.0)
+
+
+def _some_of(offspring: Floats, most: float) -> Ints:
+    """So many events: half of them those that trigger most, half of them some of the others."""
+    order = np.argsort(-offspring, kind="stable")
+    order = order[: np.count_nonzero(offspring >= LEAST_OFFSPRING)]
+    if len(order) > most:
+        half = int(0.5 * most)
+        others = np.sort(order[half:])
+        order = np.append(order[:half], others[:: -(-len(others) // max(half, 1))])
+    return np.sort(order)
+
+
+def _least_of(offspring: Floats, most: float) -> float:
+    """What events trigger at least so that so many of them have a factor, at most."""
+    if most >= len(offspring):
+        return LEAST_OFFSPRING
+    return max(LEAST_OFFSPRING, float(np.nextafter(np.sort(offspring)[-int(most) - 1], np.inf)))
+
+
+def _gain_with(
+    observed: ObservedEvents, rate: ExcitedRate, rates: Floats, which: Ints
+) -> tuple[Callable[[FactorLaw], float], int]:
+    """What laws gain, in nats, if these events have a factor, and how many pairs they are in."""
+    events, trigger, effects = observed.events, rate.trigger, rate.effects
     masses = masses_of(rate, events, observed.region)[which]
     inside = events.times >= observed.start
     lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
 
-    law = FactorLaw(least, 1.0, GROWTH, np.inf)
+    def great_of(law: FactorLaw) -> GreatEvents:
+        return great_events(trigger, effects, law, events.picked(which), masses)
+
     # whatever their shape, great events add the same at later ones
-    great = great_events(trigger, effects, law, events.picked(which), masses)
+    great = great_of(FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf))
     pairs = great_pairs(events.times, events.plane, events.types, rates, great, trigger.arrays)
 
     @cache
     def gain(law: FactorLaw) -> float:
-        great = great_events(trigger, effects, law, events.picked(which), masses)
         factors, found, _ = follow_great(
-            events.times, rates, pairs, great, trigger.lags, observed.end
+            events.times, rates, pairs, great_of(law), trigger.lags, observed.end
         )
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))
 
-    law = _best_rigid_law(law, gain, fastest_rate(events.times))
-    return _best_fading_law(law, gain, trigger.lags)
+    return gain, len(pairs.low)
 
 
 def _best_rigid_law(
@@ -117,13 +163,3 @@ def fastest_rate(times: Floats) -> float:
     """The largest rate at which several events in a row came."""
     spans = times[FASTEST_EVENTS:] - times[:-FASTEST_EVENTS]
     return float(FASTEST_EVENTS / max(np.min(spans, initial=np.inf), 1e-300))
-
-
-def _least(offspring: Floats, times: Floats, longest: float) -> float:
-    """The least offspring of events with a factor: as many as there is time to follow."""
-    n = max(len(times), 1)
-    near = n * min(longest / max(float(np.ptp(times)), 1e-300), 1.0)
-    most = int(MOST_PAIRS / near)
-    if most >= n:
-        return LEAST_OFFSPRING
-    return max(LEAST_OFFSPRING, float(np.nextafter(np.sort(offspring)[-most - 1], np.inf)))
