@@ -7,7 +7,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
+from hplus.estimators import futures
 from hplus.rates.excitation import excitation_fit
+from hplus.rates.excitation.descendants import simulate_stages
 from hplus.rates.gaps import gap_test, grouped_gaps
 
 UNTIL = 1500.0
@@ -133,6 +135,16 @@ def test_log_likelihood_is_the_sum_over_events_less_the_integral(line, times):
     assert line.score(times) == pytest.approx(expected / len(inside), rel=1e-9)
 
 
+def test_known_events_of_the_period_do_not_happen_again_when_others_are_scored(line):
+    period = Interval(1000.0, 1100.0)
+    known = line.history_.times[line.history_.times < 1000.0][:, None]
+    history = np.vstack([known, [[1050.0]]])
+    expected = line.expected_count([period], history=history)[0]
+    rate = line.predict([[1050.0]], history=known)[0]
+    found = line.log_likelihood([[1050.0]], period=period)
+    assert found == pytest.approx(np.log(rate) - expected, rel=1e-9)
+
+
 def test_a_self_exciting_rate_predicts_fresh_bursts_better_than_a_constant(line):
     fresh = bursts(np.random.default_rng(5))
     n = np.sum(fresh >= 0.0)
@@ -164,6 +176,33 @@ def test_an_event_at_the_very_start_of_a_forecast_triggers(line):
         for events in (np.zeros((0, 1)), at_start)
     )
     assert busy > quiet + 10.0
+
+
+def test_few_paths_are_of_other_weights_for_other_seeds(line, monkeypatch):
+    ratios = []
+
+    def recorded(stages, *rest):
+        ratios.append(stages[0].rate.trigger.branching())
+        return simulate_stages(stages, *rest)
+
+    monkeypatch.setattr(futures, "simulate_stages", recorded)
+    for seed in range(6):
+        line.forecast(1.0, n_paths=1, random_state=seed)
+    assert len(set(ratios)) > 3
+
+
+def test_a_forecast_from_later_on_is_that_of_a_long_one(line):
+    later = line.forecast(5.0, n_paths=400, start=UNTIL + 200.0, random_state=0)
+    long = line.forecast(205.0, n_paths=400, stages=[200.0], random_state=1)
+    times, paths = long.simulated.events.times, long.simulated.paths
+    counts = np.bincount(paths[times >= UNTIL + 200.0], minlength=400)
+    error = np.hypot(later.counts.std(), counts.std()) / 20.0
+    assert abs(later.counts.mean() - counts.mean()) < 4.0 * error
+
+
+def test_a_simulation_that_is_too_large_is_refused_at_once(line):
+    with pytest.raises(OverflowError, match="on all paths together, got more: use a shorter"):
+        line.forecast(1e7, n_paths=1000, random_state=0)
 
 
 def test_forecasts_by_place_add_up_and_know_marks(planar):
@@ -310,6 +349,18 @@ BAD = {
         ValueError,
         "got nan in row 0",
     ),
+    "types inside": (
+        lambda X: SelfExciting(Interval(0.5, 1)).fit(X, types=["a", "b"]),
+        ValueError,
+        "types must each have an event in the window, got none of 'a'",
+    ),
+    "scale of history": (
+        lambda X: SelfExciting(Interval(0.5, 1)).fit(
+            np.linspace(0, 1, 12), marks=[1e9, *np.linspace(1, 2, 11)]
+        ),
+        ValueError,
+        "on one scale",
+    ),
     "one scale": (
         lambda X: SelfExciting(LINE).fit(np.linspace(0, 1, 9), marks=[1, 2, 1, 2, 1, 2, 1, 2, 1e9]),
         ValueError,
@@ -345,6 +396,16 @@ def test_questions_after_the_fit_are_checked(line, planar):
             "marks must be given",
         ),
         (lambda: planar.predict([[2.0, 0.1, 1.0]]), ValueError, "in the window"),
+        (
+            lambda: planar.forecast(1.0, history=([[0.1, 0.1, 0.5]], [5000.0])),
+            ValueError,
+            "marks must be on the scale of the fit",
+        ),
+        (
+            lambda: planar.update([[0.1, 0.1, 400.5]], marks=[5000.0], until=401.0),
+            ValueError,
+            "marks must be on the scale of the fit",
+        ),
         (lambda: line.forecast(-1.0), ValueError, "horizon"),
         (lambda: line.forecast(1.0, Box([0, 0], [1, 1])), ValueError, "without places"),
         (lambda: planar.forecast(1.0, [Interval(0, 1)]), TypeError, "places such as"),
@@ -356,6 +417,13 @@ def test_questions_after_the_fit_are_checked(line, planar):
     ):
         with pytest.raises(kind, match=words):
             call()
+
+
+def test_nothing_may_be_asked_of_and_known(line, planar):
+    assert line.predict(np.zeros((0, 1))).shape == (0,)
+    assert planar.predict(np.zeros((0, 3))).shape == (0,)
+    (rate,) = planar.predict([[0.5, 0.5, 1.0]], history=(None,))
+    assert rate == pytest.approx(planar.background_.at(np.array([1.0]), np.full((1, 2), 0.5), 0)[0])
 
 
 def test_what_lies_outside_the_window_does_not_count(planar):

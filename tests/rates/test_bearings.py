@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hplus import Box, Interval, SelfExciting, load, save
+from hplus.rates.excitation import bearings
 from hplus.rates.excitation.bearings import bearings_of, compass_of, directions_of
 from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import integrals_of, rings_of, rows_of
@@ -50,7 +51,9 @@ def test_directions_are_those_of_the_line_on_which_earlier_events_lie(rng):
     assert np.hypot(found[2, :, 0], found[2, :, 1]).max() < 1.0
 
 
-def test_later_events_do_not_tell_of_earlier_ones(rng):
+@pytest.mark.parametrize("most", [10_000, 50])
+def test_later_events_do_not_tell_of_earlier_ones(rng, monkeypatch, most):
+    monkeypatch.setattr(bearings, "MOST_NEIGHBOURS", most)
     events = on_a_line(rng)
     whole = directions_of(events, NO_MARKS, FAR)
     np.testing.assert_allclose(whole[:100], directions_of(events.until(99.0), NO_MARKS, FAR))
@@ -203,6 +206,28 @@ def test_forecasts_follow_the_lines(faults):
     near = (np.hypot(dx, dy) > 0.2) & (np.hypot(dx, dy) < 1.0)
     off = np.abs(np.angle(np.exp(2j * (np.arctan2(dy, dx) - np.arctan2(2.0, 7.0))))) / 2.0
     assert np.mean(off[near] < np.pi / 4.0) > 0.7  # half without directions
+
+
+def test_forecasts_after_a_quiet_time_and_samples_follow_the_lines(faults):
+    later = faults.forecast(
+        100.0, n_paths=5, start=faults.observed_until_ + 300.0, random_state=0
+    ).simulated
+    for found in (later, faults.simulate_window(3, random_state=0)):
+        # directions of pairs of events close to each other on the same path, and to the next fault
+        times, places = found.events.times, found.events.places
+        order = np.lexsort((times, found.paths))
+        step = np.diff(places[order], axis=0)
+        soon = (np.diff(times[order]) < 0.3) & (np.diff(found.paths[order]) == 0)
+        far = np.hypot(*step.T)
+        near = soon & (far > 0.1) & (far < 0.8)
+        middle = places[order][1:][near]
+        headings = faults.rate_.turned(faults.history_)
+        cos, sin = (
+            compass_of(headings).bearings[compass_of(headings).tree.query(middle)[1], 10, :2].T
+        )
+        off = np.cos(2.0 * np.arctan2(step[near, 1], step[near, 0]) - np.arctan2(sin, cos))
+        assert near.sum() > 100
+        assert off.mean() > 0.3  # 0 without directions
 
 
 def test_there_are_no_lines_where_events_trigger_alike_in_all_directions(rng):

@@ -19,7 +19,7 @@ from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.conditional_rate import rate_given
-from hplus.rates.excitation.descendants import Stage, past_of, simulate, simulate_stages
+from hplus.rates.excitation.descendants import Stage, simulate, simulate_stages
 from hplus.rates.excitation.drift import Drift, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.factor_law import FactorLaw
@@ -41,6 +41,7 @@ from hplus.rates.excitation.mark_effects import (
     slope_precision,
 )
 from hplus.rates.excitation.parents import find_parents
+from hplus.rates.excitation.past_events import past_of
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.trigger_tables import TriggerTable

@@ -90,7 +90,8 @@ class EventRows:
         """A history as a user gives it."""
         given = history if isinstance(history, tuple) else (history,)
         X, marks, types = (*given, None, None)[:3]
-        return self.catalogue("history", np.zeros((0, 1)) if X is None else X, marks, types)
+        rows = np.zeros((0, self.window.dimension)) if X is None else X
+        return self.catalogue("history", rows, marks, types)
 
     def part(self, region: Window) -> Part:
         """A region as a place, a start and an end."""
@@ -172,6 +173,26 @@ def check_one_scale(marks: Floats) -> None:
         raise ValueError(
             f"marks must be on one scale, got {ordered[-1]:.3g} where their median is "
             f"{np.median(ordered):.3g}: check it, or use logarithms of the marks."
+        )
+
+
+def check_known_scale(marks: Floats, knots: Floats) -> None:
+    """Refuse a later mark so much larger than those of the fit; `knots` are those of the fit."""
+    beyond = np.max(marks, initial=-np.inf) - knots[-1]
+    if len(knots) > 1 and beyond > MOST_BEYOND * (knots[-1] - knots[0]):
+        raise ValueError(
+            f"marks must be on the scale of the fit, where most lie between {knots[0]:.3g} and "
+            f"{knots[-1]:.3g}, got {marks.max():.3g}: check it, or fit again."
+        )
+
+
+def check_types_inside(labels: Labels, kinds: Ints) -> None:
+    """Refuse types without an event in the window; `kinds` (n,) are numbers of those inside."""
+    missing = np.setdiff1d(np.arange(len(labels)), kinds)
+    if len(missing):
+        raise ValueError(
+            f"types must each have an event in the window, got none of {shown(labels[missing[0]])}:"
+            " drop its rows, or let the window begin earlier."
         )
 
 

@@ -20,15 +20,17 @@ from hplus._checks import (
 )
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.column_names import check_names
-from hplus.estimators.event_rows import EventRows, History, Labels
+from hplus.estimators.event_rows import EventRows, History, Labels, check_known_scale
 from hplus.estimators.futures import Futures, futures_of
 from hplus.rates.by_region import one_or_all, rate_unit
+from hplus.rates.excitation.bearings import compass_of
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.conditional_rate import ConditionalRate, rate_given
-from hplus.rates.excitation.descendants import past_of, simulate
+from hplus.rates.excitation.descendants import Simulated, simulate
 from hplus.rates.excitation.excitation_check import ExcitationCheck, check_excitation
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.parents import Parents, find_parents
+from hplus.rates.excitation.past_events import past_of
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.windows import Interval, Product, Window
 
@@ -84,14 +86,13 @@ class ExcitedEstimator(Estimator):
     ) -> float:
         """Σ log λ(x_i | events before x_i) - ∫λ over a period, by default the window's.
 
-        Events of X before the period are history, and so are those of `history_` before X or,
-        without any in X, before the period. X is all that happened in the period, which the level
-        of the background follows.
+        Events of X before the period are history, and so are those of `history_` before both X and
+        the period. X is all that happened in the period, which the level of the background follows.
         """
         events = self._rows.catalogue("X", X, marks, types)
         span = self._period if period is None else period
         check_fitted(self, "rate_")
-        first = events.times[0] if len(events) else span.low
+        first = float(np.min(events.times, initial=span.low))
         sources = self.history_.picked(self.history_.times < first).with_others(events)
         known = rate_given(self.rate_, sources.until(span.high), span.high)
         with np.errstate(divide="ignore"):
@@ -156,13 +157,21 @@ class ExcitedEstimator(Estimator):
         found = futures_of(known, edges, listed, paths, rng, until)
         return replace(found, marked=self.has_marks_)
 
-    def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
-        """Simulated patterns of events in the window, (n_i, d) each, without earlier history."""
+    def simulate_window(self, n_paths: int = 1, random_state: Seed = None) -> Simulated:
+        """Simulated events of the window on each path, with marks and types, as in `sample`."""
         check_fitted(self, "rate_")
         low, high = self._period.low, self._period.high
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         past = past_of(rate_given(self.rate_, self.history_.picked(slice(0, 0)), low), low)
-        found = simulate(self.rate_, past, low, high, check_count("n_paths", n_paths), rng)
+        past = past._replace(compass=compass_of(self.rate_.turned(self.history_)))
+        return simulate(self.rate_, past, low, high, check_count("n_paths", n_paths), rng)
+
+    def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:
+        """Simulated patterns of events in the window, (n_i, d) each, without earlier history.
+
+        They trigger others in the directions in which the events that were learned from do.
+        """
+        found = self.simulate_window(n_paths, random_state)
         patterns = []
         for path in range(n_paths):
             own = found.events.picked(found.paths == path)
@@ -227,4 +236,8 @@ class ExcitedEstimator(Estimator):
 
     def _history(self, history: History | None) -> Catalogue:
         check_fitted(self, "rate_")
-        return self.history_ if history is None else self._rows.history(history)
+        if history is None:
+            return self.history_
+        events = self._rows.history(history)
+        check_known_scale(events.marks, self.rate_.effects.knots)
+        return events

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Floats, check_fraction, check_memory, check_number
+from hplus._checks import Floats, Ints, check_fraction, check_memory, check_number
 from hplus.rates.excitation.conditional_rate import ConditionalRate
 from hplus.rates.excitation.descendants import (
     Simulated,
     Stage,
     joined,
-    past_of,
     simulate_stages,
 )
 from hplus.rates.excitation.excited_rate import ExcitedRate
+from hplus.rates.excitation.past_events import past_of
 from hplus.windows import Interval, Window
 
 FORGOTTEN = 1e-3
@@ -80,7 +80,9 @@ def futures_of(
     begin = start if until is None else _remembered(known.rate, until, start)
     edges = edges if begin == start else np.append(begin, edges)
     past, streams = past_of(known, begin), rng.spawn(len(edges) - 1)
-    draws = _possible_rates(known, edges, min(len(known.rate.draws), n_paths), streams)
+    k = len(known.rate.draws)
+    which = np.arange(k) if n_paths >= k else rng.choice(k, n_paths, replace=False)
+    draws = _possible_rates(known, edges, which, streams)
     learned = known.rate.at_level(known.levels.factors[-1])
     draws = _dying_out(draws) or _dying_out([[learned] * len(streams)]) or draws
     found, done, count = [], 0, 0
@@ -133,10 +135,10 @@ def _dying_out(draws: list[list[ExcitedRate]]) -> list[list[ExcitedRate]]:
 def _possible_rates(
     known: ConditionalRate,
     edges: Floats,
-    many: int,
+    which: Ints,
     streams: Sequence[np.random.Generator],
 ) -> list[list[ExcitedRate]]:
-    """Equally likely rates, for each the one of every stage: weights are drawn, and levels drift.
+    """Equally likely rates, for each the one of every stage: some of the draws, and levels drift.
 
     What came since the window tells of the level: how uncertain it was at its end is forgotten.
     """
@@ -145,9 +147,11 @@ def _possible_rates(
     growth = np.array([rate.drift.growth(at) for at in middles - float(levels.edges[-1])])
     steps = np.diff(growth, prepend=0.0)
     steps[0] += levels.variance
-    errors = (1.0 - levels.memory) * rate.last_level_errors()[:many]
-    noise = np.stack([stream.standard_normal((many, 1)) for stream in streams])
+    errors = (1.0 - levels.memory) * rate.last_level_errors()[which]
+    noise = np.stack([stream.standard_normal((len(which), 1)) for stream in streams])
     logs = np.cumsum(np.sqrt(steps)[:, None, None] * noise, axis=0) - errors
     logs = logs - 0.5 * growth[:, None, None]  # the level stays the same on average
     factors = levels.factors[-1] * np.exp(logs)
-    return [[rate.drawn(k, factor) for factor in factors[:, k]] for k in range(many)]
+    return [
+        [rate.drawn(k, factor) for factor in factors[:, i]] for i, k in enumerate(which.tolist())
+    ]

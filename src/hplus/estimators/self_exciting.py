@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -23,16 +24,21 @@ from hplus._progress import whole_or_not
 from hplus._threads import check_jobs
 from hplus.estimators.base import check_fitted
 from hplus.estimators.column_names import check_names
-from hplus.estimators.event_rows import check_one_scale, labels_of, observed_part, warn_of_ties
+from hplus.estimators.event_rows import (
+    check_known_scale,
+    check_one_scale,
+    check_types_inside,
+    labels_of,
+    observed_part,
+    warn_of_ties,
+)
 from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
-from hplus.rates.bands import band_of_few
+from hplus.rates.excitation.branching_band import branching_band
 from hplus.rates.excitation.excitation_fit import ObservedEvents
-from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
-from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.block_edges import as_exposure
 from hplus.rates.forecasts.cycle_factor import Cycles
@@ -83,7 +89,9 @@ class SelfExciting(ExcitedEstimator):
         keeps them if they predict each half of the time better from the other half.
     cycles : sequence of "day", "week", "year" or numbers
         Cycles that may multiply the background, as in `Forecast`: one is kept only if it predicts
-        later cycles of events that were not triggered. They begin at the time `origin`.
+        later cycles of events that were not triggered.
+    origin : float
+        When cycles begin, on the axis of time.
     longest_lag, longest_distance : float, optional
         Beyond these an event triggers nothing. By default a third of the window's time, of which
         as much is used as the evidence asks for, and a quarter of its longer side.
@@ -110,7 +118,7 @@ class SelfExciting(ExcitedEstimator):
         of `branching_matrix_`. At 1 or above, bursts never die out.
     branching_interval_ : (low, high)
         A 90 % band of it, wide enough for every longest lag that the evidence hardly tells from
-        the one that was chosen.
+        the one that was chosen, and for how much events differ in how many they trigger.
     branching_matrix_ : array, shape (types, types)
         How many events of each type (columns) an event of each type (rows) triggers directly.
     background_ : Background
@@ -173,7 +181,8 @@ class SelfExciting(ExcitedEstimator):
             events = self._rows.catalogue("X", X, marks, types)
             start, end = self._period.low, self._period.high
             inside = observed_part(events, start, end)
-            check_one_scale(inside.marks)
+            check_one_scale(events.marks)
+            check_types_inside(self.types_, inside.types)
             self.history_, self.observed_until_ = events, end
             kinds, region = len(self.types_), self._rows.region
             self._learn(
@@ -195,6 +204,7 @@ class SelfExciting(ExcitedEstimator):
         """Add events X that were observed up to `until`, without learning anew."""
         check_fitted(self, "rate_")
         new, since = self._rows.catalogue("X", X, marks, types), self.observed_until_
+        check_known_scale(new.marks, self.effects_.knots)
         outside = (new.times < since) | (new.times > check_number("until", until))
         if until < since or outside.any():
             raise ValueError(
@@ -212,31 +222,22 @@ class SelfExciting(ExcitedEstimator):
             f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
             "use a shorter longest_lag or fewer events",
         )
-        trees, other = self._learn_place, self._learn_last_place
+        # trees, which are quick, in each round of the alternation
+        trees, other = (partial(self._learn_place, m) for m in ("tree", self.background))
         last = {"tree": [], "exp": [other], "auto": [trees, other]}[self.background]
         learned = learn_excited_rate(observed, knots, trees, last, self._learn_cycles, self._seed())
-        self.rate_: ExcitedRate = learned.rate
-        self.trigger_: Trigger = learned.rate.trigger
-        self.effects_, self.background_ = learned.rate.effects, learned.rate.background
-        self.factor_law_, self.turning_ = learned.rate.factor_law, learned.rate.turning
+        self.rate_ = rate = learned.rate
+        self.trigger_, self.effects_, self.background_ = rate.trigger, rate.effects, rate.background
+        self.factor_law_, self.turning_ = rate.factor_law, rate.turning
         self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
         self.log_posteriors_ = np.array(learned.trace)
         self.branching_matrix_ = self.trigger_.integral()
         self.branching_ratio_ = self.trigger_.branching()
-        draws = [self.rate_.drawn(k).trigger.branching() for k in range(len(self.rate_.draws))]
-        low, high = band_of_few(np.array(draws) / self.branching_ratio_, LEVEL)
-        ends = low * learned.lag_spread[0], high * learned.lag_spread[1]
-        self.branching_interval_ = tuple(float(self.branching_ratio_ * end) for end in ends)
+        self.branching_interval_ = branching_band(rate, observed.inside, learned.lag_spread, LEVEL)
 
-    def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
-        """Trees, which are quick, in each round of the alternation."""
-        model = Intensity(self._rows.region, model="tree", random_state=self._seed())
-        return model.fit(places, sample_weight=weights).rate_
-
-    def _learn_last_place(self, places: Floats, weights: Floats) -> FittedRate:
-        """The model that was asked for, in the end."""
-        model = Intensity(self._rows.region, model=self.background, random_state=self._seed())
-        return model.fit(places, sample_weight=weights).rate_
+    def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
+        rate = Intensity(self._rows.region, model=model, random_state=self._seed())
+        return rate.fit(places, sample_weight=weights).rate_
 
     def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
         low, high = self._period.low, self._period.high
@@ -285,7 +286,7 @@ class SelfExciting(ExcitedEstimator):
         if self.longest_lag is not None and self.longest_lag > self._period.volume:
             raise ValueError(
                 f"longest_lag must not be longer than the window's time, {self._period.volume:g}, "
-                f"got {shown(self.longest_lag)}: nothing tells of longer lags."
+                f"got {shown(self.longest_lag)}: longer lags cannot be learned from it."
             )
         if line and self.longest_distance is not None:
             raise ValueError(

@@ -58,7 +58,7 @@ def learned_window(window: Window, end: float) -> Window:
 def predicted_ahead(
     model: SelfExciting, events: MarkedEvents, share: float
 ) -> ExcitationHoldout | None:
-    """The hold-out of a model that is not fitted; None if there are too few events."""
+    """The hold-out of a model, which is fitted to the first part; None for too few events."""
     period, events = _period(model.window), spread_places(events, model.window)
     cut = period.high - share * period.volume
     early = events.X[:, -1] < cut

@@ -13,6 +13,7 @@ from hplus.estimators.event_rows import Labels
 from hplus.estimators.futures import Futures
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.chunked_table import Table
+from hplus.rates.excitation.descendants import Simulated
 from hplus.studies.draws import SimulatedEvents
 from hplus.studies.events import Reading
 from hplus.studies.expect import Region, whole
@@ -212,23 +213,19 @@ def draw_futures(
     """Simulated events of a period to come or, if none is asked for, of one like that observed."""
     clock, model = clock_of(study), study.model_
     if lasting is None and start is None:
-        empty = np.zeros((0, study.frame.window.dimension))
-        span = (clock.end - clock.start) / SECONDS[clock.unit]
-        found = model.forecast(
-            span, n_paths=paths, start=0.0, history=(empty,), random_state=random_state
-        )
-        first = 0.0
+        found, first = model.simulate_window(paths, random_state), 0.0
     else:
         asked = period_asked(study, lasting, start)
-        found = futures(study, asked.start, asked.end, n_paths=paths, random_state=random_state)
+        ahead = futures(study, asked.start, asked.end, n_paths=paths, random_state=random_state)
+        found = ahead.simulated
         first = float(clock.axis(np.array([asked.start]))[0])
     return [_future(study, found, path, first) for path in range(paths)]
 
 
-def _future(study: ExcitationStudy, found: Futures, path: int, first: float) -> MarkedFuture:
+def _future(study: ExcitationStudy, found: Simulated, path: int, first: float) -> MarkedFuture:
     """One path in the user's own columns and times, from a time on."""
-    events, clock = found.simulated.events, clock_of(study)
-    own = np.flatnonzero((found.simulated.paths == path) & (events.times >= first))
+    events, clock = found.events, clock_of(study)
+    own = np.flatnonzero((found.paths == path) & (events.times >= first))
     own = own[np.argsort(events.times[own])]
     columns = (
         study.frame.own(events.places[own]) if study.frame.columns else np.zeros((len(own), 0))

@@ -2,7 +2,8 @@
 
 Given the other parts, the weights of background and trigger are a convex problem before smoothing,
 and so is the productivity. The alternation between them, the reach of marks and the smoothing on
-the log scale are not: a step is kept only if it raises the log posterior.
+the log scale are not: a step of the background is kept only if it raises the log posterior, and the
+last rounds end when it no longer rises.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ MIN_PLACED = 30
 LEAST_WEIGHT = 1e-6
 """Events less likely to be of the background are left out of it."""
 
-REACH_STEPS, REACH_TOLERANCE, REACH_EVENTS = 7, 0.03, 5000
-"""Steps of the search for how the reach grows with marks, how exact it is, and of how many events
-it is asked, at most."""
+REACH_STEPS, REACH_TOLERANCE, REACH_EVENTS = 7, 0.1, 5000
+"""Steps of the search for how the reach grows with marks, how exact it is for the log of the ratio
+of the largest mark's reach to the smallest's, and of how many events it is asked, at most."""
 
 
 def learn_excitation(
@@ -196,12 +197,12 @@ def _by_mark(observed: ObservedEvents, fit: ExcitationFit, kind: int, hats: Floa
 def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
     """The fit with the growth of the reach with marks of largest posterior; not convex.
 
-    Its weights are those of the former reach.
+    Its weights are those of the former reach, which stays if no other is better.
     """
     if observed.region is None or len(fit.effects.knots) < 2:
         return fit
-    marks = observed.events.marks
-    most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / np.ptp(marks)
+    spread = float(np.ptp(observed.events.marks))
+    most = np.log(fit.trigger.distances[-1] / fit.trigger.distances[0]) / spread
 
     every = -(-len(observed.inside) // REACH_EVENTS)
 
@@ -219,9 +220,9 @@ def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
         lambda growth: -log_posterior(growth),
         bounds=(0.0, 0.5 * most),
         method="bounded",
-        options={"xatol": REACH_TOLERANCE, "maxiter": REACH_STEPS},
+        options={"xatol": REACH_TOLERANCE / spread, "maxiter": REACH_STEPS},
     )
-    return at(found.x)
+    return at(found.x) if -found.fun > log_posterior(fit.effects.growth) else fit
 
 
 def background_shares(observed: ObservedEvents, fit: ExcitationFit) -> Floats:

@@ -32,21 +32,21 @@ ISOTROPIC_EVENTS = 10.0
 LARGEST_LENGTH, LARGEST_KAPPA = 0.95, 8.0
 
 MOST_NEIGHBOURS = 10_000
-"""Earlier events whose directions are looked at, at most; of more, every k-th."""
+"""The last events before each one, whose directions are looked at, at most."""
 
 
 @njit(cache=True, nogil=True)
-def _resultants(times, xy, others, at, scales, distances, counts):
+def _resultants(times, xy, scales, distances, most, counts):
     """Add 1, cos 2θ and sin 2θ of the directions to earlier events to the nearest knot of each.
 
-    `others` and `at` are times and places of events, whose counts (m, D, 3) are added up.
+    `times` (n,) are sorted; to the `counts` (n, D, 3) of each event, the last `most` before it add.
     """
-    per_log, D = knots_per_log(distances), len(distances) - 1
+    per_log, D, end = knots_per_log(distances), len(distances) - 1, 0
     for j in range(len(times)):
-        for k in range(len(others)):
-            if others[k] >= times[j]:
-                break
-            dx, dy = at[k, 0] - xy[j, 0], at[k, 1] - xy[j, 1]
+        while times[end] < times[j]:
+            end += 1
+        for k in range(max(end - most, 0), end):
+            dx, dy = xy[k, 0] - xy[j, 0], xy[k, 1] - xy[j, 1]
             r2 = dx * dx + dy * dy
             far = np.sqrt(r2) / scales[j]
             if far <= 0.0 or far >= distances[D]:
@@ -61,9 +61,8 @@ def directions_of(events: Catalogue, effects: MarkEffects, distances: Floats) ->
     """L cos 2θ₀ and L sin 2θ₀ at each knot of distances but the last, (n, D, 2)."""
     D = len(distances) - 1
     counts = np.zeros((len(events), D, 3))
-    few = events.picked(np.arange(0, len(events), max(-(-len(events) // MOST_NEIGHBOURS), 1)))
-    _resultants(events.times, events.places, few.times, few.places, effects.reach(events.marks),
-                distances, counts)  # fmt: skip
+    scales = effects.reach(events.marks)
+    _resultants(events.times, events.places, scales, distances, MOST_NEIGHBOURS, counts)
     steps = (np.arange(D)[:, None] - np.arange(D)) / (WIDTH * knots_per_log(distances))
     smooth = np.einsum("de,nec->ndc", np.exp(-0.5 * steps**2), counts)
     return smooth[..., 1:] / (smooth[..., :1] + ISOTROPIC_EVENTS)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from hplus._checks import Floats, Ints
-from hplus.rates.excitation.bearings import Compass, compass_of
-from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue
-from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.factor_law import offspring
 from hplus.rates.excitation.known_factors import KnownFactors, between_knots, joined_factors
+from hplus.rates.excitation.past_events import Past
 from hplus.rates.excitation.trigger_tables import Tables, TriggerTable
 from hplus.rates.excitation.visible import visible_lags
 
@@ -23,6 +21,9 @@ MAX_GENERATIONS = 10_000
 MAX_EVENTS = 5_000_000
 """Events of paths that are simulated together, at most."""
 
+NEARLY_ENDLESS = 0.9
+"""A branching ratio that may be why there are too many."""
+
 
 @dataclass(frozen=True)
 class Simulated:
@@ -30,46 +31,6 @@ class Simulated:
 
     paths: Ints
     events: Catalogue
-
-
-class Past(NamedTuple):
-    """Events before a simulation: those without a factor of their own, and great ones with it.
-
-    The `compass` tells in which directions events trigger others: it is None if all are alike.
-    """
-
-    others: Catalogue
-    great: Catalogue
-    known: KnownFactors
-    compass: Compass | None
-
-    def under(self, drawn: ExcitedRate, learned: ExcitedRate) -> Past:
-        """The past under another rate than the one that factors were followed with.
-
-        How many events were expected changes: what an event triggered so far is the same.
-        """
-        means, others = (offspring(r.trigger, r.effects, self.great) for r in (drawn, learned))
-        return self._replace(known=replace(self.known, means=self.known.means * (means / others)))
-
-
-def past_of(known: ConditionalRate, start: float) -> Past:
-    """What is known at the start of a simulation, of events that can still trigger."""
-    sources, own = known.sources, known.factors
-    near = (sources.times > start - known.rate.trigger.lags[-1]) & (sources.times <= start)
-    # those whose factors are 1 again are like others
-    lags, great = known.rate.trigger.lags, own.great
-    some = near[own.which] & (start - great.times < lags[great.ends])
-    with_factor = np.zeros(len(sources), dtype=bool)
-    with_factor[own.which[some]] = True
-    compass = compass_of(sources.picked(near))
-    # copies of parents need no bearings of their own
-    sources = replace(sources, bearings=NO_BEARINGS)
-    return Past(
-        sources.picked(near & ~with_factor),
-        sources.picked(with_factor),
-        KnownFactors(great.shapes[some], own.counts[some], own.means[some]),
-        compass,
-    )
 
 
 class Stage(NamedTuple):
@@ -125,7 +86,7 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
     for stage in stages:
         children, known = _offspring(stage, tables, parents, left)
         generation = joined([
-            _background(stage, n_paths),
+            _background(stage, n_paths, left),
             children,
             _from_history(stage, tables, past.others, n_paths),
         ])  # fmt: skip
@@ -154,12 +115,14 @@ def _descended(
     return joined(found), joined_factors(factors)
 
 
-def _check_size(rate: ExcitedRate, count: int, most: int = MAX_EVENTS) -> None:
+def _check_size(rate: ExcitedRate, count: float, most: int) -> None:
     """An error if there are more events than may still be simulated."""
     if count > most:
+        ratio = rate.branching()
+        why = f", as the branching ratio is {ratio:.3g}" if ratio >= NEARLY_ENDLESS else ""
         raise OverflowError(
-            f"a simulation must stay below {MAX_EVENTS:,} events, got more: the branching "
-            f"ratio is {rate.branching():.3g}. Use a shorter horizon or fewer paths."
+            f"a simulation must stay below {MAX_EVENTS:,} events on all paths together, got "
+            f"more{why}: use a shorter horizon or fewer paths."
         )
 
 
@@ -178,13 +141,14 @@ def joined(parts: list[Simulated]) -> Simulated:
     )
 
 
-def _background(stage: Stage, n_paths: int) -> Simulated:
+def _background(stage: Stage, n_paths: int, most: int) -> Simulated:
     """Events of a stage that no other one triggers, on each path."""
     start, end, rate, rng = stage
     parts = []
     for kind in range(rate.types):
         counts = rng.poisson(rate.background.integral(start, end, kind), n_paths)
         n = int(counts.sum())
+        _check_size(rate, n, most)
         times, places = rate.background.sample(start, end, n, kind, rng)
         marks = rate.mark_laws[kind].sample(n, rng)
         events = Catalogue(times, places, marks, np.full(n, kind))
@@ -230,12 +194,15 @@ def _offspring(
     low, high = np.maximum(stage.start - events.times, 0.0), stage.end - events.times
     steady, great = np.flatnonzero(~known.vary), np.flatnonzero(known.vary)
     means = _expected(rate, tables, events.picked(steady), low[steady], high[steady])
+    _check_size(rate, means.sum(), most)
     births = [Births(steady, low[steady], high[steady], rng.poisson(means))]
     knots, kept = rate.trigger.lags, rate.factor_law.fade(rate.trigger.lags)
     for some, a, b, reached in between_knots(knots, low[great], high[great]):
         which = great[some]
         means = _expected(rate, tables, events.picked(which), a, b)
-        counts = rng.poisson(known.picked(which).drawn(rng) * means)
+        drawn = known.picked(which).drawn(rng) * means
+        _check_size(rate, drawn.sum(), most)
+        counts = rng.poisson(drawn)
         fade = np.where(reached, kept, 1.0)
         known = known.followed(which, counts.sum(axis=0), means.sum(axis=0), fade)
         births.append(Births(which, a, b, counts))

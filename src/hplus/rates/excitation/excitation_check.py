@@ -106,7 +106,7 @@ class ExcitationCheck(Value):
             return []
         if self.gaps.variation > 1.0:
             return ["Events still come in bursts that the rate does not explain."]
-        return ["Events keep further apart than the rate says."]
+        return ["Events are spaced more evenly than the rate expects."]
 
 
 def check_excitation(known: ConditionalRate, start: float, end: float) -> ExcitationCheck:

@@ -39,6 +39,15 @@ class FactorLaw(Value):
         """How much what is known counts after each knot of lags, which are log-spaced."""
         return float(self.kept ** np.log10(lags[-1] / lags[-2]))
 
+    def mean_error(self, offspring: Floats) -> float:
+        """How exactly events that trigger so many tell of their mean factor, on the log scale.
+
+        As if factors never changed: if they do, it is known better.
+        """
+        own = offspring[offspring >= self.least]
+        variance = np.sum(own**2 / self.shapes(own)) / max(float(offspring.sum()), 1e-300) ** 2
+        return float(np.sqrt(np.log1p(variance)))
+
     def shapes(self, offspring: Floats) -> Floats:
         """The shape k of the factors of events that trigger so many, (n,)."""
         return self.shape * offspring**self.growth

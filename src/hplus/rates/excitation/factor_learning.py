@@ -70,7 +70,8 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate, rates: Floats)
     law = _best_rigid_law(law, gain, fastest_rate(observed.events.times))
     law = _best_fading_law(law, gain, rate.trigger.lags)
     most = min(MOST_LOOKED_AT / near, MOST_PAIRS / max(pairs / len(some), 1e-9))
-    return law if law == NO_FACTORS else law.replace(least=_least_of(each, most))
+    law = law if law == NO_FACTORS else law.replace(least=_least_of(each, most))
+    return law if (each >= law.least).any() else NO_FACTORS
 
 
 def _events_near(times: Floats, longest: float) -> float:

@@ -64,6 +64,8 @@ def add_line_rows(targets, times, weights, knots, rows):
     knot l, and beyond the last knot all are 0.
     """
     K, m = len(knots) - 1, len(times)
+    if len(targets) == 0:
+        return
     origin = targets[0] if m == 0 else min(targets[0], times[0])
     S0, S1 = _prefix_sums(times - origin, weights)
     first = np.zeros(K + 1, dtype=np.int64)

@@ -77,7 +77,9 @@ def great_events(
 ) -> GreatEvents:
     """These events, all of them great, which add so much by lag in the region (G, L)."""
     weights, reach = effects.productivity(events.marks), effects.reach(events.marks)
-    fast = (np.cumsum((masses > law.fastest)[:, ::-1], axis=1) > 0)[:, ::-1].sum(axis=1)
+    L = masses.shape[1]
+    # one knot beyond the last one at which it is faster
+    fast = np.max(np.where(masses > law.fastest, np.arange(2, L + 2), 0), axis=1)
     left = np.cumsum((masses * trigger.lag_integrals)[:, ::-1], axis=1)[:, ::-1]
     return GreatEvents(
         events.times,
