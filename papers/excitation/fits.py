@@ -54,10 +54,7 @@ class UniformPlace:
 class UniformSelfExciting(SelfExciting):
     """`SelfExciting` that learns everything but where background events occur."""
 
-    def _learn_place(self, places: Floats, weights: Floats) -> FittedRate:
-        return UniformPlace(self._rows.region)
-
-    def _learn_last_place(self, places: Floats, weights: Floats) -> FittedRate:
+    def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
         return UniformPlace(self._rows.region)
 
 

@@ -53,11 +53,14 @@ MIN_FACTOR_GAIN, MIN_FADING_GAIN = 3.0, 10.0
 not observed, it gains a few nats even if factors never change."""
 
 
-def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate, rates: Floats) -> FactorLaw:
+def learn_factor_law(
+    observed: ObservedEvents, rate: ExcitedRate, rates: Floats, known: FactorLaw = NO_FACTORS
+) -> FactorLaw:
     """The law under which each event is predicted best from those before it; none if it is no gain.
 
     `rates` (n,) are those at the events without factors, from which the rates with the factors as
     they were known before each event follow. Their background should be learned from other events.
+    Of a law that is `known` for other weights, the shape alone is learned anew.
     """
     each = offspring(rate.trigger, rate.effects, observed.events)
     near = _events_near(observed.events.times, float(rate.trigger.lags[-1]))
@@ -66,9 +69,12 @@ def learn_factor_law(observed: ObservedEvents, rate: ExcitedRate, rates: Floats)
     if not len(some):
         return NO_FACTORS
     gain, pairs = _gain_with(observed, rate, rates, some)
-    law = FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf)
-    law = _best_rigid_law(law, gain, fastest_rate(observed.events.times))
-    law = _best_fading_law(law, gain, rate.trigger.lags)
+    if known == NO_FACTORS:
+        law = FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf)
+        law = _best_rigid_law(law, gain, fastest_rate(observed.events.times))
+        law = _best_fading_law(law, gain, rate.trigger.lags)
+    else:
+        law = _best_shape(known, gain)
     most = min(MOST_LOOKED_AT / near, MOST_PAIRS / max(pairs / len(some), 1e-9))
     law = law if law == NO_FACTORS else law.replace(least=_least_of(each, most))
     return law if (each >= law.least).any() else NO_FACTORS

@@ -64,6 +64,9 @@ MOST_DECADES_OF_LAGS, MOST_DECADES_OF_DISTANCES = 7.0, 3.0
 EVENTS_PER_LEVEL, MOST_LEVELS = 100, 11
 """Events for each level of the background in time, at least, and how many levels at most."""
 
+FACTOR_ROUNDS, MOST_REPEATED = 4, 200_000
+"""Rounds of factors of events and weights, and events up to which there is more than one."""
+
 POSTERIOR_DRAWS = 50
 
 
@@ -157,18 +160,23 @@ def learn_excited_rate(
 
 
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
-    """The fit given factors of events that trigger more or fewer than expected, and their law."""
-    rate = _rate_of(observed, fit)
+    """The fit given factors of events that trigger more or fewer than expected, and their law.
+
+    Weights that were learned without factors trigger too many: both are learned in turn.
+    """
     before = observed.events.picked(observed.events.times < observed.start)
-    rates = np.append(rate.without_factors(before, before), rates_at_events(observed, fit)[1])
-    law = learn_factor_law(observed, rate, rates)
-    if law == NO_FACTORS:
-        return fit, law
-    rate = replace(rate, factor_law=law)
-    own = followed(
-        rate, observed.events, masses_of(rate, observed.events, observed.region), observed.end
-    )
-    return with_weights(observed, replace(fit, factors=own), learn=False), law
+    law = NO_FACTORS
+    for _ in range(FACTOR_ROUNDS if len(observed.events) <= MOST_REPEATED else 1):
+        rate = _rate_of(observed, fit)
+        here = rates_at_events(observed, replace(fit, factors=None))[1]
+        rates = np.append(rate.without_factors(before, before), here)
+        law = learn_factor_law(observed, rate, rates, law)
+        if law == NO_FACTORS:
+            break
+        masses = masses_of(rate, observed.events, observed.region)
+        own = followed(replace(rate, factor_law=law), observed.events, masses, observed.end)
+        fit = with_weights(observed, replace(fit, factors=own), learn=False)
+    return fit, law
 
 
 def _mark_draws(
