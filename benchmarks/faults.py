@@ -131,7 +131,7 @@ def main() -> None:
             what = f"{kind}, set {k}: {len(X):,} events"
             row(f"{what}: SelfExciting less ETAS in time, nats an event", time)
             row(f"{what}: in place", place)
-            row(f"{what}: strength of directions", model.turning_)
+            row(f"{what}: strength of directions", model.direction_strength_)
             row(f"{what}: certified gap an event", model.solution_.gap / model.total_, 1e-4)
             row(f"{what}: CPU s of both", process_time() - began)
             gains.append(time + place)

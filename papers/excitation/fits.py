@@ -75,7 +75,7 @@ def parts_of(model: SelfExciting) -> Parts:
     """The columns of the convex problem: levels of the background, then hats of the trigger."""
     period = model.window if isinstance(model.window, Interval) else model.window.right
     rate = model.rate_
-    history = rate.turned(model.history_)
+    history = rate.with_bearings(model.history_)
     inside = history.since(period.low)
     hats = rate.background.hats(inside.times) * rate.background.density(inside.places, 0)[:, None]
     rows = rows_of(inside, history, rate.trigger, rate.effects, 1)

@@ -156,11 +156,11 @@ def faults():
 
 def isotropic(model):
     """The same rate without directions."""
-    return replace(model.rate_, turning=0.0)
+    return replace(model.rate_, direction_strength=0.0)
 
 
 def test_lines_are_found_and_predict_fresh_events(faults):
-    assert faults.turning_ > 0.0
+    assert faults.direction_strength_ > 0.0
     assert faults.solution_.gap <= 1e-4 * faults.total_
     fresh = on_faults(np.random.default_rng(1))
     with_lines = faults.log_likelihood(fresh, period=Interval(50.0, 400.0))
@@ -195,7 +195,7 @@ def test_directions_are_kept_in_a_file(faults, tmp_path):
     save(faults, tmp_path / "faults.hplus")
     other, at = load(tmp_path / "faults.hplus"), [[4.5, 3.0, 399.0], [3.0, 7.0, 200.0]]
     np.testing.assert_array_equal(other.predict(at), faults.predict(at))
-    assert other.rate_.turning == faults.turning_
+    assert other.rate_.direction_strength == faults.direction_strength_
 
 
 def test_forecasts_follow_the_lines(faults):
@@ -221,7 +221,7 @@ def test_forecasts_after_a_quiet_time_and_samples_follow_the_lines(faults):
         far = np.hypot(*step.T)
         near = soon & (far > 0.1) & (far < 0.8)
         middle = places[order][1:][near]
-        headings = faults.rate_.turned(faults.history_)
+        headings = faults.rate_.with_bearings(faults.history_)
         cos, sin = (
             compass_of(headings).bearings[compass_of(headings).tree.query(middle)[1], 10, :2].T
         )
@@ -236,4 +236,4 @@ def test_there_are_no_lines_where_events_trigger_alike_in_all_directions(rng):
     near = X[:250] + np.column_stack([rng.normal(0.0, 0.2, (250, 2)), rng.exponential(1.0, 250)])
     near = near[np.all((near >= 0.0) & (near <= [10.0, 10.0, 400.0]), axis=1)]
     model = SelfExciting(WINDOW, background="tree").fit(np.vstack([X, near]))
-    assert model.turning_ == 0.0
+    assert model.direction_strength_ == 0.0

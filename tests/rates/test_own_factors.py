@@ -101,10 +101,10 @@ def test_what_follows_faster_than_is_recorded_does_not_count(rng):
     assert np.all(some.means < 0.9 * every.means)
     assert some.counts.sum() < 0.9 * every.counts.sum()
     # until the knot after the last one at which more than five a day are expected
-    great = some.great
-    fast = np.flatnonzero(great.masses[0] > 5.0)[-1]
-    np.testing.assert_allclose(great.blind, LAGS[fast + 1])
-    np.testing.assert_array_equal(every.great.blind, 0.0)
+    varying = some.varying
+    fast = np.flatnonzero(varying.masses[0] > 5.0)[-1]
+    np.testing.assert_allclose(varying.blind, LAGS[fast + 1])
+    np.testing.assert_array_equal(every.varying.blind, 0.0)
     assert fastest_rate(np.arange(30.0)) == pytest.approx(1.0)
     assert fastest_rate(np.arange(3.0)) == 0.0
 
@@ -116,7 +116,7 @@ def test_a_law_learned_from_some_events_holds_for_as_many_as_memory_allows(rng, 
     monkeypatch.setattr(factor_learning, "MOST_LEARNED", 0.5 * PARENTS * near)
     some = learned(found)
     assert 0.3 < some.shape / law.shape < 3.0
-    assert some.great(rate().trigger, rate().effects, found).sum() == PARENTS
+    assert some.vary(rate().trigger, rate().effects, found).sum() == PARENTS
     # where all trigger equally many and memory does not hold them, none has a factor
     monkeypatch.setattr(factor_learning, "MOST_PAIRS", 1.0)
     assert learned(found) == NO_FACTORS

@@ -299,7 +299,7 @@ def test_what_lies_along_lines_is_the_share_of_simulated_offspring(in_place):
     assert direction_facts(model) is None
     assert in_place.facts()["directions"] is None
     turning = copy(model)
-    turning.turning_ = 1.0
+    turning.direction_strength_ = 1.0
     directions = directions_of(model.history_, model.effects_, model.trigger_.distances)
     bearings = bearings_of(directions, 1.0)
     weights = model.trigger_.lag_integrals @ model.trigger_.weights[0, 0]

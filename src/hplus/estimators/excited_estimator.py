@@ -163,7 +163,7 @@ class ExcitedEstimator(Estimator):
         low, high = self._period.low, self._period.high
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         past = past_of(rate_given(self.rate_, self.history_.picked(slice(0, 0)), low), low)
-        past = past._replace(compass=compass_of(self.rate_.turned(self.history_)))
+        past = past._replace(compass=compass_of(self.rate_.with_bearings(self.history_)))
         return simulate(self.rate_, past, low, high, check_count("n_paths", n_paths), rng)
 
     def sample(self, n_paths: int = 1, random_state: Seed = None) -> list[Floats]:

@@ -110,7 +110,7 @@ class SelfExciting(ExcitedEstimator):
     factor_law_ : FactorLaw
         How much events of one mark differ in how many they trigger. Events that trigger many have
         a factor each, which is updated by what follows them.
-    turning_ : float
+    direction_strength_ : float
         How strongly events trigger others along the lines on which earlier ones lie; 0 if they do
         so alike in all directions. `trigger_` is the mean over these.
     branching_ratio_ : float
@@ -228,7 +228,7 @@ class SelfExciting(ExcitedEstimator):
         learned = learn_excited_rate(observed, knots, trees, last, self._learn_cycles, self._seed())
         self.rate_ = rate = learned.rate
         self.trigger_, self.effects_, self.background_ = rate.trigger, rate.effects, rate.background
-        self.factor_law_, self.turning_ = rate.factor_law, rate.turning
+        self.factor_law_, self.direction_strength_ = rate.factor_law, rate.direction_strength
         self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
         self.log_posteriors_ = np.array(learned.trace)
         self.branching_matrix_ = self.trigger_.integral()

@@ -149,11 +149,11 @@ def direction_facts(model: SelfExciting) -> Json | None:
     """How much is triggered along the lines on which earlier events lie; None if directions do not
     matter.
     """
-    if model.turning_ == 0.0:
+    if model.direction_strength_ == 0.0:
         return None
     trigger = mean_trigger(model)
     directions = directions_of(model.history_, model.effects_, trigger.distances)
-    kappa = np.linalg.norm(bearings_of(directions, model.turning_)[..., :2], axis=-1)
+    kappa = np.linalg.norm(bearings_of(directions, model.direction_strength_)[..., :2], axis=-1)
     masses = (trigger.lag_integrals @ trigger.weights[0, 0]) * trigger.distance_integrals
     # κ is of doubled angles
     near = vonmises.cdf(2.0 * NEAR_LINE, np.maximum(kappa, LEAST_KAPPA))
@@ -162,7 +162,7 @@ def direction_facts(model: SelfExciting) -> Json | None:
         f"{percent(share)} of what events trigger lies within 30° of the line on which earlier "
         "ones lie, instead of 33 %"
     )
-    return {"strength": model.turning_, "share": share, "words": words}
+    return {"strength": model.direction_strength_, "share": share, "words": words}
 
 
 def productivity_facts(study: ExcitationStudy) -> Json | None:

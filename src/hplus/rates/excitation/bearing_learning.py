@@ -39,7 +39,7 @@ def with_bearings(
     every = -(-len(observed.inside) // MOST_EVENTS)
     directions = directions_of(observed.events, fit.effects, fit.trigger.distances)
 
-    def turned(strength: float) -> ObservedEvents:
+    def with_strength(strength: float) -> ObservedEvents:
         bearings = bearings_of(directions, strength)
         events: Catalogue = replace(observed.events, bearings=bearings)
         return replace(observed, events=events, last_rows=LastRows())
@@ -51,9 +51,9 @@ def with_bearings(
         return every * found
 
     plain = likelihood(observed)
-    gains = [likelihood(turned(strength)) - plain for strength in STRENGTHS]
+    gains = [likelihood(with_strength(strength)) - plain for strength in STRENGTHS]
     if max(gains) < MIN_TURNING_GAIN:
         return observed, fit
     strength = STRENGTHS[int(np.argmax(gains))]
-    some = turned(strength)
-    return some, with_weights(some, replace(fit, turning=strength), learn=False)
+    some = with_strength(strength)
+    return some, with_weights(some, replace(fit, direction_strength=strength), learn=False)

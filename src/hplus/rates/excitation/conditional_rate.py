@@ -13,10 +13,10 @@ from hplus.rates.excitation.drift import Levels, follow
 from hplus.rates.excitation.excited_rate import ExcitedRate, rings_of
 from hplus.rates.excitation.own_factors import (
     OwnFactors,
-    follow_great,
-    great_events,
-    great_pairs,
+    follow_factors,
     surplus,
+    varying_events,
+    varying_pairs,
 )
 from hplus.rates.excitation.visible import visible_lags
 from hplus.windows import Window
@@ -53,7 +53,7 @@ class ConditionalRate:
         """What the sources add to λ at each target, (n,)."""
         found = self.rate.triggered_at(targets, self.sources)
         if len(self.factors.which):
-            found += surplus(targets.times, targets.plane, targets.types, self.factors.great,
+            found += surplus(targets.times, targets.plane, targets.types, self.factors.varying,
                              self.rate.trigger.arrays, self.factors.factors)  # fmt: skip
         return found
 
@@ -116,7 +116,7 @@ def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> Condition
 
     After it nothing is known: factors and the level stay as they are then.
     """
-    sources = rate.turned(sources)
+    sources = rate.with_bearings(sources)
     masses = masses_of(rate, sources, rate.region)
     factors = followed(rate, sources, masses, until)
     steady = Levels(np.array([until]), np.ones(1))
@@ -125,16 +125,18 @@ def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> Condition
 
 
 def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float) -> OwnFactors:
-    """The factors of great events, as sources came until a time."""
+    """The factors of events that vary, as sources came until a time."""
     trigger, law = rate.trigger, rate.factor_law
-    which = np.flatnonzero(law.great(trigger, rate.effects, sources))
-    great = great_events(trigger, rate.effects, law, sources.picked(which), masses[which])
+    which = np.flatnonzero(law.vary(trigger, rate.effects, sources))
+    varying = varying_events(trigger, rate.effects, law, sources.picked(which), masses[which])
     if not len(which):
-        return OwnFactors(which, great, great.masses, np.zeros(0), np.zeros(0))
+        return OwnFactors(which, varying, varying.masses, np.zeros(0), np.zeros(0))
     rates = rate.without_factors(sources, sources)
-    pairs = great_pairs(sources.times, sources.plane, sources.types, rates, great, trigger.arrays)
-    factors, _, known = follow_great(sources.times, rates, pairs, great, trigger.lags, until)
-    return OwnFactors(which, great, factors, *known)
+    pairs = varying_pairs(
+        sources.times, sources.plane, sources.types, rates, varying, trigger.arrays
+    )
+    factors, _, known = follow_factors(sources.times, rates, pairs, varying, trigger.lags, until)
+    return OwnFactors(which, varying, factors, *known)
 
 
 def _levels(known: ConditionalRate, until: float) -> Levels:

@@ -79,9 +79,11 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
         for s in range(rate.types)
         for t in range(rate.types)
     }
-    great = np.tile(np.arange(len(past.great)), n_paths)
-    paths = np.repeat(np.arange(n_paths), len(past.great))
-    parents = ActiveEvents(Simulated(paths, past.great.picked(great)), past.known.picked(great))
+    varying = np.tile(np.arange(len(past.varying)), n_paths)
+    paths = np.repeat(np.arange(n_paths), len(past.varying))
+    parents = ActiveEvents(
+        Simulated(paths, past.varying.picked(varying)), past.known.picked(varying)
+    )
     found, left = [], MAX_EVENTS
     for stage in stages:
         children, known = _offspring(stage, tables, parents, left)
@@ -192,13 +194,13 @@ def _offspring(
     """Direct offspring in a stage, and what is then known of the factors of the parents."""
     rate, rng, known, events = stage.rate, stage.rng, parents.known, parents.simulated.events
     low, high = np.maximum(stage.start - events.times, 0.0), stage.end - events.times
-    steady, great = np.flatnonzero(~known.vary), np.flatnonzero(known.vary)
+    steady, varying = np.flatnonzero(~known.vary), np.flatnonzero(known.vary)
     means = _expected(rate, tables, events.picked(steady), low[steady], high[steady])
     _check_size(rate, means.sum(), most)
     births = [Births(steady, low[steady], high[steady], rng.poisson(means))]
     knots, kept = rate.trigger.lags, rate.factor_law.fade(rate.trigger.lags)
-    for some, a, b, reached in between_knots(knots, low[great], high[great]):
-        which = great[some]
+    for some, a, b, reached in between_knots(knots, low[varying], high[varying]):
+        which = varying[some]
         means = _expected(rate, tables, events.picked(which), a, b)
         drawn = known.picked(which).drawn(rng) * means
         _check_size(rate, drawn.sum(), most)

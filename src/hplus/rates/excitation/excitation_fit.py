@@ -90,8 +90,8 @@ class ExcitationFit:
     blocks of time, from how likely events were of the background, `shares` (n,). `lag_spread` is
     the least and the largest branching ratio under longest lags that the evidence hardly tells
     apart, relative to that of the trigger. `factors` are those of events that trigger more or
-    fewer than expected, and `turning` how strongly they trigger along lines: the events that are
-    observed then have bearings.
+    fewer than expected, and `direction_strength` how strongly they trigger along lines: the
+    events that are observed then have bearings.
     """
 
     trigger: Trigger
@@ -105,7 +105,7 @@ class ExcitationFit:
     mark_strength: float = FIRST_MARK_STRENGTH
     lag_spread: tuple[float, float] = (1.0, 1.0)
     factors: OwnFactors | None = None
-    turning: float = 0.0
+    direction_strength: float = 0.0
 
     @property
     def log_posterior(self) -> float:
@@ -172,8 +172,8 @@ def _add_factors(
 ) -> None:
     """Add what events with a factor of their own trigger beyond what is expected."""
     lags, distances, weights = fit.trigger.arrays
-    columns = own.great.types * weights[0, 0].size
-    add_surplus_rows(targets.times, targets.plane, own.great, lags, distances, own.factors,
+    columns = own.varying.types * weights[0, 0].size
+    add_surplus_rows(targets.times, targets.plane, own.varying, lags, distances, own.factors,
                      columns, parts.rows)  # fmt: skip
     parts.integrals[:] += integrals_of(
         observed.events.picked(own.which), fit.trigger, fit.effects, observed.types,

@@ -30,8 +30,8 @@ class ExcitedRate:
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
     those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
-    many have a factor each, by `factor_law`; `turning` is how strongly they trigger along the lines
-    on which earlier events lie.
+    many have a factor each, by `factor_law`; `direction_strength` is how strongly they trigger
+    along the lines on which earlier events lie.
     """
 
     region: Window | None
@@ -43,19 +43,19 @@ class ExcitedRate:
     drift: Drift
     factor_law: FactorLaw = NO_FACTORS
     mark_draws: Floats = field(default_factory=lambda: NO_WEIGHTS)
-    turning: float = 0.0
+    direction_strength: float = 0.0
 
     @property
     def types(self) -> int:
         """The number of types of events."""
         return len(self.background.levels)
 
-    def turned(self, events: Catalogue) -> Catalogue:
+    def with_bearings(self, events: Catalogue) -> Catalogue:
         """Events with the directions in which they trigger others."""
-        if self.turning == 0.0 or not len(events):
+        if self.direction_strength == 0.0 or not len(events):
             return replace(events, bearings=NO_BEARINGS)
         directions = directions_of(events, self.effects, self.trigger.distances)
-        return replace(events, bearings=bearings_of(directions, self.turning))
+        return replace(events, bearings=bearings_of(directions, self.direction_strength))
 
     def without_factors(self, targets: Catalogue, sources: Catalogue) -> Floats:
         """λ of the target's type at each target if all factors and the level are 1, (n,)."""

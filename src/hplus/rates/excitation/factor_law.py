@@ -31,7 +31,7 @@ class FactorLaw(Value):
     fastest: float
     kept: float = 1.0
 
-    def great(self, trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Bools:
+    def vary(self, trigger: Trigger, effects: MarkEffects, events: Catalogue) -> Bools:
         """Which events have a factor of their own, (n,)."""
         return offspring(trigger, effects, events) >= self.least
 

@@ -14,10 +14,10 @@ from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
 from hplus.rates.excitation.own_factors import (
-    GreatEvents,
-    follow_great,
-    great_events,
-    great_pairs,
+    VaryingEvents,
+    follow_factors,
+    varying_events,
+    varying_pairs,
 )
 from hplus.rates.excitation.visible import visible_lags
 
@@ -38,7 +38,7 @@ FIRST_SHAPE = 20.0
 """If factors that vary so little are no gain, others are not tried."""
 
 GROWTH = 0.5
-"""The shape grows with the square root of the offspring: great sequences vary less."""
+"""The shape grows with the square root of the offspring: large sequences vary less."""
 
 FASTEST_EVENTS, FASTEST_SHARES = 10, (0.3, 0.1, 0.03)
 """Events in a row whose rate is the largest that is known to be recorded, and shares of it that are
@@ -112,17 +112,17 @@ def _gain_with(
     inside = events.times >= observed.start
     lags = visible_lags(trigger.lags, events.times[which], observed.start, observed.end)
 
-    def great_of(law: FactorLaw) -> GreatEvents:
-        return great_events(trigger, effects, law, events.picked(which), masses)
+    def varying_of(law: FactorLaw) -> VaryingEvents:
+        return varying_events(trigger, effects, law, events.picked(which), masses)
 
-    # whatever their shape, great events add the same at later ones
-    great = great_of(FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf))
-    pairs = great_pairs(events.times, events.plane, events.types, rates, great, trigger.arrays)
+    # whatever their shape, events that vary add the same at later ones
+    varying = varying_of(FactorLaw(LEAST_OFFSPRING, 1.0, GROWTH, np.inf))
+    pairs = varying_pairs(events.times, events.plane, events.types, rates, varying, trigger.arrays)
 
     @cache
     def gain(law: FactorLaw) -> float:
-        factors, found, _ = follow_great(
-            events.times, rates, pairs, great_of(law), trigger.lags, observed.end
+        factors, found, _ = follow_factors(
+            events.times, rates, pairs, varying_of(law), trigger.lags, observed.end
         )
         logs = np.log(found[inside] / rates[inside]).sum()
         return float(logs - np.vdot(factors - 1.0, masses * lags))

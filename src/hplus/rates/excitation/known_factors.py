@@ -34,9 +34,9 @@ class KnownFactors:
     def of_new(cls, rate: ExcitedRate, events: Catalogue) -> KnownFactors:
         """What is known of events that nothing has followed yet."""
         each = offspring(rate.trigger, rate.effects, events)
-        great = each >= rate.factor_law.least
+        varying = each >= rate.factor_law.least
         shapes = np.full(len(events), np.inf)
-        shapes[great] = rate.factor_law.shapes(each[great])
+        shapes[varying] = rate.factor_law.shapes(each[varying])
         return cls(shapes, np.zeros(len(events)), np.zeros(len(events)))
 
     @property

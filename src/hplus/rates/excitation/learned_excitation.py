@@ -218,7 +218,7 @@ def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:
         laws,
         np.zeros((0, observed.types, 0)),
         Drift(observed.end, (observed.end - observed.start) / BLOCKS, 0.0, 1.0),
-        turning=fit.turning,
+        direction_strength=fit.direction_strength,
     )
 
 

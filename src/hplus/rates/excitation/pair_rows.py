@@ -87,7 +87,7 @@ def hats_at(knots, per_log, x):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def turned(bearings, j, d, dx, dy):
+def direction_factor(bearings, j, d, dx, dy):
     """How many times as much as on average hat function d of event j adds in a direction."""
     r2 = dx * dx + dy * dy
     if bearings.shape[1] == 0 or r2 <= 0.0:
@@ -109,7 +109,7 @@ def added_by_hats(table, lag, far, lags, distances, per_log, bearings, j, dx, dy
     d, v = hats_at(distances, per_log[1], far) if len(distances) else (0, 0.0)
     low, high = 0.0, 0.0
     for r in range(max(d, 0), min(d + 2, D)):
-        w = (v if r > d else 1.0 - v) * turned(bearings, j, r, dx, dy)
+        w = (v if r > d else 1.0 - v) * direction_factor(bearings, j, r, dx, dy)
         if k >= 0:
             low += (1.0 - u) * w * table[k, r]
         if k + 1 < L:
@@ -126,7 +126,7 @@ def _add_pair(row, sources, j, lag, far, dx, dy, lags, distances, per_log, weigh
     first, w, next_w = sources.columns[j], sources.weights[j, 0], sources.weights[j, 1]
     total = 0.0
     for r in range(max(d, 0), min(d + 2, D)):
-        wd = (v if r > d else 1.0 - v) * turned(sources.bearings, j, r, dx, dy)
+        wd = (v if r > d else 1.0 - v) * direction_factor(sources.bearings, j, r, dx, dy)
         for q in range(max(k, 0), min(k + 2, L)):
             each = wd * (u if q > k else 1.0 - u)
             if weights.size > 0:

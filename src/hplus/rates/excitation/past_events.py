@@ -16,13 +16,13 @@ from hplus.rates.excitation.known_factors import KnownFactors
 
 
 class Past(NamedTuple):
-    """Events before a simulation: those without a factor of their own, and great ones with it.
+    """Events before a simulation: those without a factor of their own, and those that vary.
 
     The `compass` tells in which directions events trigger others: it is None if all are alike.
     """
 
     others: Catalogue
-    great: Catalogue
+    varying: Catalogue
     known: KnownFactors
     compass: Compass | None
 
@@ -31,7 +31,7 @@ class Past(NamedTuple):
 
         How many events were expected changes: what an event triggered so far is the same.
         """
-        means, others = (offspring(r.trigger, r.effects, self.great) for r in (drawn, learned))
+        means, others = (offspring(r.trigger, r.effects, self.varying) for r in (drawn, learned))
         return self._replace(known=replace(self.known, means=self.known.means * (means / others)))
 
 
@@ -40,8 +40,8 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     sources, own = known.sources, known.factors
     near = (sources.times > start - known.rate.trigger.lags[-1]) & (sources.times <= start)
     # those whose factors are 1 again are like others
-    lags, great = known.rate.trigger.lags, own.great
-    some = near[own.which] & (start - great.times < lags[great.ends])
+    lags, varying = known.rate.trigger.lags, own.varying
+    some = near[own.which] & (start - varying.times < lags[varying.ends])
     with_factor = np.zeros(len(sources), dtype=bool)
     with_factor[own.which[some]] = True
     compass = compass_of(sources)
@@ -50,6 +50,6 @@ def past_of(known: ConditionalRate, start: float) -> Past:
     return Past(
         sources.picked(near & ~with_factor),
         sources.picked(with_factor),
-        KnownFactors(great.shapes[some], own.counts[some], own.means[some]),
+        KnownFactors(varying.shapes[some], own.counts[some], own.means[some]),
         compass,
     )
