@@ -108,8 +108,8 @@ class SelfExciting(ExcitedEstimator):
     effects_ : MarkEffects
         Productivity and reach by mark.
     factor_law_ : FactorLaw
-        How much events of one mark differ in how many they trigger. Events that trigger many have
-        a factor each, which is updated by what follows them.
+        How much events of one mark differ in how many they trigger. Those that are not expected to
+        trigger next to none have a factor each, which is updated by what follows them.
     direction_strength_ : float
         How strongly events trigger others along the lines on which earlier ones lie; 0 if they do
         so alike in all directions. `trigger_` is the mean over these.

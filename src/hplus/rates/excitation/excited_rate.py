@@ -29,9 +29,9 @@ class ExcitedRate:
     """λ(x, t) = μ(x, t) + Σ_{t_j < t} κ(m_j) g(t - t_j, |x - x_j| / s(m_j)) / s(m_j)^axes.
 
     `draws` (k, types, columns) are equally likely log weights: the levels of the background, then
-    those of the trigger; `mark_draws` (k, knots) are those of the productivity. Events that trigger
-    many have a factor each, by `factor_law`; `direction_strength` is how strongly they trigger
-    along the lines on which earlier events lie.
+    those of the trigger; `mark_draws` (k, knots) are those of the productivity. Single events
+    have factors by `factor_law`; `direction_strength` is how strongly they trigger along the lines
+    on which earlier events lie.
     """
 
     region: Window | None

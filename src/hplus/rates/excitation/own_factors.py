@@ -1,9 +1,9 @@
 """How much more or less than expected single events trigger: Gamma factors, updated as they come.
 
-Events of one mark differ in how many others they trigger. Those that trigger many, in expectation,
-have a factor each, Gamma(k, k) at first. After N triggered events where E were expected it is
-Gamma(k + N, k + E); N is a sum of probabilities, as parents are not observed. Sequences differ in
-how they decay, too: with the time since the event, N and E fade.
+Events of one mark differ in how many others they trigger. Those that are not expected to trigger
+next to none have a factor each, Gamma(k, k) at first. After N triggered events where E were
+expected it is Gamma(k + N, k + E); N is a sum of probabilities, as parents are not observed.
+Sequences differ in how they decay, too: with the time since the event, N and E fade.
 """
 
 from __future__ import annotations
