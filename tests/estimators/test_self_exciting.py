@@ -481,3 +481,25 @@ def test_a_cycle_of_the_background_is_found_beside_bursts():
     assert rescaled[-1] == pytest.approx(model.expected_count(Interval(0.0, t.max())), rel=1e-3)
     plain = SelfExciting(window).fit(t)
     assert model.score(t) > plain.score(t) + 0.02
+
+
+@pytest.mark.parametrize("seed", [2, 4, 8])
+def test_types_that_mean_nothing_make_no_events_trigger_others(seed):
+    rng = np.random.default_rng(seed)
+    X, types = rng.uniform(0.0, 100.0, 100)[:, None], rng.integers(0, 4, 100)
+    model = SelfExciting(Interval(0.0, 100.0)).fit(X, types=types)
+    assert model.branching_ratio_ < 0.2
+
+
+def test_types_at_random_leave_ratio_band_and_forecast_as_they_are():
+    rng, period = np.random.default_rng(5), Interval(0.0, 300.0)
+    times = bursts(rng, until=300.0)
+    types = rng.integers(0, 5, len(times))
+    plain, typed = SelfExciting(period).fit(times), SelfExciting(period).fit(times, types=types)
+    assert typed.branching_ratio_ == pytest.approx(plain.branching_ratio_, abs=0.15)
+    assert typed.branching_interval_[0] < 0.6 < typed.branching_interval_[1]
+    # what is not known of the trigger of all types is not known of those of single types
+    spread = np.diff(np.log([plain.branching_interval_, typed.branching_interval_]), axis=1)
+    assert spread[1] > 0.6 * spread[0]
+    means = [m.forecast(28.0, n_paths=400).counts.mean() for m in (plain, typed)]
+    assert means[1] == pytest.approx(means[0], rel=0.2)

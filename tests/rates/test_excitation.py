@@ -201,7 +201,7 @@ def test_strengths_follow_how_rough_weights_are(rng):
         counts = rng.poisson(40.0 * np.exp(z))
         rows = np.repeat(np.eye(30), counts, axis=0)
         prior = LogPrior(np.zeros(30), (first_differences(30),), np.array([1.0]))
-        learned, _ = learn_strengths(Parts(rows, np.full(30, 40.0)), prior, np.zeros(30))
+        (learned,), _ = learn_strengths([Parts(rows, np.full(30, 40.0))], [prior], [np.zeros(30)])
         found.append(float(learned.strengths[0]))
     assert found[0] > 20.0 * found[1]
     assert found[1] == pytest.approx(1.0 / 0.7**2, rel=0.5)

@@ -51,6 +51,9 @@ NEAR_ONE = 0.95
 BYTES_PER_WEIGHT = 48.0
 """Memory of a fit for each event and weight: several copies of a matrix of numbers."""
 
+MATRICES = 11
+"""Square matrices of the weights that a fit holds at once, for each type and once more."""
+
 LEVEL = 0.9
 """The level of the band of the branching ratio."""
 
@@ -217,10 +220,11 @@ class SelfExciting(ExcitedEstimator):
     def _learn(self, observed: ObservedEvents) -> None:
         knots = wanted_knots(observed, self.longest_lag, self.longest_distance)
         columns = observed.types * (len(knots.lags) - 1) * max(len(knots.distances) - 1, 1)
+        rows, matrices = len(observed.inside), MATRICES * (observed.types + 1)
         check_memory(
-            BYTES_PER_WEIGHT * len(observed.inside) * columns,
-            f"a self-exciting rate of {len(observed.inside)} events with {columns} weights",
-            "use a shorter longest_lag or fewer events",
+            BYTES_PER_WEIGHT * rows * columns + 8.0 * matrices * columns**2,
+            f"a self-exciting rate of {rows} events with {columns} weights",
+            "use a shorter longest_lag, fewer events or fewer types, if there are several",
         )
         # trees, which are quick, in each round of the alternation
         trees, other = (partial(self._learn_place, m) for m in ("tree", self.background))

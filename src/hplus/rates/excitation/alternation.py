@@ -20,9 +20,9 @@ from hplus.rates.excitation.excitation_fit import (
     MIN_LAGS,
     ExcitationFit,
     ObservedEvents,
-    padded,
     parts_of,
     weighed,
+    with_all_lags,
     with_longest_lag,
     with_weights,
 )
@@ -34,6 +34,7 @@ from hplus.rates.excitation.log_weights import (
     learn_strengths,
     second_differences,
 )
+from hplus.rates.excitation.weight_priors import padded
 from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.statistic import Statistic
@@ -82,6 +83,8 @@ def learn_excitation(
     lags = fit.trigger.lags
     cycles = learn_cycles(observed.inside.times, np.ones(len(observed.inside)))
     fit = replace(fit, background=replace(fit.background, cycles=cycles))
+    if observed.types > 1:
+        fit = replace(fit, alike=types_alike(observed, fit, learn_place))
     fit = with_cycles(observed, begun(observed, fit, learn_place), learn_cycles)
     fit = with_longest_lag(observed, fit, lags)
     trace: list[float] = []
@@ -129,6 +132,19 @@ def begun(
     return fit
 
 
+def types_alike(
+    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace | None
+) -> ExcitationFit:
+    """The fit to events whose types are not told apart, with all lags."""
+    alike, trigger, background = observed.of_one_type(), fit.trigger, fit.background
+    one = replace(
+        fit,
+        trigger=trigger.replace(weights=trigger.weights[:1, :1]),
+        background=replace(background, levels=background.levels[:1]),
+    )
+    return with_all_lags(alike, begun(alike, one, learn_place), trigger.lags)
+
+
 def with_cycles(
     observed: ObservedEvents, fit: ExcitationFit, learn_cycles: LearnCycles
 ) -> ExcitationFit:
@@ -164,7 +180,7 @@ def with_productivity(
     prior = LogPrior(np.zeros(M + 1), (bends,), np.array([fit.mark_strength]), slopes)
     start = np.append(0.0, fit.effects.logs)
     if learn:
-        prior, mode = learn_strengths(both, prior, start)
+        (prior,), (mode,) = learn_strengths([both], [prior], [start])
     else:
         mode = find_mode(both, prior, start)
     new = fit.effects.replace(logs=mode.log_weights[1:])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from hplus._checks import Floats, Reals
+from hplus._checks import Floats
 from hplus.grids.hats import read_only
 from hplus.rates.excitation.background import Background
 from hplus.rates.excitation.catalogue import Catalogue
@@ -20,7 +20,6 @@ from hplus.rates.excitation.log_weights import (
     Parts,
     WeightMode,
     find_mode,
-    first_differences,
     learn_strengths,
     log_evidence,
     second_differences,
@@ -28,10 +27,8 @@ from hplus.rates.excitation.log_weights import (
 from hplus.rates.excitation.mark_effects import MarkEffects
 from hplus.rates.excitation.own_factors import OwnFactors, add_surplus_rows
 from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.excitation.weight_priors import priors_of_types
 from hplus.windows import Window
-
-FIRST_STRENGTHS = (1000.0, 10.0, 10.0)
-"""Of the trend, and of the trigger along lags and distances."""
 
 FIRST_MARK_STRENGTH = 30.0
 """Of the prior of the productivity."""
@@ -80,6 +77,13 @@ class ObservedEvents:
         """The events of a type since the start."""
         return self.inside.picked(self.inside.types == kind)
 
+    def of_one_type(self) -> ObservedEvents:
+        """The same events, whose types are not told apart."""
+        events, inside = (
+            replace(some, types=np.zeros_like(some.types)) for some in (self.events, self.inside)
+        )
+        return replace(self, events=events, inside=inside, types=1, last_rows=LastRows())
+
 
 @dataclass(frozen=True)
 class ExcitationFit:
@@ -91,7 +95,8 @@ class ExcitationFit:
     the least and the largest branching ratio under longest lags that the evidence hardly tells
     apart, relative to that of the trigger. `factors` are those of events that trigger more or
     fewer than expected, and `direction_strength` how strongly they trigger along lines: the
-    events that are observed then have bearings.
+    events that are observed then have bearings. With several types, `alike` is the fit to events
+    whose types are not told apart, with all lags.
     """
 
     trigger: Trigger
@@ -106,6 +111,7 @@ class ExcitationFit:
     lag_spread: tuple[float, float] = (1.0, 1.0)
     factors: OwnFactors | None = None
     direction_strength: float = 0.0
+    alike: ExcitationFit | None = None
 
     @property
     def log_posterior(self) -> float:
@@ -181,48 +187,23 @@ def _add_factors(
     )  # fmt: skip
 
 
-def first_prior(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> LogPrior:
-    """Half of the events are triggered, by a trigger that falls as power laws; or nearly so."""
-    T, (S, _, L, D) = len(fit.background.knots), fit.trigger.weights.shape
-    events = len(observed.of_type(kind))
-    level = np.log(max(0.5 * events, 0.5) / (observed.end - observed.start))
-    shape = -np.log(fit.trigger.lags[:-1])[:, None] * np.ones(D)
-    if len(fit.trigger.distances):
-        shape = shape - fit.trigger.axes * np.log(fit.trigger.distances[:-1])
-    mass = fit.trigger.lag_integrals @ np.exp(shape) @ fit.trigger.distance_integrals
-    shape += np.log(0.5 / (S * mass))
-    mean = np.concatenate([np.full(T, level), np.tile(shape.ravel(), S)])
-    penalties = [padded(first_differences(T), S * L * D, after=True)]
-    bends = np.kron(second_differences(L), np.eye(D))
-    along_lags = np.kron(np.eye(S), bends)
-    penalties.append(padded(along_lags, T, after=False))
-    if len(fit.trigger.distances):
-        along_distances = np.kron(np.eye(S * L), second_differences(D))
-        penalties.append(padded(along_distances, T, after=False))
-    strengths = np.array(FIRST_STRENGTHS[: len(penalties)])
-    return LogPrior(mean, tuple(penalties), strengths)
-
-
-def padded(matrix: Reals, others: int, *, after: bool) -> Floats:
-    """The matrix with zeros for other columns before or after it."""
-    pad = (0, others) if after else (others, 0)
-    return np.pad(matrix.astype(float), (pad, pad))
-
-
 def with_weights(observed: ObservedEvents, fit: ExcitationFit, *, learn: bool) -> ExcitationFit:
     """The fit with the most probable levels and trigger, and perhaps new strengths."""
-    priors, modes = list(fit.priors), list(fit.modes)
-    for kind in range(observed.types):
-        parts = parts_of(observed, fit, kind)
-        if not fit.priors:
-            priors.append(first_prior(observed, fit, kind))
-            modes.append(WeightMode(priors[kind].mean, -np.inf, -np.inf, np.zeros((0, 0))))
-        start = modes[kind].log_weights
-        if learn:
-            priors[kind], modes[kind] = learn_strengths(parts, priors[kind], start)
-        else:
-            modes[kind] = find_mode(parts, priors[kind], start)
-    return weighed(replace(fit, priors=tuple(priors), modes=tuple(modes)))
+    parts = [parts_of(observed, fit, kind) for kind in range(observed.types)]
+    priors = fit.priors or first_priors(observed, fit)
+    starts = [mode.log_weights for mode in fit.modes] or [prior.mean for prior in priors]
+    if learn:
+        priors, modes = learn_strengths(parts, priors, starts)
+    else:
+        modes = tuple(map(find_mode, parts, priors, starts))
+    return weighed(replace(fit, priors=priors, modes=modes))
+
+
+def first_priors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[LogPrior, ...]:
+    """What is expected of the weights of each type before events tell."""
+    counts = np.bincount(observed.inside.types, minlength=observed.types).astype(float)
+    levels, alike = len(fit.background.knots), fit.alike.trigger if fit.alike else None
+    return priors_of_types(fit.trigger, counts, observed.end - observed.start, levels, alike)
 
 
 def weighed(fit: ExcitationFit) -> ExcitationFit:
@@ -244,11 +225,21 @@ def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats)
     all_parts = [_thinned(parts_of(observed, longest, kind)) for kind in range(observed.types)]
     shares = LAG_SHARES if observed.region is None else LAG_SHARES_IN_PLACE
     counts = sorted({int(L * share) for share in shares if int(L * share) >= MIN_LAGS})
-    tried = [_with_lags(observed, longest, all_parts, few) for few in counts]
+    tried = [with_lags(observed, longest, all_parts, few) for few in counts]
     most = max(evidence for _, evidence in tried)
     alike = [found for found, evidence in tried if evidence > most - MIN_LAG_GAIN]
     ratios = [found.trigger.branching() / alike[0].trigger.branching() for found in alike]
     return replace(alike[0], lag_spread=(min(ratios), max(ratios)))
+
+
+def with_all_lags(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
+    """The fit with all of these lags."""
+    longest = _extended(observed, fit, lags)
+    priors = [
+        prior._replace(strengths=known.strengths)
+        for prior, known in zip(first_priors(observed, longest), fit.priors, strict=True)
+    ]
+    return with_weights(observed, replace(longest, priors=tuple(priors)), learn=True)
 
 
 def _thinned(parts: Parts) -> Parts:
@@ -263,15 +254,15 @@ def _extended(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> Exc
     weights = np.zeros((S, C, len(lags) - 1, D))
     longest = replace(fit, trigger=fit.trigger.replace(lags=lags, weights=weights))
     modes = []
-    for kind, mode in enumerate(fit.modes):
-        z = first_prior(observed, longest, kind).mean
+    for prior, mode in zip(first_priors(observed, longest), fit.modes, strict=True):
+        z = prior.mean
         z[:T] = mode.log_weights[:T]
         z[T:].reshape(S, -1, D)[:, :L] = mode.log_weights[T:].reshape(S, L, D)
         modes.append(mode._replace(log_weights=z))
     return replace(longest, modes=tuple(modes))
 
 
-def _with_lags(
+def with_lags(
     observed: ObservedEvents, fit: ExcitationFit, all_parts: list[Parts], few: int
 ) -> tuple[ExcitationFit, float]:
     """The fit with the first few lags only, and its log evidence."""
@@ -280,11 +271,12 @@ def _with_lags(
     short = fit.trigger.replace(
         lags=fit.trigger.lags[: few + 1], weights=fit.trigger.weights[:, :, :few]
     )
-    tried, priors, modes = replace(fit, trigger=short), [], []
-    for kind, parts in enumerate(all_parts):
-        prior = first_prior(observed, tried, kind)._replace(strengths=fit.priors[kind].strengths)
+    tried = replace(fit, trigger=short)
+    priors, modes = [], []
+    for kind, prior in enumerate(first_priors(observed, tried)):
+        parts = all_parts[kind]
         cut = Parts(np.ascontiguousarray(parts.rows[:, kept]), parts.integrals[kept])
-        priors.append(prior)
-        modes.append(find_mode(cut, prior, fit.modes[kind].log_weights[kept]))
-    evidence = sum(log_evidence(p, m) for p, m in zip(priors, modes, strict=True))
+        priors.append(prior._replace(strengths=fit.priors[kind].strengths))
+        modes.append(find_mode(cut, priors[kind], fit.modes[kind].log_weights[kept]))
+    evidence = sum(map(log_evidence, priors, modes))
     return weighed(replace(tried, priors=tuple(priors), modes=tuple(modes))), evidence

@@ -26,6 +26,7 @@ from hplus.rates.excitation.excitation_fit import (
     ExcitationFit,
     ObservedEvents,
     parts_of,
+    with_lags,
     with_weights,
 )
 from hplus.rates.excitation.excited_rate import ExcitedRate
@@ -36,6 +37,7 @@ from hplus.rates.excitation.log_weights import (
     RIDGE,
     drawn,
     log_likelihood,
+    moved,
 )
 from hplus.rates.excitation.mark_effects import (
     NO_MARKS,
@@ -144,13 +146,7 @@ def learn_excited_rate(
     fit, law = _with_factors(observed, fit)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
-    draws = [
-        drawn(
-            parts_of(observed, fit, kind), fit.priors[kind], fit.modes[kind], POSTERIOR_DRAWS, rng
-        )
-        for kind in range(observed.types)
-    ]
-    rate = replace(_rate_of(observed, fit), draws=np.stack(draws, axis=1), factor_law=law)
+    rate = replace(_rate_of(observed, fit), draws=_draws(observed, fit, rng), factor_law=law)
     rate = replace(
         rate,
         drift=_learned_drift(observed, fit, rate),
@@ -177,6 +173,34 @@ def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Excitat
         own = followed(replace(rate, factor_law=law), observed.events, masses, observed.end)
         fit = with_weights(observed, replace(fit, factors=own), learn=False)
     return fit, law
+
+
+def _draws(observed: ObservedEvents, fit: ExcitationFit, rng: np.random.Generator) -> Floats:
+    """Equally likely log weights of levels and trigger, (draws, types, columns)."""
+    found = [
+        drawn(parts_of(observed, fit, kind), prior, mode, POSTERIOR_DRAWS, rng)
+        for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True))
+    ]
+    if fit.alike is not None:
+        change = _change_of_all(observed, fit, fit.alike, rng)
+        for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True)):
+            found[kind] += moved(prior, mode, change)
+    return np.stack(found, axis=1)
+
+
+def _change_of_all(
+    observed: ObservedEvents, fit: ExcitationFit, alike: ExcitationFit, rng: np.random.Generator
+) -> Floats:
+    """By how much draws of what events of all types trigger differ from the mode, (draws, columns).
+
+    The background of each type is known from its own events.
+    """
+    one, (sources, _, few, _) = observed.of_one_type(), fit.trigger.weights.shape
+    short, _ = with_lags(one, alike, [parts_of(one, alike, 0)], few)
+    (prior,), (mode,) = short.priors, short.modes
+    levels, parts = len(fit.background.knots), parts_of(one, short, 0)
+    change = drawn(parts, prior, mode, POSTERIOR_DRAWS, rng) - mode.log_weights
+    return np.hstack([np.zeros((len(change), levels)), np.tile(change[:, levels:], sources)])
 
 
 def _mark_draws(

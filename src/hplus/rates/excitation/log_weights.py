@@ -7,7 +7,7 @@ follow from the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -139,32 +139,35 @@ def weighted_squares(A: Floats, p: Floats, a: Floats) -> Floats:
     return (upper + np.triu(upper, 1).T) * np.outer(a, a)
 
 
-def learn_strengths(parts: Parts, prior: LogPrior, start: Floats) -> tuple[LogPrior, WeightMode]:
-    """The prior whose strengths are of largest evidence, and the mode under it.
+def learn_strengths(
+    parts: Sequence[Parts], priors: Sequence[LogPrior], starts: Sequence[Floats]
+) -> tuple[tuple[LogPrior, ...], tuple[WeightMode, ...]]:
+    """The priors whose strengths, the same for all, are of largest evidence, and their modes.
 
-    τ_k ← τ_k (tr(Q⁻¹S_k) - tr(V S_k)) / (zᵀS_k z), V the posterior covariance [math, Eq. 6.4].
+    τ_k ← τ_k Σ (tr(Q⁻¹S_k) - tr(V S_k)) / Σ (zᵀS_k z), V the posterior covariance [math, Eq. 6.4].
     """
-    mode = find_mode(parts, prior, start)
+    modes = tuple(map(find_mode, parts, priors, starts))
     for _ in range(STRENGTH_ROUNDS):
-        strengths = _updated(prior, mode)
-        change = np.abs(np.log(strengths / prior.strengths)).max(initial=0.0)
-        prior = prior._replace(strengths=strengths)
-        mode = find_mode(parts, prior, mode.log_weights)
-        if change < 0.1:
+        former = priors[0].strengths
+        freedom, sizes = np.sum([_terms(*each) for each in zip(priors, modes, strict=True)], axis=0)
+        strengths = np.clip(
+            former * np.maximum(freedom, 1e-12) / np.maximum(sizes, 1e-12), *STRENGTHS
+        )
+        priors = [prior._replace(strengths=strengths) for prior in priors]
+        modes = tuple(map(find_mode, parts, priors, [mode.log_weights for mode in modes]))
+        if np.abs(np.log(strengths / former)).max(initial=0.0) < 0.1:
             break
-    return prior, mode
+    return tuple(priors), modes
 
 
-def _updated(prior: LogPrior, mode: WeightMode) -> Floats:
+def _terms(prior: LogPrior, mode: WeightMode) -> tuple[list[float], list[float]]:
+    """tr(Q⁻¹S_k) - tr(V S_k) and zᵀS_k z of each penalty."""
     Q, d = prior.precision, mode.log_weights - prior.mean
     with one_thread_if_small(len(d)):
         before = cho_solve(cho_factor(Q), np.eye(len(d)))
         after = cho_solve(cho_factor(Q + mode.information), np.eye(len(d)))
-    found = []
-    for strength, S in zip(prior.strengths, prior.penalties, strict=True):
-        freedom = max(float(np.sum((before - after) * S)), 1e-12)
-        found.append(strength * freedom / max(float(d @ S @ d), 1e-12))
-    return np.clip(found, *STRENGTHS)
+    freedom = [float(np.sum((before - after) * S)) for S in prior.penalties]
+    return freedom, [float(d @ S @ d) for S in prior.penalties]
 
 
 def log_evidence(prior: LogPrior, mode: WeightMode) -> float:
@@ -172,6 +175,12 @@ def log_evidence(prior: LogPrior, mode: WeightMode) -> float:
     Q = prior.precision
     before, after = (np.linalg.slogdet(M)[1] for M in (Q, Q + mode.information))
     return mode.log_posterior + 0.5 * float(before - after)
+
+
+def moved(prior: LogPrior, mode: WeightMode, change: Floats) -> Floats:
+    """How the mode moves with changes (k, B) of the mean of the prior, (k, B)."""
+    Q = prior.precision
+    return np.asarray(cho_solve(cho_factor(Q + mode.information), Q @ change.T).T)
 
 
 def drawn(
