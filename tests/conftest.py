@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from hplus.evaluation import bandwidths, residuals, smoothing
 from hplus.rates import binned, judging, map_by_time, selection
-from hplus.rates.excitation import alternation, learned_excitation
+from hplus.rates.excitation import alternation, posterior_draws
 from hplus.rates.forecasts import block_edges, weighing
 from hplus.rates.trees import concentrations, growing
 from hplus.studies import triggered_counts
@@ -141,7 +141,7 @@ LIGHTLY = [
     (weighing, "CLIMBING_TRIALS", 40),
     (weighing, "SWEEPS", 2),
     (bandwidths, "KDE_FOLDS", 3),
-    (learned_excitation, "POSTERIOR_DRAWS", 25),
+    (posterior_draws, "POSTERIOR_DRAWS", 25),
     (triggered_counts.futures, "__kwdefaults__", {"n_paths": 300}),
     (scales, "SCALE_FACTORS", np.array([0.25, 0.5, 1.0, 2.0])),
     (scales, "RELATIVE_PENALTIES", np.array([1.0, 1e-2, 1e-4])),

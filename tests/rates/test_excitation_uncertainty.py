@@ -16,8 +16,9 @@ from hplus.rates.excitation.drift import Drift
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
-from hplus.rates.excitation.learned_excitation import _mark_draws
+from hplus.rates.excitation.learned_excitation import LearnedExcitation
 from hplus.rates.excitation.mark_effects import MarkEffects, learn_mark_law
+from hplus.rates.excitation.posterior_draws import mark_draws
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.visible import visible_lags
 
@@ -42,18 +43,32 @@ def marked(rng, n=400):
     return in_order(t, np.zeros((n, 0)), rng.uniform(0.0, 2.0, n), np.zeros(n, dtype=int))
 
 
+def band(rate, events, lag_spread=(1.0, 1.0), evidence=10.0):
+    observed = ObservedEvents(events, events, 0.0, 300.0, None, 1)
+    return branching_band(
+        LearnedExcitation(rate, lag_spread, evidence, None, 0.0, []), observed, 0.9
+    )
+
+
 def test_other_longest_lags_and_factors_of_events_widen_the_band(rng):
     plain, events = rate(rng), marked(rng)
-    low, high = branching_band(plain, events, (1.0, 1.0), 0.9)
+    low, high = band(plain, events)
     # draws vary by a tenth: 1.64 standard deviations on both sides
     assert low == pytest.approx(0.5 * np.exp(-0.164), rel=0.1)
     assert high == pytest.approx(0.5 * np.exp(0.164), rel=0.1)
-    shorter, longer = branching_band(plain, events, (0.5, 2.0), 0.9)
+    shorter, longer = band(plain, events, (0.5, 1.5))
     assert shorter == pytest.approx(0.5 * low)
-    assert longer == pytest.approx(2.0 * high)
-    varied = replace(plain, factor_law=FactorLaw(0.0, 0.01, 0.0, np.inf))
-    wide = np.log(branching_band(varied, events, (1.0, 1.0), 0.9))
+    assert longer == pytest.approx(1.5 * high)
+    varied = replace(plain, factor_law=FactorLaw(0.0, 0.1, 0.0, np.inf))
+    wide = np.log(band(varied, events))
     assert np.diff(wide) > 2.0 * np.log(high / low)
+
+
+def test_the_band_reaches_from_no_event_triggered_to_all_of_them_at_most(rng):
+    plain, events = rate(rng), marked(rng)
+    assert band(plain, events, evidence=1.0)[0] == 0.0
+    # 400 events, and 1.64 errors more; few offspring come after the end
+    assert band(plain, events, (1.0, 50.0))[1] == pytest.approx(1.0 + 1.64 / 20.0, rel=0.05)
 
 
 def test_the_error_of_a_mean_factor_is_that_of_factors_drawn(rng):
@@ -72,7 +87,7 @@ def test_draws_of_productivity_vary_as_its_estimates_do(rng, shape):
     events, known = marked(rng), rate(rng, law)
     observed = ObservedEvents(events, events, 0.0, 300.0, None, 1)
     draws = np.concatenate([
-        _mark_draws(observed, known, np.zeros((2, 2)), np.random.default_rng(k)) for k in range(8)
+        mark_draws(observed, known, np.zeros((2, 2)), np.random.default_rng(k)) for k in range(8)
     ])  # fmt: skip
     # estimates of the slope from counts of offspring that are drawn: one Newton step each
     lags = visible_lags(LAGS, events.times, 0.0, 300.0)

@@ -237,7 +237,7 @@ class SelfExciting(ExcitedEstimator):
         self.log_posteriors_ = np.array(learned.trace)
         self.branching_matrix_ = self.trigger_.integral()
         self.branching_ratio_ = self.trigger_.branching()
-        self.branching_interval_ = branching_band(rate, observed.inside, learned.lag_spread, LEVEL)
+        self.branching_interval_ = branching_band(learned, observed, LEVEL)
 
     def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
         rate = Intensity(self._rows.region, model=model, random_state=self._seed())

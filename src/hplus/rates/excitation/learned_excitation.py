@@ -26,18 +26,18 @@ from hplus.rates.excitation.excitation_fit import (
     ExcitationFit,
     ObservedEvents,
     parts_of,
-    with_lags,
     with_weights,
 )
 from hplus.rates.excitation.excited_rate import ExcitedRate
-from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw, offspring
+from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.factor_learning import learn_factor_law
 from hplus.rates.excitation.last_background import with_better_place
 from hplus.rates.excitation.log_weights import (
-    RIDGE,
-    drawn,
+    LogPrior,
+    Parts,
+    find_mode,
+    log_evidence,
     log_likelihood,
-    moved,
 )
 from hplus.rates.excitation.mark_effects import (
     NO_MARKS,
@@ -45,8 +45,8 @@ from hplus.rates.excitation.mark_effects import (
     learn_mark_law,
     slope_precision,
 )
+from hplus.rates.excitation.posterior_draws import mark_draws, weight_draws
 from hplus.rates.excitation.trigger import Trigger, log_spaced
-from hplus.rates.excitation.visible import visible_lags
 from hplus.solvers.result import SolverResult
 
 LAGS_PER_DECADE, LAGS_PER_DECADE_IN_PLACE, DISTANCES_PER_DECADE = 8.0, 4.0, 6.0
@@ -69,8 +69,6 @@ EVENTS_PER_LEVEL, MOST_LEVELS = 100, 11
 FACTOR_ROUNDS, MOST_REPEATED = 4, 200_000
 """Rounds of factors of events and weights, and events up to which there is more than one."""
 
-POSTERIOR_DRAWS = 50
-
 
 class Knots(NamedTuple):
     """Knots of lags and of distances; no distances on a line."""
@@ -82,11 +80,13 @@ class Knots(NamedTuple):
 class LearnedExcitation(NamedTuple):
     """A rate, its certificate, what smoothing costs per event, and log posteriors by round.
 
-    `lag_spread` is how much lower or higher the branching ratio is under other longest lags.
+    `lag_spread` is how much lower or higher the branching ratio is under other longest lags, and
+    `evidence` that for a trigger, in nats.
     """
 
     rate: ExcitedRate
     lag_spread: tuple[float, float]
+    evidence: float
     result: SolverResult
     smoothing_cost: float
     trace: list[float]
@@ -146,13 +146,26 @@ def learn_excited_rate(
     fit, law = _with_factors(observed, fit)
     result, cost = _certified(observed, fit)
     rng = np.random.default_rng(seed)
-    rate = replace(_rate_of(observed, fit), draws=_draws(observed, fit, rng), factor_law=law)
+    rate = replace(_rate_of(observed, fit), draws=weight_draws(observed, fit, rng), factor_law=law)
     rate = replace(
         rate,
         drift=_learned_drift(observed, fit, rate),
-        mark_draws=_mark_draws(observed, rate, fit.mark_precision, rng),
+        mark_draws=mark_draws(observed, rate, fit.mark_precision, rng),
     )
-    return LearnedExcitation(rate, fit.lag_spread, result, cost, trace)
+    evidence = _evidence_of_triggering(observed, fit)
+    return LearnedExcitation(rate, fit.lag_spread, evidence, result, cost, trace)
+
+
+def _evidence_of_triggering(observed: ObservedEvents, fit: ExcitationFit) -> float:
+    """Nats of evidence for the trigger, compared with the background alone."""
+    levels, found = len(fit.background.knots), 0.0
+    for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True)):
+        parts = parts_of(observed, fit, kind)
+        alone = Parts(parts.rows[:, :levels], parts.integrals[:levels])
+        trend = (prior.penalties[0][:levels, :levels],)
+        own = LogPrior(prior.mean[:levels], trend, prior.strengths[:1])
+        found += log_evidence(prior, mode) - log_evidence(own, find_mode(alone, own, own.mean))
+    return found
 
 
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
@@ -173,59 +186,6 @@ def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Excitat
         own = followed(replace(rate, factor_law=law), observed.events, masses, observed.end)
         fit = with_weights(observed, replace(fit, factors=own), learn=False)
     return fit, law
-
-
-def _draws(observed: ObservedEvents, fit: ExcitationFit, rng: np.random.Generator) -> Floats:
-    """Equally likely log weights of levels and trigger, (draws, types, columns)."""
-    found = [
-        drawn(parts_of(observed, fit, kind), prior, mode, POSTERIOR_DRAWS, rng)
-        for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True))
-    ]
-    if fit.alike is not None:
-        change = _change_of_all(observed, fit, fit.alike, rng)
-        for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True)):
-            found[kind] += moved(prior, mode, change)
-    return np.stack(found, axis=1)
-
-
-def _change_of_all(
-    observed: ObservedEvents, fit: ExcitationFit, alike: ExcitationFit, rng: np.random.Generator
-) -> Floats:
-    """By how much draws of what events of all types trigger differ from the mode, (draws, columns).
-
-    The background of each type is known from its own events.
-    """
-    one, (sources, _, few, _) = observed.of_one_type(), fit.trigger.weights.shape
-    short, _ = with_lags(one, alike, [parts_of(one, alike, 0)], few)
-    (prior,), (mode,) = short.priors, short.modes
-    levels, parts = len(fit.background.knots), parts_of(one, short, 0)
-    change = drawn(parts, prior, mode, POSTERIOR_DRAWS, rng) - mode.log_weights
-    return np.hstack([np.zeros((len(change), levels)), np.tile(change[:, levels:], sources)])
-
-
-def _mark_draws(
-    observed: ObservedEvents, rate: ExcitedRate, precision: Floats, rng: np.random.Generator
-) -> Floats:
-    """Logs of productivity at its knots, drawn from a normal posterior, (draws, knots).
-
-    An event of which E others are expected, with a factor of variance 1/k, says E / (1 + E/k) about
-    the log of its productivity; what large marks trigger is known from few.
-    """
-    events, effects = observed.events, rate.effects
-    if len(effects.knots) < 2:
-        return np.tile(effects.logs, (POSTERIOR_DRAWS, 1))
-    lags = visible_lags(rate.trigger.lags, events.times, observed.start, observed.end)
-    means = np.einsum("ml,ml->m", lags, masses_of(rate, events, observed.region))
-    each, law = offspring(rate.trigger, effects, events), rate.factor_law
-    variances = np.where(each >= law.least, 1.0 / law.shapes(each), 0.0)
-    slopes = effects.slopes(events.marks)
-    Q = slopes.T @ (slopes * (means / (1.0 + means * variances))[:, None])
-    Q += precision + RIDGE * np.eye(len(Q))
-    noise = rng.standard_normal((POSTERIOR_DRAWS, len(Q)))
-    found = effects.logs + np.linalg.solve(np.linalg.cholesky(Q).T, noise.T).T
-    # the mean productivity is that of the weights of the trigger
-    logs = [effects.replace(logs=z).scaled(observed.inside.marks)[0].logs for z in found]
-    return np.array(logs)
 
 
 def _rate_of(observed: ObservedEvents, fit: ExcitationFit) -> ExcitedRate:
