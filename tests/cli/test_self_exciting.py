@@ -99,6 +99,37 @@ def test_expect_counts_with_chances_from_the_end_of_history(folder, run):
     assert [day["from"] for day in days] == ["2026-07-20", "2026-07-21"]
 
 
+def test_cells_without_a_simulated_event_have_a_row(folder, run):
+    asked = ("expect", "place.hplus", "--for", "1d", "--grid", "25x25")
+    cells = table(run(*asked).stdout)
+    assert len(cells) == 625
+    assert {cell["expected"] for cell in cells if cell["chance"] == "0.0"} == {"0.0"}
+    assert len(table(run(*asked, "--every", "12h").stdout)) == 1250
+
+
+def square(name, a, b):
+    ring = [[a, 0], [b, 0], [b, 50], [a, 50], [a, 0]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "properties": {"name": name}, "geometry": shape}
+
+
+def test_regions_outside_of_the_window_or_that_overlap_are_named(folder, run):
+    regions = {"west": (0, 30), "east": (20, 50), "far": (50, 90)}
+    for name, some in (("r", regions), ("far", ["far"]), ("halves", ["west"])):
+        found = {"type": "FeatureCollection"}
+        found["features"] = [square(one, *regions[one]) for one in some]
+        (folder / f"{name}.geojson").write_text(json.dumps(found))
+    asked = ("expect", "place.hplus", "--for", "7d", "--regions")
+    result = run(*asked, "r.geojson")
+    assert [row["region"] for row in table(result.stdout)] == ["west", "east"]
+    assert "nothing was observed there: 1 region outside the window (far)" in result.stderr
+    (whole,) = table(run("expect", "place.hplus", "--for", "7d").stdout)
+    said = f"Regions overlap: all of the window is expected to have {float(whole['expected']):g}."
+    assert said in result.stderr
+    assert "overlap" not in run(*asked, "halves.geojson").stderr
+    assert "No region lies in the window" in run(*asked, "far.geojson", code=2).stderr
+
+
 def test_newer_events_move_the_forecast(folder, run):
     (folder / "newer.csv").write_text("when,x,y,mag\n2026-07-21T22:00:00,25,25,7.5\n")
     asked = ("expect", "place.hplus", "--from", "2026-07-22", "--for", "1d")
