@@ -138,7 +138,9 @@ def test_newer_events_move_the_forecast(folder, run):
     )
     assert float(after["expected"]) > float(before["expected"]) + 0.5
     assert "until 2026-07-20" in run(*asked).stderr
-    assert "until 2026-07-22" in run(*asked, "--events", "newer.csv").stderr
+    newer = run(*asked, "--events", "newer.csv").stderr
+    assert "until 2026-07-22" in newer
+    assert "No event of" not in newer
     past = run("expect", "place.hplus", "--from", "2026-05-01", "--for", "1d")
     assert "as of 2026-05-01" in past.stderr
 
@@ -150,6 +152,10 @@ def test_a_file_without_newer_events_says_that_nothing_happened(folder, run):
     none, same = (run(*asked, name) for name in ("none.csv", "quakes.csv"))
     assert none.stdout == same.stdout
     assert "known until 2026-07-22" in none.stderr
+    assert (
+        "No event of none.csv lies between 2026-07-20, when those of the fit end, and 2026-07-22:"
+        in none.stderr
+    )
     assert "when is not a time" in run(*asked, "wrong.csv", code=3).stderr
 
 
@@ -224,6 +230,11 @@ def test_report_writes_a_page(folder, run):
         ("--self-exciting --holdout-blocks 3", "--holdout-blocks does not go with"),
         ("--self-exciting --model sos", "--model sos does not go with --self-exciting"),
         ("--self-exciting --mark depth", "depth"),
+        ("--self-exciting --updatable", "--updatable does not go with --self-exciting"),
+        (
+            "--self-exciting --columns x,y,mag --window 0,0,0,50,50,9",
+            "at most two columns of places with --self-exciting, got x,y,mag: give a magnitude as",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(folder, run, words, said):
@@ -238,7 +249,15 @@ def test_self_exciting_needs_times(folder, run):
 
 
 BAD = {
-    "marks that are no numbers": ("2026-02-01,1,1,high,a\n" * 9, "mag is not a number: 9"),
+    "marks that are no numbers": (
+        "2026-02-01,1,1,high,a\n" * 9 + "2029-02-01,1,1,high,a\n" * 9,
+        "mag is not a number: 9; outside the observation period: 9): name a column of numbers as "
+        "--mark, or give types of events as --type.",
+    ),
+    "most marks that are no numbers": (
+        "2026-02-01,1,1,high,a\n" * 9 + "2026-02-01,1,1,5,a\n",
+        "more than --most-dropped 0.2: name a column of numbers as --mark, or give types of events",
+    ),
     "missing marks": ("2026-02-01,1,1,,a\n" * 9, "no mag: 9"),
     "no events in the period": ("2025-02-01,1,1,5,a\n" * 9, "correct --from and --to"),
     "all events later": ("2027-02-01,1,1,5,a\n" * 9, "outside the observation period: 9"),
@@ -257,12 +276,27 @@ def test_bad_files_get_one_sentence(folder, run, name):
 def test_unknown_types_and_missing_columns_in_newer_events(folder, run):
     asked = ("expect", "time.hplus", "--from", "2026-07-22", "--for", "1d", "--events", "other.csv")
     (folder / "other.csv").write_text("when,kind\n2026-07-21,north\n")
-    assert "got 'north'" in plain(run(*asked, code=2).stderr)
+    said = (
+        "column 'kind' of other.csv must have types of the fit, east, west, got 1 row of others, "
+        "such as 'north': leave these rows out, or fit again"
+    )
+    assert said in plain(run(*asked, code=3).stderr)
+    assert said in plain(run("check", "time.hplus", "other.csv", code=3).stderr)
     (folder / "other.csv").write_text("when\n2026-07-21\n")
     assert "kind" in run(*asked, code=3).stderr
     few = ("expect", "time.hplus", "--for", "1d")
     assert "needs --from" in run(*few, "--events", "other.csv", code=2).stderr
     assert "fitted with --mark" in plain(run(*few, "--mark-above", "5", code=2).stderr)
+
+
+def test_a_mark_that_is_no_number_is_refused(folder, run):
+    result = run("expect", "place.hplus", "--for", "1d", "--mark-above", "nan", code=2)
+    assert "Error: --mark-above must be a finite number, got nan." in plain(result.stderr)
+
+
+def test_an_update_says_that_the_model_is_a_self_exciting_rate(folder, run):
+    said = plain(run("fit", "--update", "time.hplus", "quakes.csv", code=4).stderr)
+    assert "or hplus stream, got one made with hplus fit --self-exciting." in said
 
 
 def test_options_of_self_exciting_rates_are_refused_by_others(folder, run):

@@ -13,12 +13,11 @@ from hplus.cli.base import (
     level_option,
     load_model,
     note,
-    note_dropped,
     rows_output_option,
     seed_option,
 )
 from hplus.cli.count_output import form_of, note_regions, regions_asked, write_counts
-from hplus.cli.excited import future_rows, triggered_row
+from hplus.cli.excited import future_rows, triggered_row, with_newer
 from hplus.cli.grouped import group_option, write_ratios
 from hplus.cli.options import amount_option, names_option, shape_option
 from hplus.cli.summary import count_row
@@ -183,20 +182,14 @@ def _expect_triggered(
 ) -> None:
     """Counts to expect under a self-exciting rate."""
     from hplus.studies.expect import during, whole
-    from hplus.studies.triggered_counts import (
-        basis_of,
-        brought_up_to,
-        period_asked,
-        triggered_counts,
-    )
+    from hplus.studies.triggered_counts import basis_of, period_asked, triggered_counts
 
     asked = regions_asked(study, regions, options)
-    time, known = period_asked(study, options["lasting"], options["start"], options["end"]), None
-    if options["newer"] is not None and options["start"] is None:
+    time = period_asked(study, options["lasting"], options["start"], options["end"])
+    newer = options["newer"]
+    if newer is not None and options["start"] is None:
         raise click.UsageError("--events needs --from: until when its events were observed.")
-    if options["newer"] is not None:
-        known, reading = brought_up_to(study, options["newer"], time.start)
-        note_dropped(reading.dropped, reading.rows)
+    known = None if newer is None else with_newer(study, newer, time.start)
     form = form_of(output, study.frame, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]

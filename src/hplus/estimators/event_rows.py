@@ -70,7 +70,7 @@ class EventRows:
         """The number of the type of each event, (n,)."""
         if types is None:
             if len(self.labels) > 1 and n:
-                raise ValueError(f"types must be given, as in fit: {shown(list(self.labels))}.")
+                raise ValueError(f"types must be given, as in fit: {shown(self.labels.tolist())}.")
             return np.zeros(n, dtype=np.int64)
         given: Labels = np.asarray(types)
         if given.shape != (n,):
@@ -81,8 +81,8 @@ class EventRows:
         unknown = np.flatnonzero(self.labels[found] != given)
         if len(unknown):
             raise ValueError(
-                f"types must be among those of the fit, {shown(list(self.labels))}, got "
-                f"{shown(given[unknown[0]])} in row {unknown[0]}."
+                f"types must be among those of the fit, {shown(self.labels.tolist())}, got "
+                f"{shown(given[unknown[0]])} in row {unknown[0]}: drop such rows, or fit again."
             )
         return found.astype(np.int64)
 

@@ -18,7 +18,7 @@ from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
 from hplus.studies.excitation_holdouts import ExcitationHoldout, predicted_ahead
 from hplus.studies.frames import Frame, check_frame
-from hplus.studies.marked_events import MarkedEvents, check_observed, read_marked
+from hplus.studies.marked_events import MarkedEvents, check_observed, mark_advice, read_marked
 from hplus.studies.spans import CYCLES, MONDAY, SECONDS
 
 LARGEST_HOLDOUT = 0.9
@@ -98,7 +98,8 @@ class ExcitationStudy(Estimator):
             self._check_parameters()
             events = read_marked(source, self.frame, self.mark, self.kind)
             self.reading_: Reading = events.reading
-            self.reading_.check_dropped(self.most_dropped)
+            advice = mark_advice(self.mark, self.reading_.dropped)
+            self.reading_.check_dropped(self.most_dropped, advice)
             check_observed(events, self.frame)
             self.history_events_ = int((events.X[:, -1] < 0.0).sum())
             self.model_: SelfExciting = self._learned(events)

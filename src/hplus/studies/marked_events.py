@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from hplus.studies.events import Reading, fingerprint_of, nothing_usable
 from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT
 from hplus.studies.spans import SECONDS, Clock, moment
+from hplus.wording import counted
 
 Words = NDArray[np.object_]
 
@@ -88,7 +90,9 @@ def read_marked(
     dropped, left_out = dropped + table.dropped, table.left_out + left_out
     kept = sum(len(part[0]) for part in parts)
     if kept == 0 and not (quiet and _only_other_times(frame, dropped + left_out)):
-        raise TableError(nothing_usable(table.path, anytime, rows, dropped + left_out, extent))
+        why = dropped + left_out
+        advice = mark_advice(mark, dropped)
+        raise TableError(nothing_usable(table.path, anytime, rows, why, extent, advice))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
     X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
     mark_of_file = f"{total % 2**64:016x}"
@@ -148,6 +152,28 @@ def _labels(chunk: Chunk, at: Ints, mark: str, kind: str, dropped: Counter[str])
             dropped[reason] += int(np.sum(good & bad))
         good &= ~bad
     return Labels(good, marks, types)
+
+
+def mark_advice(mark: str, dropped: Mapping[str, int]) -> str:
+    """What to do if most rows were dropped because their marks are no numbers; "" otherwise."""
+    wrong = dropped.get(f"{mark} is not a number", 0)
+    if 2 * wrong <= sum(dropped.values()):
+        return ""
+    return "name a column of numbers as mark=, or give types of events as kind="
+
+
+def check_known_types(events: MarkedEvents, kind: str, known: Sequence[str]) -> None:
+    """Raise if later events have types that those of the fit did not have."""
+    if events.types is None:
+        return
+    new = events.types[~np.isin(events.types, known)]
+    if len(new):
+        first = next(iter(np.unique(new).tolist()))
+        raise TableError(
+            f"column {kind!r} of {events.reading.file} must have types of the fit, "
+            f"{', '.join(known):.200}, got {counted(len(new), 'row')} of others, such as "
+            f"{first!r}: leave these rows out, or fit again with events of all types."
+        )
 
 
 def check_observed(events: MarkedEvents, frame: Frame) -> None:
