@@ -71,6 +71,14 @@ def test_fit_tells_what_triggers_what(models):
     assert "east triggers" in plain(models[1]["time"].stdout)
 
 
+def test_a_period_that_goes_on_long_after_the_last_event_is_told(folder, models, run):
+    words = ("fit", "quakes.csv", "--time", "when", "--from", "2026-01-11", "--self-exciting")
+    said = plain(run(*words, "--holdout", 0, "--to", "2100-01-01").stdout)
+    assert "silence no events since 2026-07-1" in said
+    assert "would be usual: if the record is not complete, end the observation period" in said
+    assert "silence" not in models[1]["place"].stdout + models[1]["time"].stdout
+
+
 def test_a_cycle_is_judged_and_told(models):
     said = plain(models[1]["time"].stdout)
     assert "cycle week: left out, it does not predict later cycles" in said

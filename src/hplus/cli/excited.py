@@ -11,7 +11,7 @@ import click
 
 from hplus import save
 from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
-from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows
+from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows, silence_words
 from hplus.cli.writing import print_json
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
@@ -123,6 +123,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "types": _types(found["types"]),
         "cycle": _cycle(found),
         "outlook": _outlook(found),
+        "silence": silence_words(found),
         "certificate": found["certificate"]["words"],
     }
     if too_few(found):
