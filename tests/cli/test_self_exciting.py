@@ -409,6 +409,39 @@ def test_a_self_exciting_rate_says_that_times_follow_the_week(folder, run):
     assert again["branching"]["ratio"] < 0.1
 
 
+@pytest.fixture
+def stamped(folder):
+    """A file of 60 events, and one with as many at the same times in other places."""
+    rng = np.random.default_rng(2)
+    stamps = np.datetime64("2024-01-01T00:00:00.000") + rng.integers(0, 84 * 86_400_000, 60)
+    once, again = (
+        "".join(
+            f"{stamp},{x:.4f},{y}\n" for stamp, x in zip(stamps, rng.uniform(size=60), strict=True)
+        )
+        for y in (0.5, 0.7)
+    )
+    (folder / "copied.csv").write_text("when,x,y\n" + 2 * once)
+    (folder / "tied.csv").write_text("when,x,y\n" + once + again)
+
+
+@pytest.mark.parametrize("places", [(), ("--columns", "x,y", "--window", "0,0,1,1")])
+def test_copies_are_told_as_such_and_not_as_ties(stamped, run, places):
+    result = run("fit", "copied.csv", *OFFICE, *places, "--self-exciting", "--model", "tree")
+    said = plain(result.stdout)
+    assert "copies 50 % of the events are exact copies of others, time and all" in said
+    assert "same time" not in result.stderr
+
+
+def test_tied_times_are_told_in_terms_of_the_file(stamped, run):
+    places = ("--columns", "x,y", "--window", "0,0,1,1")
+    result = run("fit", "tied.csv", *OFFICE, *places, "--self-exciting", "--model", "tree")
+    said = plain(result.stderr)
+    assert "120 of 120 events have the same time as another" in said
+    assert "if times are rounded, spread them in the file at random over what they stand" in said
+    assert said.count("same time as another") == 1
+    assert "copies" not in result.stdout
+
+
 def test_copies_of_events_are_no_bursts(folder, run):
     rng = np.random.default_rng(2)
     stamps = np.datetime64("2024-01-01T00:00:00") + rng.integers(0, 84 * 86_400, 300)

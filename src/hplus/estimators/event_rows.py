@@ -136,16 +136,29 @@ def observed_part(events: Catalogue, start: float, end: float) -> Catalogue:
     return inside
 
 
-def warn_of_ties(times: Floats) -> None:
-    """Warn if many events share their time with another: such events do not trigger each other."""
+class TiedTimesWarning(UserWarning):
+    """Many events share their time with another."""
+
+
+def tied_words(times: Floats) -> str:
+    """How many events share their time with another, and what follows; "" if few do."""
     counts = np.unique(times, return_counts=True)[1]
     tied = int(counts[counts > 1].sum())
-    if tied >= FEWEST_TIED and tied > MOST_TIED * len(times):
+    if tied < FEWEST_TIED or tied <= MOST_TIED * len(times):
+        return ""
+    return (
+        f"{tied} of {len(times)} events have the same time as another, and events at the same time "
+        "do not trigger each other"
+    )
+
+
+def warn_of_ties(times: Floats) -> None:
+    """Warn if many events share their time with another: such events do not trigger each other."""
+    if said := tied_words(times):
         warnings.warn(
-            f"{tied} of {len(times)} events have the same time as another, and events at the same "
-            "time do not trigger each other: if times are rounded, spread them at random over what "
-            "they stand for, such as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
-            UserWarning,
+            f"{said}: if times are rounded, spread them at random over what they stand for, such "
+            "as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
+            TiedTimesWarning,
             stacklevel=3,
         )
 

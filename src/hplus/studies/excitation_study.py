@@ -10,6 +10,7 @@ import numpy as np
 from hplus._checks import check_choice, check_number
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator
+from hplus.estimators.event_rows import TiedTimesWarning, tied_words
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.tables import TableLike
@@ -131,7 +132,10 @@ class ExcitationStudy(Estimator):
         )
 
     def _learned(self, events: MarkedEvents) -> SelfExciting:
-        return self._unfitted().fit(events.X, marks=events.marks, types=events.types)
+        _warn_tied(events)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TiedTimesWarning)
+            return self._unfitted().fit(events.X, marks=events.marks, types=events.types)
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, None)
@@ -156,6 +160,18 @@ class ExcitationStudy(Estimator):
                 f"holdout must be a share from 0 to {LARGEST_HOLDOUT}, got {self.holdout}: the fit "
                 "needs the rest."
             )
+
+
+def _warn_tied(events: MarkedEvents) -> None:
+    """Warn of ties in terms of the file; copies, which facts tell of, are no ties."""
+    times = events.distinct().X[:, -1]
+    if said := tied_words(times[times >= 0.0]):
+        warnings.warn(
+            f"{said}: if times are rounded, spread them in the file at random over what they stand "
+            "for, such as dates over their days.",
+            TiedTimesWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_distorted(frame: Frame) -> None:

@@ -42,6 +42,12 @@ class MarkedEvents(NamedTuple):
         types = None if self.types is None else self.types[which]
         return MarkedEvents(self.X[which], marks, types, self.reading)
 
+    def distinct(self) -> MarkedEvents:
+        """The events that are no copies of others."""
+        columns = [self.X, *(c for c in (self.marks, self.types) if c is not None)]
+        codes = [np.unique(column, return_inverse=True, axis=0)[1] for column in columns]
+        return self.picked(np.unique(np.column_stack(codes), return_index=True, axis=0)[1])
+
 
 class Labels(NamedTuple):
     """Which rows of a chunk have a mark and a type, and what these are, (n,) each."""
@@ -94,10 +100,13 @@ def read_marked(
         advice = mark_advice(mark, dropped)
         raise TableError(nothing_usable(table.path, anytime, rows, why, extent, advice))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
-    X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
     mark_of_file = f"{total % 2**64:016x}"
     reading = Reading(table.path, rows, kept, dict(dropped), mark_of_file, dict(left_out))
-    return MarkedEvents(X, values if mark else None, words.astype(str) if kind else None, reading)
+    labels = values if mark else None, words.astype(str) if kind else None
+    events = MarkedEvents(X, *labels, reading)
+    copies = 1.0 - len(events.distinct().X) / max(kept, 1)
+    spread = np.column_stack([X[:, :-1], spread_in_order(clock, X[:, -1], order, high)])
+    return events._replace(X=spread, reading=reading.replace(copies=copies))
 
 
 def _no_rows(dimension: int) -> tuple[Floats, Ints, Floats, Words]:
