@@ -560,6 +560,21 @@ def test_a_quadrature_that_does_not_fit_in_memory_is_refused(window, count, monk
         window.quadrature(3)
 
 
+def test_windows_overlap_if_they_have_more_than_a_border_in_common():
+    inside, cut, beside, far = (
+        Box((a, 1.2), (b, 1.8)) for a, b in ((2.6, 2.8), (3, 9), (-3, 0), (7, 8))
+    )
+    in_hole = Box((1.1, 1.7), (1.3, 1.9))
+    around = Polygon([[-9, -9], [9, -9], [9, 9], [-9, 9]])
+    parts = [inside, cut, beside, far, in_hole, around, Polygon(HOLE), LAND, COAST]
+    found = windows.overlapping(LAND, parts).tolist()
+    assert found == [True, True, False, False, False, True, False, True, False]
+    assert windows.overlapping(cut, [LAND, around, beside]).tolist() == [True, True, False]
+    assert windows.overlapping(far, [LAND]).tolist() == [False]
+    line = [Interval(-1, 0), Interval(364, 370), Interval(400, 500)]
+    assert windows.overlapping(YEAR, line).tolist() == [False, True, False]
+
+
 def test_without_shapely_a_polygon_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "shapely", None)
     with pytest.raises(ImportError, match=r"^Polygon needs shapely: pip install 'hplus\[geo\]'\.$"):

@@ -98,7 +98,12 @@ WORDS = {
     "an infinite window": ("fit good.csv --columns x,y --window 0,0,inf,1", 2, "finite"),
     "window and polygon": (
         "fit good.csv --columns x,y --window 0,0,1,1 --within halves.geojson", 2, "not both"),
-    "four columns": ("fit good.csv --columns x,y,x,y --window 0,0,0,0,1,1,1,1", 2, "1 to 3 axes"),
+    "four columns": (
+        "fit good.csv --columns x,y,x,y --window 0,0,0,0,1,1,1,1", 2,
+        "--columns must be at most three, got x, y, x, y."),
+    "three columns and times": (
+        "fit calls.csv --columns x,x,x --window 0,0,0,1,1,1 --time when --from 2026-01-01 "
+        "--to 2026-02-01", 2, "at most two beside a column of times, got x, x, x."),
     "a cycle without times": ("fit good.csv --columns x --window 0,1 --cycle day", 2, "--time"),
     "an unknown cycle": ("fit good.csv --time x --cycle month", 2, "month"),
     "an exposure of nothing": ("fit good.csv --columns x --window 0,1 --exposure 0", 2, "positive"),

@@ -71,6 +71,14 @@ def test_fit_tells_what_triggers_what(models):
     assert "east triggers" in plain(models[1]["time"].stdout)
 
 
+def test_a_period_that_goes_on_long_after_the_last_event_is_told(folder, models, run):
+    words = ("fit", "quakes.csv", "--time", "when", "--from", "2026-01-11", "--self-exciting")
+    said = plain(run(*words, "--holdout", 0, "--to", "2100-01-01").stdout)
+    assert "silence no events since 2026-07-1" in said
+    assert "would be usual: if the record is not complete, end the observation period" in said
+    assert "silence" not in models[1]["place"].stdout + models[1]["time"].stdout
+
+
 def test_a_cycle_is_judged_and_told(models):
     said = plain(models[1]["time"].stdout)
     assert "cycle week: left out, it does not predict later cycles" in said
@@ -99,6 +107,37 @@ def test_expect_counts_with_chances_from_the_end_of_history(folder, run):
     assert [day["from"] for day in days] == ["2026-07-20", "2026-07-21"]
 
 
+def test_cells_without_a_simulated_event_have_a_row(folder, run):
+    asked = ("expect", "place.hplus", "--for", "1d", "--grid", "25x25")
+    cells = table(run(*asked).stdout)
+    assert len(cells) == 625
+    assert {cell["expected"] for cell in cells if cell["chance"] == "0.0"} == {"0.0"}
+    assert len(table(run(*asked, "--every", "12h").stdout)) == 1250
+
+
+def square(name, a, b):
+    ring = [[a, 0], [b, 0], [b, 50], [a, 50], [a, 0]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "properties": {"name": name}, "geometry": shape}
+
+
+def test_regions_outside_of_the_window_or_that_overlap_are_named(folder, run):
+    regions = {"west": (0, 30), "east": (20, 50), "far": (50, 90)}
+    for name, some in (("r", regions), ("far", ["far"]), ("halves", ["west"])):
+        found = {"type": "FeatureCollection"}
+        found["features"] = [square(one, *regions[one]) for one in some]
+        (folder / f"{name}.geojson").write_text(json.dumps(found))
+    asked = ("expect", "place.hplus", "--for", "7d", "--regions")
+    result = run(*asked, "r.geojson")
+    assert [row["region"] for row in table(result.stdout)] == ["west", "east"]
+    assert "nothing was observed there: 1 region outside the window (far)" in result.stderr
+    (whole,) = table(run("expect", "place.hplus", "--for", "7d").stdout)
+    said = f"Regions overlap: all of the window is expected to have {float(whole['expected']):g}."
+    assert said in result.stderr
+    assert "overlap" not in run(*asked, "halves.geojson").stderr
+    assert "No region lies in the window" in run(*asked, "far.geojson", code=2).stderr
+
+
 def test_newer_events_move_the_forecast(folder, run):
     (folder / "newer.csv").write_text("when,x,y,mag\n2026-07-21T22:00:00,25,25,7.5\n")
     asked = ("expect", "place.hplus", "--from", "2026-07-22", "--for", "1d")
@@ -107,7 +146,9 @@ def test_newer_events_move_the_forecast(folder, run):
     )
     assert float(after["expected"]) > float(before["expected"]) + 0.5
     assert "until 2026-07-20" in run(*asked).stderr
-    assert "until 2026-07-22" in run(*asked, "--events", "newer.csv").stderr
+    newer = run(*asked, "--events", "newer.csv").stderr
+    assert "until 2026-07-22" in newer
+    assert "No event of" not in newer
     past = run("expect", "place.hplus", "--from", "2026-05-01", "--for", "1d")
     assert "as of 2026-05-01" in past.stderr
 
@@ -119,6 +160,10 @@ def test_a_file_without_newer_events_says_that_nothing_happened(folder, run):
     none, same = (run(*asked, name) for name in ("none.csv", "quakes.csv"))
     assert none.stdout == same.stdout
     assert "known until 2026-07-22" in none.stderr
+    assert (
+        "No event of none.csv lies between 2026-07-20, when those of the fit end, and 2026-07-22:"
+        in none.stderr
+    )
     assert "when is not a time" in run(*asked, "wrong.csv", code=3).stderr
 
 
@@ -193,6 +238,11 @@ def test_report_writes_a_page(folder, run):
         ("--self-exciting --holdout-blocks 3", "--holdout-blocks does not go with"),
         ("--self-exciting --model sos", "--model sos does not go with --self-exciting"),
         ("--self-exciting --mark depth", "depth"),
+        ("--self-exciting --updatable", "--updatable does not go with --self-exciting"),
+        (
+            "--self-exciting --columns x,y,mag --window 0,0,0,50,50,9",
+            "at most two columns of places with --self-exciting, got x,y,mag: give a magnitude as",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(folder, run, words, said):
@@ -207,7 +257,15 @@ def test_self_exciting_needs_times(folder, run):
 
 
 BAD = {
-    "marks that are no numbers": ("2026-02-01,1,1,high,a\n" * 9, "mag is not a number: 9"),
+    "marks that are no numbers": (
+        "2026-02-01,1,1,high,a\n" * 9 + "2029-02-01,1,1,high,a\n" * 9,
+        "mag is not a number: 9; outside the observation period: 9): name a column of numbers as "
+        "--mark, or give types of events as --type.",
+    ),
+    "most marks that are no numbers": (
+        "2026-02-01,1,1,high,a\n" * 9 + "2026-02-01,1,1,5,a\n",
+        "more than --most-dropped 0.2: name a column of numbers as --mark, or give types of events",
+    ),
     "missing marks": ("2026-02-01,1,1,,a\n" * 9, "no mag: 9"),
     "no events in the period": ("2025-02-01,1,1,5,a\n" * 9, "correct --from and --to"),
     "all events later": ("2027-02-01,1,1,5,a\n" * 9, "outside the observation period: 9"),
@@ -226,12 +284,27 @@ def test_bad_files_get_one_sentence(folder, run, name):
 def test_unknown_types_and_missing_columns_in_newer_events(folder, run):
     asked = ("expect", "time.hplus", "--from", "2026-07-22", "--for", "1d", "--events", "other.csv")
     (folder / "other.csv").write_text("when,kind\n2026-07-21,north\n")
-    assert "got 'north'" in plain(run(*asked, code=2).stderr)
+    said = (
+        "column 'kind' of other.csv must have types of the fit, east, west, got 1 row of others, "
+        "such as 'north': leave these rows out, or fit again"
+    )
+    assert said in plain(run(*asked, code=3).stderr)
+    assert said in plain(run("check", "time.hplus", "other.csv", code=3).stderr)
     (folder / "other.csv").write_text("when\n2026-07-21\n")
     assert "kind" in run(*asked, code=3).stderr
     few = ("expect", "time.hplus", "--for", "1d")
     assert "needs --from" in run(*few, "--events", "other.csv", code=2).stderr
     assert "fitted with --mark" in plain(run(*few, "--mark-above", "5", code=2).stderr)
+
+
+def test_a_mark_that_is_no_number_is_refused(folder, run):
+    result = run("expect", "place.hplus", "--for", "1d", "--mark-above", "nan", code=2)
+    assert "Error: --mark-above must be a finite number, got nan." in plain(result.stderr)
+
+
+def test_an_update_says_that_the_model_is_a_self_exciting_rate(folder, run):
+    said = plain(run("fit", "--update", "time.hplus", "quakes.csv", code=4).stderr)
+    assert "or hplus stream, got one made with hplus fit --self-exciting." in said
 
 
 def test_options_of_self_exciting_rates_are_refused_by_others(folder, run):
@@ -334,6 +407,39 @@ def test_a_self_exciting_rate_says_that_times_follow_the_week(folder, run):
     again = json.loads(run(*words, "--cycle", "week", "--json").stdout)
     assert again["followed_cycle"] is None
     assert again["branching"]["ratio"] < 0.1
+
+
+@pytest.fixture
+def stamped(folder):
+    """A file of 60 events, and one with as many at the same times in other places."""
+    rng = np.random.default_rng(2)
+    stamps = np.datetime64("2024-01-01T00:00:00.000") + rng.integers(0, 84 * 86_400_000, 60)
+    once, again = (
+        "".join(
+            f"{stamp},{x:.4f},{y}\n" for stamp, x in zip(stamps, rng.uniform(size=60), strict=True)
+        )
+        for y in (0.5, 0.7)
+    )
+    (folder / "copied.csv").write_text("when,x,y\n" + 2 * once)
+    (folder / "tied.csv").write_text("when,x,y\n" + once + again)
+
+
+@pytest.mark.parametrize("places", [(), ("--columns", "x,y", "--window", "0,0,1,1")])
+def test_copies_are_told_as_such_and_not_as_ties(stamped, run, places):
+    result = run("fit", "copied.csv", *OFFICE, *places, "--self-exciting", "--model", "tree")
+    said = plain(result.stdout)
+    assert "copies 50 % of the events are exact copies of others, time and all" in said
+    assert "same time" not in result.stderr
+
+
+def test_tied_times_are_told_in_terms_of_the_file(stamped, run):
+    places = ("--columns", "x,y", "--window", "0,0,1,1")
+    result = run("fit", "tied.csv", *OFFICE, *places, "--self-exciting", "--model", "tree")
+    said = plain(result.stderr)
+    assert "120 of 120 events have the same time as another" in said
+    assert "if times are rounded, spread them in the file at random over what they stand" in said
+    assert said.count("same time as another") == 1
+    assert "copies" not in result.stdout
 
 
 def test_copies_of_events_are_no_bursts(folder, run):

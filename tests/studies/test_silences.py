@@ -37,6 +37,17 @@ def test_independent_events_bursts_and_nights_have_no_silences():
             assert not len(find_silences(times, 0.0, 100.0))
 
 
+def test_gaps_between_bursts_are_no_silences_but_far_longer_ones_are(rng):
+    told = 0
+    for _ in range(100):
+        bursts = np.sort(rng.uniform(0.0, 100.0, 12))
+        t = np.repeat(bursts, 50) + rng.exponential(0.05, 600)
+        told += len(find_silences(t[t < 100.0], 0.0, 100.0)) > 0
+        assert find_silences(t, 0.0, 2000.0)[-1].tolist() == [t.max(), 2000.0]
+    assert told <= 1
+    assert not len(find_silences(np.full(30, 50.0), 0.0, 100.0))
+
+
 def studied(t, x=None, **words):
     events = {"when": MONDAY + (86_400e3 * t).astype("timedelta64[ms]")}
     columns = [] if x is None else ["x"]

@@ -13,12 +13,11 @@ from hplus.cli.base import (
     level_option,
     load_model,
     note,
-    note_dropped,
     rows_output_option,
     seed_option,
 )
-from hplus.cli.count_output import form_of, observed_parts, regions_asked, write_counts
-from hplus.cli.excited import future_rows, triggered_row
+from hplus.cli.count_output import form_of, note_regions, regions_asked, write_counts
+from hplus.cli.excited import future_rows, triggered_row, with_newer
 from hplus.cli.grouped import group_option, write_ratios
 from hplus.cli.options import amount_option, names_option, shape_option
 from hplus.cli.summary import count_row
@@ -170,7 +169,7 @@ def _expected(
     note(f"{what} for {time.words}; total expected: {total:.6g}. {basis}".strip())
     if regions is not None:
         (in_all,) = expected_counts(study, [whole(study.frame)], time, options["level"])
-        found = observed_parts(found, total, in_all.expected)
+        note_regions(study.frame, found, in_all.expected)
     return found, {"level": options["level"], "period": time.words, "basis": basis}
 
 
@@ -182,25 +181,23 @@ def _expect_triggered(
     options: Json,
 ) -> None:
     """Counts to expect under a self-exciting rate."""
-    from hplus.studies.expect import during
-    from hplus.studies.triggered_counts import (
-        basis_of,
-        brought_up_to,
-        period_asked,
-        triggered_counts,
-    )
+    from hplus.studies.expect import during, whole
+    from hplus.studies.triggered_counts import basis_of, period_asked, triggered_counts
 
     asked = regions_asked(study, regions, options)
-    time, known = period_asked(study, options["lasting"], options["start"], options["end"]), None
-    if options["newer"] is not None and options["start"] is None:
+    time = period_asked(study, options["lasting"], options["start"], options["end"])
+    newer = options["newer"]
+    if newer is not None and options["start"] is None:
         raise click.UsageError("--events needs --from: until when its events were observed.")
-    if options["newer"] is not None:
-        known, reading = brought_up_to(study, options["newer"], time.start)
-        note_dropped(reading.dropped, reading.rows)
+    known = None if newer is None else with_newer(study, newer, time.start)
     form = form_of(output, study.frame, grid is not None, options)
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
-    found = triggered_counts(study, cells, periods, options["level"], mark_above=above, model=known)
+    everywhere = [*cells, whole(study.frame)]
+    found = triggered_counts(
+        study, everywhere, periods, options["level"], mark_above=above, model=known
+    )
+    in_all, found = sum(row[-1].expected for row in found), [row[:-1] for row in found]
     if not isinstance(times, Period):
         found = [
             [part._replace(region=named) for part, named in
@@ -210,6 +207,8 @@ def _expect_triggered(
     every = [part for row in found for part in row]
     total, basis = sum(part.expected for part in every), basis_of(study, time, known)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}")
+    if regions is not None:
+        note_regions(study.frame, every, in_all)
     about = {"level": options["level"], "period": time.words, "basis": basis}
     rows = [triggered_row(part, above) for part in every]
     write_counts(output, form, study.frame, every, rows, about)

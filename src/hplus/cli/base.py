@@ -23,7 +23,7 @@ from hplus.wording import left_out_words
 
 MAKERS = {
     "EventStudy": "hplus fit",
-    "ExcitationStudy": "hplus fit",
+    "ExcitationStudy": "hplus fit --self-exciting",
     "GroupedStudy": "hplus fit --by",
     "QuantityStudy": "hplus regress",
     "StreamStudy": "hplus stream",
@@ -220,7 +220,8 @@ def load_model(path: str, *kinds: str, group: str | None = None) -> Any:
         advice = f"choose one with --group, {', '.join(model.studies_):.100}"
         raise CommandError(f"{path} holds a model for each {model.by}: {advice}.", 2)
     if kinds and kind not in kinds:
-        makers = " or ".join(dict.fromkeys(MAKERS[name] for name in kinds))
+        *others, last = dict.fromkeys(MAKERS[name] for name in kinds)
+        makers = f"{', '.join(others)} or {last}" if others else last
         got = f"one made with {MAKERS[kind]}" if kind in MAKERS else f"a saved {kind}"
         raise CommandError(f"{path} must hold a model made with {makers}, got {got}.", 4)
     return model

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hplus.studies.count_grids import CountedRegion
     from hplus.studies.event_study import EventStudy
     from hplus.studies.excitation_study import ExcitationStudy
-    from hplus.studies.expect import Expected, Region
+    from hplus.studies.expect import Region
     from hplus.studies.frames import Frame
 
 SUFFIXES = {".json": "json", ".geojson": "geojson", ".tif": "tif", ".tiff": "tif"}
@@ -51,18 +51,20 @@ def write_counts(
     rows: Sequence[Json],
     about: Json,
 ) -> None:
-    """Write counts and their rows in a format; cells of a grid outside of the window are left out.
+    """Write counts and their rows in a format; regions outside of the window are left out.
 
     `about` says what they are counts of, for JSON.
     """
     if form == "tif":
         _write_tif(output, frame, found)
         return
-    # cells have edges in the columns of the file, its regions at most those of a period
+    from hplus.studies.expect import in_window
+
+    regions = [part.region for part in found]
     kept = [
-        (row, part.region.geometry)
-        for row, part in zip(rows, found, strict=True)
-        if part.expected > 0.0 or part.region.edges.keys() <= {"from", "to"}
+        (row, region.geometry)
+        for row, region, inside in zip(rows, regions, in_window(frame, regions), strict=True)
+        if inside
     ]
     write_text(output, _text(kept, form, about))
 
@@ -100,18 +102,23 @@ def regions_asked(
     return named_regions(study.frame, regions, options["name_field"])
 
 
-def observed_parts(found: list[Expected], total: float, of_all: float) -> list[Expected]:
-    """The regions that were observed; a note says which were not, and whether some overlap."""
-    outside = list(dict.fromkeys(part.region.name for part in found if part.expected == 0.0))
-    if outside:
+def note_regions(frame: Frame, found: Sequence[CountedRegion], of_all: float) -> None:
+    """Print which regions of a file were not observed, and whether some overlap.
+
+    `of_all` is what is expected of the window; an error if no region lies in it.
+    """
+    from hplus.studies.expect import in_window
+
+    inside = in_window(frame, [part.region for part in found])
+    missed = [part.region.name for part, seen in zip(found, inside, strict=True) if not seen]
+    if outside := list(dict.fromkeys(missed)):
         names = listed(outside[:MOST_NAMES])
-        if not any(part.expected > 0.0 for part in found):
+        if not inside.any():
             raise click.UsageError(
                 f"No region lies in the window, where events could be observed ({names}): check "
                 "their coordinates."
             )
         note(f"Left out, because nothing was observed there: {counted(len(outside), 'region')} "
              f"outside the window ({names}).")  # fmt: skip
-    if total > (1.0 + OVERLAP) * of_all:
+    if sum(part.expected for part in found) > (1.0 + OVERLAP) * of_all:
         note(f"Regions overlap: all of the window is expected to have {of_all:.6g}.")
-    return [part for part in found if part.expected > 0.0]

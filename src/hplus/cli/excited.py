@@ -11,7 +11,7 @@ import click
 
 from hplus import save
 from hplus.cli.base import note, note_dropped, note_left_out, print_pairs, progress_bar
-from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows
+from hplus.cli.summary import edge_cells, gain_words, made_with, selection_rows, silence_words
 from hplus.cli.writing import print_json
 from hplus.files.chunked_table import Table
 from hplus.files.conditions import Condition
@@ -20,12 +20,24 @@ from hplus.storage.files import Json
 from hplus.wording import count, counted, rounded, six_digits
 
 if TYPE_CHECKING:
+    from hplus.estimators.self_exciting import SelfExciting
     from hplus.studies.excitation_study import ExcitationStudy
     from hplus.studies.frames import Frame
     from hplus.studies.triggered_counts import MarkedFuture, TriggeredCount
 
 BACKGROUNDS = ("auto", "exp", "tree")
 """Models of the background that --model may name."""
+
+APART = {
+    "by": "--type learns which types trigger which",
+    "weight": "give --mark",
+    "exposure": "--from and --to say what was observed",
+    "updatable": "when there are more events, fit again to all of them",
+}
+"""Options that do not go with --self-exciting, and what to do."""
+
+MOST_COLUMNS = 2
+"""Columns of places, at most."""
 
 ABOUT_TRIGGERING = ("delay", "distance", "directions", "marks", "variation", "types", "certificate")
 """Rows of the table that are left out if there are too few events."""
@@ -40,16 +52,16 @@ def check_self_exciting(options: Json) -> None:
                     f"{name} needs --self-exciting: add it, or leave out {name}."
                 )
         return
-    for name in ("--by", "--weight"):
-        if options[name[2:]]:
-            advice = {"--by": "--type learns which types trigger which", "--weight": "give --mark"}
-            raise click.UsageError(f"{name} does not go with --self-exciting: {advice[name]}.")
+    for name, advice in APART.items():
+        if options[name]:
+            raise click.UsageError(f"--{name} does not go with --self-exciting: {advice}.")
+    if len(options["columns"]) > MOST_COLUMNS:
+        raise click.UsageError(
+            "--columns must name at most two columns of places with --self-exciting, got "
+            f"{','.join(options['columns'])}: give a magnitude as --mark."
+        )
     if not options["time"]:
         raise click.UsageError("--self-exciting needs a column of times: give --time.")
-    if options["exposure"] is not None:
-        raise click.UsageError(
-            "--exposure does not go with --self-exciting: --from and --to say what was observed."
-        )
     if options["blocks"] > 1:
         raise click.UsageError(
             "--holdout-blocks does not go with --self-exciting: the last part of the period is "
@@ -111,6 +123,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "types": _types(found["types"]),
         "cycle": _cycle(found),
         "outlook": _outlook(found),
+        "silence": silence_words(found),
         "certificate": found["certificate"]["words"],
     }
     if too_few(found):
@@ -185,6 +198,17 @@ def triggered_row(part: TriggeredCount, mark_above: float | None) -> Json:
     if part.chance_above is not None:
         row[f"chance_above_{mark_above:g}"] = six_digits(part.chance_above)
     return row
+
+
+def with_newer(study: ExcitationStudy, path: str, until: float) -> SelfExciting:
+    """The model with the events of a file, observed until a time in seconds since 1970."""
+    from hplus.studies.triggered_counts import brought_up_to, quiet_words
+
+    model, reading = brought_up_to(study, path, until)
+    note_dropped(reading.dropped, reading.rows)
+    if not reading.kept:
+        note(quiet_words(study, path, until))
+    return model
 
 
 def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iterator[Json]:

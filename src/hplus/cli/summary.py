@@ -122,8 +122,13 @@ def outlook_rows(outlook: Json | None, weight: str = "") -> dict[str, str]:
         "outlook": ", ".join(parts),
         "variation": outlook["variation"],
         "changes": change["words"],
-        "silence": "; ".join(found["words"] for found in outlook.get("silences", ())),
+        "silence": silence_words(outlook),
     }
+
+
+def silence_words(found: Json) -> str:
+    """The silences among what was found; files of earlier versions do not say."""
+    return "; ".join(silence["words"] for silence in found.get("silences", ()))
 
 
 def _prospect(

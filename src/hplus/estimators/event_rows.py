@@ -70,7 +70,7 @@ class EventRows:
         """The number of the type of each event, (n,)."""
         if types is None:
             if len(self.labels) > 1 and n:
-                raise ValueError(f"types must be given, as in fit: {shown(list(self.labels))}.")
+                raise ValueError(f"types must be given, as in fit: {shown(self.labels.tolist())}.")
             return np.zeros(n, dtype=np.int64)
         given: Labels = np.asarray(types)
         if given.shape != (n,):
@@ -81,8 +81,8 @@ class EventRows:
         unknown = np.flatnonzero(self.labels[found] != given)
         if len(unknown):
             raise ValueError(
-                f"types must be among those of the fit, {shown(list(self.labels))}, got "
-                f"{shown(given[unknown[0]])} in row {unknown[0]}."
+                f"types must be among those of the fit, {shown(self.labels.tolist())}, got "
+                f"{shown(given[unknown[0]])} in row {unknown[0]}: drop such rows, or fit again."
             )
         return found.astype(np.int64)
 
@@ -136,16 +136,29 @@ def observed_part(events: Catalogue, start: float, end: float) -> Catalogue:
     return inside
 
 
-def warn_of_ties(times: Floats) -> None:
-    """Warn if many events share their time with another: such events do not trigger each other."""
+class TiedTimesWarning(UserWarning):
+    """Many events share their time with another."""
+
+
+def tied_words(times: Floats) -> str:
+    """How many events share their time with another, and what follows; "" if few do."""
     counts = np.unique(times, return_counts=True)[1]
     tied = int(counts[counts > 1].sum())
-    if tied >= FEWEST_TIED and tied > MOST_TIED * len(times):
+    if tied < FEWEST_TIED or tied <= MOST_TIED * len(times):
+        return ""
+    return (
+        f"{tied} of {len(times)} events have the same time as another, and events at the same time "
+        "do not trigger each other"
+    )
+
+
+def warn_of_ties(times: Floats) -> None:
+    """Warn if many events share their time with another: such events do not trigger each other."""
+    if said := tied_words(times):
         warnings.warn(
-            f"{tied} of {len(times)} events have the same time as another, and events at the same "
-            "time do not trigger each other: if times are rounded, spread them at random over what "
-            "they stand for, such as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
-            UserWarning,
+            f"{said}: if times are rounded, spread them at random over what they stand for, such "
+            "as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",
+            TiedTimesWarning,
             stacklevel=3,
         )
 

@@ -12,7 +12,7 @@ from hplus.files.times import MAX_SECONDS
 from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.studies.events import Reading
 from hplus.studies.excitation_holdouts import AheadScores, ahead_scores
-from hplus.studies.marked_events import MarkedEvents, read_marked
+from hplus.studies.marked_events import MarkedEvents, check_known_types, read_marked
 from hplus.studies.spans import moment
 from hplus.studies.triggered_counts import clock_of, known_until
 
@@ -54,6 +54,7 @@ def checked(study: ExcitationStudy, path: str | None = None) -> Checked:
 
 def _later(study: ExcitationStudy, new: MarkedEvents, known: float) -> Checked:
     """Later events, each predicted from those before it; observed until the last of them."""
+    check_known_types(new, study.kind, study.model_.types_.tolist())
     new = new.picked(np.argsort(new.X[:, -1], kind="stable"))
     times, model = new.X[:, -1], copy(study.model_)
     if len(times) < 2:

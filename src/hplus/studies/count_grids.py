@@ -11,7 +11,7 @@ from hplus._checks import Floats
 from hplus._values import Value, value
 from hplus.files.extras import needed
 from hplus.files.geotiff import geotiff
-from hplus.studies.expect import Region
+from hplus.studies.expect import Region, in_window
 from hplus.studies.frames import Frame
 
 BOUNDS = ("expected", "low", "high")
@@ -76,8 +76,8 @@ class CountGrid(Value):
         p = [order[e["from"], e["to"]] if periods else 0 for e in edges]
         counts = np.full((len(BOUNDS), max(len(periods), 1), len(y) - 1, len(x) - 1), np.nan)
         rows = np.array([(c.expected, c.low, c.high) for c in found])
-        # nothing is expected outside of the window only
-        counts[:, p, j, i] = np.where(rows[:, :1] > 0.0, rows, np.nan).T
+        inside = in_window(frame, [part.region for part in found])
+        counts[:, p, j, i] = np.where(inside[:, None], rows, np.nan).T
         return cls(frame.columns, x, y, counts, periods, frame.place is not None)
 
     def to_xarray(self) -> Any:

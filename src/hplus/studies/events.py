@@ -199,9 +199,14 @@ def _reasons(dropped: Mapping[str, int]) -> str:
 
 
 def nothing_usable(
-    file: str, frame: Frame, rows: int, dropped: Counter[str], extent: Extent
+    file: str,
+    frame: Frame,
+    rows: int,
+    dropped: Counter[str],
+    extent: Extent,
+    known_advice: str = "",
 ) -> str:
-    """Why no row could be used, and what to do."""
+    """Why no row could be used, and what to do; by default that follows from the reasons."""
     if rows == 0:
         return f"{file} has a header but no rows: there is nothing to learn from."
     advice = "check the names of the columns"
@@ -217,7 +222,7 @@ def nothing_usable(
             f"longitude and latitude look swapped, try columns={frame.columns[::-1]}, lonlat=True"
         )
     reasons = _reasons(dict(dropped.most_common(3)))
-    return f"none of the {rows} rows of {file} can be used ({reasons}): {advice}."
+    return f"none of the {rows} rows of {file} can be used ({reasons}): {known_advice or advice}."
 
 
 def _swapped(frame: Frame, extent: Extent) -> bool:

@@ -14,6 +14,7 @@ from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
 from hplus.studies.followed_cycles import cycle_of_times
+from hplus.studies.silences import silences_among
 from hplus.studies.spans import moment
 from hplus.studies.triggered_counts import clock_of, next_counts
 from hplus.windows import Interval
@@ -71,6 +72,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "types": type_facts(study),
         "cycle": cycle_facts(model),
         "followed_cycle": followed_facts(study),
+        "silences": silences_among(model.history_.since(0.0).times, clock_of(study)),
         "holdout": None if held is None else held.get_params(),
         "holdout_share": study.holdout,
         "certificate": certificate_facts(model),

@@ -10,6 +10,7 @@ import numpy as np
 from hplus._checks import check_choice, check_number
 from hplus._progress import whole_or_not
 from hplus.estimators.base import Estimator
+from hplus.estimators.event_rows import TiedTimesWarning, tied_words
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.tables import TableLike
@@ -18,7 +19,7 @@ from hplus.studies.events import Reading
 from hplus.studies.excitation_facts import excitation_facts
 from hplus.studies.excitation_holdouts import ExcitationHoldout, predicted_ahead
 from hplus.studies.frames import Frame, check_frame
-from hplus.studies.marked_events import MarkedEvents, check_observed, read_marked
+from hplus.studies.marked_events import MarkedEvents, check_observed, mark_advice, read_marked
 from hplus.studies.spans import CYCLES, MONDAY, SECONDS
 
 LARGEST_HOLDOUT = 0.9
@@ -98,7 +99,8 @@ class ExcitationStudy(Estimator):
             self._check_parameters()
             events = read_marked(source, self.frame, self.mark, self.kind)
             self.reading_: Reading = events.reading
-            self.reading_.check_dropped(self.most_dropped)
+            advice = mark_advice(self.mark, self.reading_.dropped)
+            self.reading_.check_dropped(self.most_dropped, advice)
             check_observed(events, self.frame)
             self.history_events_ = int((events.X[:, -1] < 0.0).sum())
             self.model_: SelfExciting = self._learned(events)
@@ -130,7 +132,10 @@ class ExcitationStudy(Estimator):
         )
 
     def _learned(self, events: MarkedEvents) -> SelfExciting:
-        return self._unfitted().fit(events.X, marks=events.marks, types=events.types)
+        _warn_tied(events)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TiedTimesWarning)
+            return self._unfitted().fit(events.X, marks=events.marks, types=events.types)
 
     def _check_parameters(self) -> None:
         check_frame(self.frame, None)
@@ -155,6 +160,18 @@ class ExcitationStudy(Estimator):
                 f"holdout must be a share from 0 to {LARGEST_HOLDOUT}, got {self.holdout}: the fit "
                 "needs the rest."
             )
+
+
+def _warn_tied(events: MarkedEvents) -> None:
+    """Warn of ties in terms of the file; copies, which facts tell of, are no ties."""
+    times = events.distinct().X[:, -1]
+    if said := tied_words(times[times >= 0.0]):
+        warnings.warn(
+            f"{said}: if times are rounded, spread them in the file at random over what they stand "
+            "for, such as dates over their days.",
+            TiedTimesWarning,
+            stacklevel=5,
+        )
 
 
 def _warn_distorted(frame: Frame) -> None:

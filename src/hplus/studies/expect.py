@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hplus._checks import Floats, check_count, check_fraction
+from hplus._checks import Bools, Floats, check_count, check_fraction
 from hplus.files.outlines import Outline, read_outlines
 from hplus.rates.mixed_poisson import mixed_poisson_quantile
 from hplus.rates.separable import SeparableRate, pairs_of_draws
@@ -18,7 +18,7 @@ from hplus.studies.outlooks import outlook_for
 from hplus.studies.periods import Period, in_days
 from hplus.studies.repeated_trials import trial_factors
 from hplus.studies.time_counts import MeanCounts, time_counts
-from hplus.windows import Box, Interval, Window
+from hplus.windows import Box, Interval, Window, overlapping
 
 if TYPE_CHECKING:
     from hplus.rates.local_dispersion import LocalDispersion
@@ -259,6 +259,16 @@ def _in_all(study: EventStudy) -> float:
     """What means of regions are shares of: with times, of 1, and otherwise the whole count."""
     region, rate = study.frame.region, study.model_.rate_
     return 1.0 if region is None or study.frame.clock else float(rate.integrals([region])[0])
+
+
+def in_window(frame: Frame, regions: Sequence[Region]) -> Bools:
+    """Which regions lie in the window of a frame, at least in part, shape (r,)."""
+    if frame.region is None:
+        return np.ones(len(regions), dtype=bool)
+    # each period has the same regions
+    windows = {id(window): window for window in _windows(frame.region, regions)}
+    inside = dict(zip(windows, overlapping(frame.region, list(windows.values())), strict=True))
+    return np.array([inside[id(window)] for window in _windows(frame.region, regions)], dtype=bool)
 
 
 def whole(frame: Frame) -> Region:

@@ -37,6 +37,9 @@ class FrameAxis(Value):
     kind: str
 
 
+MOST_AXES = 3
+"""Axes of a frame, at most, with that of times."""
+
 OUTSIDE_PERIOD = "outside the observation period"
 """Why rows of other times are left out."""
 
@@ -62,9 +65,13 @@ class Frame(Value):
 
     def __post_init__(self) -> None:
         d = 0 if self.region is None else self.region.dimension
-        if len(self.columns) != d or d + (self.clock is not None) not in (1, 2, 3):
+        axes = d + (self.clock is not None)
+        if axes > MOST_AXES:
+            rule = "two beside a column of times" if self.clock else "three"
+            raise ValueError(f"columns must be at most {rule}, got {', '.join(self.columns)}.")
+        if len(self.columns) != d or axes == 0:
             raise ValueError(
-                f"a frame must have 1 to 3 axes, one for each column, got columns {self.columns}, "
+                f"a frame must have an axis for each column, got columns {self.columns}, "
                 f"a window of {d} axes and {'a' if self.clock else 'no'} time."
             )
         self._set(columns=tuple(self.columns))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from hplus.studies.events import Reading, fingerprint_of, nothing_usable
 from hplus.studies.frames import Frame
 from hplus.studies.ranges import NO_EXTENT
 from hplus.studies.spans import SECONDS, Clock, moment
+from hplus.wording import counted
 
 Words = NDArray[np.object_]
 
@@ -39,6 +41,12 @@ class MarkedEvents(NamedTuple):
         marks = None if self.marks is None else self.marks[which]
         types = None if self.types is None else self.types[which]
         return MarkedEvents(self.X[which], marks, types, self.reading)
+
+    def distinct(self) -> MarkedEvents:
+        """The events that are no copies of others."""
+        columns = [self.X, *(c for c in (self.marks, self.types) if c is not None)]
+        codes = [np.unique(column, return_inverse=True, axis=0)[1] for column in columns]
+        return self.picked(np.unique(np.column_stack(codes), return_index=True, axis=0)[1])
 
 
 class Labels(NamedTuple):
@@ -88,12 +96,17 @@ def read_marked(
     dropped, left_out = dropped + table.dropped, table.left_out + left_out
     kept = sum(len(part[0]) for part in parts)
     if kept == 0 and not (quiet and _only_other_times(frame, dropped + left_out)):
-        raise TableError(nothing_usable(table.path, anytime, rows, dropped + left_out, extent))
+        why = dropped + left_out
+        advice = mark_advice(mark, dropped)
+        raise TableError(nothing_usable(table.path, anytime, rows, why, extent, advice))
     X, order, values, words = map(np.concatenate, zip(*parts, strict=True))
-    X[:, -1] = spread_in_order(clock, X[:, -1], order, high)
     mark_of_file = f"{total % 2**64:016x}"
     reading = Reading(table.path, rows, kept, dict(dropped), mark_of_file, dict(left_out))
-    return MarkedEvents(X, values if mark else None, words.astype(str) if kind else None, reading)
+    labels = values if mark else None, words.astype(str) if kind else None
+    events = MarkedEvents(X, *labels, reading)
+    copies = 1.0 - len(events.distinct().X) / max(kept, 1)
+    spread = np.column_stack([X[:, :-1], spread_in_order(clock, X[:, -1], order, high)])
+    return events._replace(X=spread, reading=reading.replace(copies=copies))
 
 
 def _no_rows(dimension: int) -> tuple[Floats, Ints, Floats, Words]:
@@ -148,6 +161,28 @@ def _labels(chunk: Chunk, at: Ints, mark: str, kind: str, dropped: Counter[str])
             dropped[reason] += int(np.sum(good & bad))
         good &= ~bad
     return Labels(good, marks, types)
+
+
+def mark_advice(mark: str, dropped: Mapping[str, int]) -> str:
+    """What to do if most rows were dropped because their marks are no numbers; "" otherwise."""
+    wrong = dropped.get(f"{mark} is not a number", 0)
+    if 2 * wrong <= sum(dropped.values()):
+        return ""
+    return "name a column of numbers as mark=, or give types of events as kind="
+
+
+def check_known_types(events: MarkedEvents, kind: str, known: Sequence[str]) -> None:
+    """Raise if later events have types that those of the fit did not have."""
+    if events.types is None:
+        return
+    new = events.types[~np.isin(events.types, known)]
+    if len(new):
+        first = next(iter(np.unique(new).tolist()))
+        raise TableError(
+            f"column {kind!r} of {events.reading.file} must have types of the fit, "
+            f"{', '.join(known):.200}, got {counted(len(new), 'row')} of others, such as "
+            f"{first!r}: leave these rows out, or fit again with events of all types."
+        )
 
 
 def check_observed(events: MarkedEvents, frame: Frame) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hplus._checks import Floats
 from hplus.storage.files import Json
-from hplus.studies.spans import SECONDS, moment
+from hplus.studies.spans import SECONDS, Clock, moment
 from hplus.wording import rounded
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 MOST_SILENCES, LONGER, MIN_MISSED = 3, 3.0, 20.0
 """Silences that are told, at most, how many times as long they are as the next longest gap, and how
-many events are missing in each at the mean rate, at least."""
+many events or bursts are missing in each, at least."""
 
 
 def find_silences(times: Floats, start: float, end: float) -> Floats:
@@ -28,11 +28,21 @@ def find_silences(times: Floats, start: float, end: float) -> Floats:
     longest = np.argsort(gaps)[::-1][: MOST_SILENCES + 1]
     for k in range(min(MOST_SILENCES, len(longest) - 1), 0, -1):
         shortest, next_longest = gaps[longest[k - 1]], gaps[longest[k]]
-        watched = end - start - gaps[longest[:k]].sum()
-        if shortest >= LONGER * next_longest and shortest * len(times) >= MIN_MISSED * watched:
+        wait = _mean_wait(np.delete(gaps, longest[:k]))
+        if shortest >= LONGER * next_longest and shortest >= MIN_MISSED * wait > 0.0:
             which = np.sort(longest[:k])
             return np.column_stack([ends[which], ends[which + 1]])
     return np.zeros((0, 2))
+
+
+def _mean_wait(gaps: Floats) -> float:
+    """The mean of gaps (n,) or, if events come in bursts, the mean time until the next burst.
+
+    Σg²/(2Σg) is the mean time from any moment to the next event: with independent events it is the
+    mean gap, and with bursts that between bursts, most of the time.
+    """
+    total = float(gaps.sum())
+    return max(total / len(gaps), float(gaps @ gaps) / (2.0 * total)) if total else 0.0
 
 
 def silence_facts(study: EventStudy) -> list[Json]:
@@ -41,10 +51,20 @@ def silence_facts(study: EventStudy) -> list[Json]:
     found = None if outlook is None else getattr(outlook, "silences", None)
     if clock is None or found is None or not len(found):
         return []
-    seconds = SECONDS["day"] * found
-    watched = clock.end - clock.start - float(np.diff(seconds).sum())
-    rate = study.reading_.kept / watched
-    return [_told(float(a), float(b), rate * float(b - a), clock.end) for a, b in seconds]
+    return _all_told(SECONDS["day"] * found, study.reading_.kept, clock)
+
+
+def silences_among(times: Floats, clock: Clock) -> list[Json]:
+    """The silences among times (n,) on the axis of a clock."""
+    seconds = clock.start + SECONDS[clock.unit] * times
+    return _all_told(find_silences(seconds, clock.start, clock.end), len(times), clock)
+
+
+def _all_told(silences: Floats, events: int, clock: Clock) -> list[Json]:
+    """Silences (k, 2), in seconds, with what would be usual at the mean rate of the other time."""
+    watched = clock.end - clock.start - float(np.diff(silences).sum())
+    rate = events / watched
+    return [_told(float(a), float(b), rate * float(b - a), clock.end) for a, b in silences]
 
 
 def _told(start: float, end: float, usual: float, last: float) -> Json:

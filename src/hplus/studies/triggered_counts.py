@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hplus._checks import Bools, Floats, Ints, Seed, check_fraction
+from hplus._checks import Bools, Floats, Ints, Seed, check_fraction, check_number
 from hplus.estimators.event_rows import Labels
 from hplus.estimators.futures import Futures
 from hplus.estimators.self_exciting import SelfExciting
@@ -17,7 +17,7 @@ from hplus.rates.excitation.descendants import Simulated
 from hplus.studies.draws import SimulatedEvents
 from hplus.studies.events import Reading
 from hplus.studies.expect import Region, whole
-from hplus.studies.marked_events import read_marked
+from hplus.studies.marked_events import check_known_types, read_marked
 from hplus.studies.periods import Period
 from hplus.studies.spans import SECONDS, Amount, Clock, moment
 from hplus.windows import Window
@@ -109,10 +109,19 @@ def brought_up_to(
             f"{moment(until)}."
         )
     new = read_marked(path, study.frame, study.mark, study.kind, (begin, until), quiet=True)
+    check_known_types(new, study.kind, study.model_.types_.tolist())
     model = copy(study.model_)
     end = float(clock_of(study).axis(np.array([until]))[0])
     model.update(new.X, until=end, marks=new.marks, types=new.types)
     return model, new.reading
+
+
+def quiet_words(study: ExcitationStudy, file: str, until: float) -> str:
+    """That a file has no events since those that a study knows, in a sentence."""
+    return (
+        f"No event of {file} lies between {moment(known_until(study))}, when those of the fit end, "
+        f"and {moment(until)}: this time is taken to be without events."
+    )
 
 
 def futures(
@@ -151,6 +160,8 @@ def triggered_counts(
     tail = 0.5 * (1.0 - check_fraction("level", level))
     if mark_above is not None and not study.mark:
         raise ValueError("mark_above= needs a model that was fitted with mark=.")
+    if mark_above is not None:
+        check_number("mark_above", mark_above)
     first, last = min(p.start for p in periods), max(p.end for p in periods)
     found = futures(study, first, last, model=model, random_state=study.random_state)
     events, paths, clock = found.simulated.events, found.simulated.paths, clock_of(study)

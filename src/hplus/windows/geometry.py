@@ -202,6 +202,16 @@ def check_apart(shapes: list[Shape]) -> None:
                 )
 
 
+def share_area(whole: Shape, shapes: Shape) -> Bools:
+    """Which shapely polygons (n,) have more than a border in common with another one?"""
+    shapely = load_shapely()
+    found: Bools = shapely.covers(whole, shapes)
+    cut = np.flatnonzero(shapely.intersects(whole, shapes) & ~found)
+    common = shapely.area(shapely.intersection(whole, shapes[cut]))
+    found[cut] = common > MAX_OVERLAP * np.minimum(shapely.area(shapes[cut]), whole.area)
+    return found
+
+
 def common_rings(shapes: list[Shape], tree: Shape) -> Rings:
     """The rings around what shapely polygons have in common with those of a tree."""
     shapely = load_shapely()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -171,3 +172,23 @@ class Polygons(Planar):
 
     def polygons(self) -> tuple[Polygon, ...]:
         return self.parts
+
+
+def overlapping(whole: Window, parts: Sequence[Window]) -> Bools:
+    """Has each part more than a border in common with the whole? Not for products, shape (r,)."""
+    if not parts:
+        return np.zeros(0, dtype=bool)
+    low, high = np.stack([part.bounds() for part in parts], axis=1)
+    first, last = whole.bounds()
+    found: Bools = np.all((low < last) & (high > first), axis=1)
+    if any(isinstance(window, Planar) for window in (whole, *parts)):
+        shapes = [_shape_of(part) for part, near in zip(parts, found, strict=True) if near]
+        found[found] = geometry.share_area(_shape_of(whole), np.array(shapes, dtype="O"))
+    return found
+
+
+def _shape_of(window: Window) -> geometry.Shape:
+    if isinstance(window, Planar):
+        return window._shape
+    low, high = window.bounds()
+    return geometry.load_shapely().box(*low.tolist(), *high.tolist())
