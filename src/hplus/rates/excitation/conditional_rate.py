@@ -148,7 +148,16 @@ def _levels(known: ConditionalRate, until: float) -> Levels:
     if many > MOST_BLOCKS:
         many, drift = MOST_BLOCKS, drift.replace(block=(until - drift.start) / MOST_BLOCKS)
     edges = drift.start + drift.block * np.arange(many + 1)
-    counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
     own = np.array([known.background(*edges[k : k + 2]).sum() for k in range(many)])
     all_means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
-    return follow(drift, counts, own, all_means - own, known.rate.last_level_variance())
+    first = known.rate.last_level_variance()
+    return follow(drift, _ratios(known, edges), own, all_means - own, first)
+
+
+def _ratios(known: ConditionalRate, edges: Floats) -> list[Floats]:
+    """What was triggered to the background at a level of 1, at the events from edge to edge."""
+    near = slice(*np.searchsorted(known.sources.times, edges[[0, -1]]))
+    events = known.sources.picked(near)
+    own = np.maximum(known.rate.background_at(events), 1e-300)
+    found = known.triggered_at(events) / own
+    return np.split(found, np.searchsorted(events.times, edges[1:-1])) if len(edges) > 1 else []
