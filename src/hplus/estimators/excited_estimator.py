@@ -189,8 +189,8 @@ class ExcitedEstimator(Estimator):
     def check(self, start: float | None = None) -> ExcitationCheck:
         """Does the rate fit the events that it knows since `start`? `print` it for a table.
 
-        Gaps between events in rescaled time, and counts by place; the default is the start of the
-        window. For events that were learned from, p-values are too large.
+        How many there are, gaps between them in rescaled time, and counts by place; the default is
+        the start of the window. For events that were learned from, p-values are too large.
         """
         check_fitted(self, "rate_")
         low, end = self._period.low, self.observed_until_
