@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import minimize
+from scipy.stats import poisson
 
 from hplus import Box, Interval, Polygon
 from hplus.estimators.futures import futures_of
@@ -21,6 +22,7 @@ from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import Stage, simulate, simulate_stages
 from hplus.rates.excitation.drift import Drift, follow
+from hplus.rates.excitation.excitation_check import check_excitation
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.rates.excitation.lag_rows import add_line_rows
@@ -482,6 +484,25 @@ def test_a_forecast_long_after_the_window_forgets_how_uncertain_the_level_was_at
         spreads.append(counts.std() / counts.mean())
     assert spreads[0] > 0.3
     assert spreads[1] < 0.15
+
+
+def test_the_count_is_poisson_around_what_the_rate_may_expect(rng):
+    weights = np.full((1, 1, len(LAGS) - 1, 1), 1e-9)
+    rate = replace(line_rate(weights, level=4.0), drift=Drift(0.0, 5.0, 0.0, 1.0))
+    logs = np.log(np.append(rate.background.levels.ravel(), weights.ravel()))
+    vague = np.tile(logs, (50, 1, 1))
+    vague[:, 0, :2] += rng.normal(0.0, 0.3, (50, 1))
+    times = np.linspace(0.1, 49.9, 150)  # of 200 expected
+    events = in_order(times, np.zeros((150, 0)), np.zeros(150), np.zeros(150, dtype=int))
+    exact, uncertain = (
+        check_excitation(rate_given(replace(rate, draws=draws), events, 50.0), 0.0, 50.0)
+        for draws in (logs[None, None], vague)
+    )
+    assert exact.total.p_value == pytest.approx(2.0 * poisson.cdf(150, 200.0), rel=1e-4)
+    assert exact.total.statistic == pytest.approx(-50.0 / np.sqrt(200.0), rel=1e-4)
+    assert "count" in exact.faults
+    assert uncertain.total.p_value > 0.1
+    assert abs(uncertain.total.statistic) < 2.0
 
 
 @pytest.mark.parametrize("with_factors", [False, True])
