@@ -194,7 +194,10 @@ def test_one_event_is_too_few_to_tell_about_triggering(folder, run):
     assert "held out none: too few events" in said
     assert "follow within" not in said
     run("report", "one.hplus", "-o", "one.html")
-    assert "event is too few to tell about triggering" in (folder / "one.html").read_text()
+    page = (folder / "one.html").read_text()
+    assert "event is too few to tell about triggering" in page
+    assert "1 event from" in page
+    assert ": too few events to tell" in page
 
 
 def test_sample_and_predict_use_the_users_columns(folder, run):
@@ -213,11 +216,11 @@ def test_check_on_fitted_and_on_later_events(folder, run):
     assert "The rate fits" in result.stdout
     assert "say little about the fit" in result.stderr
     found = json.loads(run("check", "place.hplus", "quakes.csv", "--json").stdout)
-    assert set(found["p_values"]) == {"gaps", "neighbours", "places"}
+    assert set(found["p_values"]) == {"count", "gaps", "neighbours", "places"}
     lines = [f"2026-07-{20 + i // 2},{3 * i + 2},{i},4.{i}" for i in range(16)]
     (folder / "later.csv").write_text("when,x,y,mag\n" + "\n".join(lines) + "\n")
     later = run("check", "place.hplus", "later.csv")
-    assert "one event ahead, vs constant:" in later.stdout
+    assert "one event ahead, vs the best constant rate:" in later.stdout
     assert "fitted to these" not in later.stderr
 
 

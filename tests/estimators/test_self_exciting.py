@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.estimators import futures
@@ -201,8 +201,11 @@ def test_a_forecast_from_later_on_is_that_of_a_long_one(line):
 
 
 def test_a_simulation_that_is_too_large_is_refused_at_once(line):
-    with pytest.raises(OverflowError, match="on all paths together, got more: use a shorter"):
+    said = "on all paths together, got more: use fewer paths, or forecast a shorter time"
+    with pytest.raises(OverflowError, match=said):
         line.forecast(1e7, n_paths=1000, random_state=0)
+    with pytest.raises(OverflowError, match=said):
+        line.sample(100_000)
 
 
 def test_forecasts_by_place_add_up_and_know_marks(planar):
@@ -305,6 +308,15 @@ def test_a_ratio_near_one_is_warned_of(times, monkeypatch):
         SelfExciting(Interval(0.0, UNTIL, unit="day")).fit(times)
 
 
+@pytest.mark.usefixtures("thoroughly")
+def test_a_crowded_background_is_warned_of_once(rng):
+    window = Box([0.0, 0.0], [10.0, 10.0]) * Interval(0.0, 100.0)
+    X = np.column_stack([rng.uniform(0, 10, 60), np.full(60, 5.0), rng.uniform(0, 100, 60)])
+    with pytest.warns(ConvergenceWarning, match='use background="tree"') as warned:
+        SelfExciting(window, background="exp").fit(X)
+    assert len(warned) == 1
+
+
 def explosion(rng, until):
     """Each event triggers two others, on average."""
     found = [rng.uniform(0.0, until, 3)]
@@ -339,6 +351,41 @@ BAD = {
     "nan": (lambda X: SelfExciting(LINE).fit([[np.nan]]), ValueError, "finite"),
     "jobs": (lambda X: SelfExciting(LINE, n_jobs=0).fit(X), ValueError, "or -1 for all cores"),
     "long lag": (lambda X: SelfExciting(LINE, longest_lag=2.0).fit(X), ValueError, "window's time"),
+    "short lag": (
+        lambda X: SelfExciting(LINE, longest_lag=1e-300).fit(X),
+        ValueError,
+        "longest_lag must be at least 1e-12, 1e-12 of the window's time, got 1e-300",
+    ),
+    "long distance": (
+        lambda X: SelfExciting(SQUARE, longest_distance=1.5).fit([[0.5, 0.5, 1.0]]),
+        ValueError,
+        "longest_distance must not be longer than the window's diagonal, 1.41421, got 1.5",
+    ),
+    "long distance on a road": (
+        lambda X: SelfExciting(LINE * LINE, longest_distance=1.5).fit([[0.5, 0.5]]),
+        ValueError,
+        "the window's length, 1, got 1.5",
+    ),
+    "short distance": (
+        lambda X: SelfExciting(SQUARE, longest_distance=1e-100).fit([[0.5, 0.5, 1.0]]),
+        ValueError,
+        "of the window's diagonal, got 1e-100: shorter distances are lost",
+    ),
+    "short cycle": (
+        lambda X: SelfExciting(LINE, cycles=(1e-13,)).fit(X),
+        MemoryError,
+        "a cycle of 1e-13 in a time of 1 needs .* use longer cycles",
+    ),
+    "large marks": (
+        lambda X: SelfExciting(LINE).fit(X, marks=[1.0, 1e300]),
+        ValueError,
+        r"marks must lie between -1e\+100 and 1e\+100, got 1e\+300: use logarithms",
+    ),
+    "nan beside text": (
+        lambda X: SelfExciting(LINE).fit(X, types=[np.nan, "b"]),
+        ValueError,
+        "types must be known for each event, got nan in row 0",
+    ),
     "no type": (
         lambda X: SelfExciting(LINE).fit(X, types=["a", None]),
         ValueError,
@@ -389,6 +436,8 @@ def test_a_catalogue_that_would_not_fit_in_memory_is_refused_beforehand(monkeypa
 def test_questions_after_the_fit_are_checked(line, planar):
     for call, kind, words in (
         (lambda: line.predict([[1.0]], types=["x"]), ValueError, "among those of the fit"),
+        (lambda: line.predict([[1.0]], types=[None]), ValueError, "got None in row 0"),
+        (lambda: line.forecast(1.0, start=-1e6), ValueError, "start must not be before 0, where"),
         (lambda: line.predict([[1.0]], history=([[0.5]], [1.0])), ValueError, "marks must be None"),
         (
             lambda: planar.predict([[0.1, 0.1, 1.0]], history=[[0.1, 0.1, 0.5]]),

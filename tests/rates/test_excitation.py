@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import minimize
+from scipy.stats import poisson
 
 from hplus import Box, Interval, Polygon
 from hplus.estimators.futures import futures_of
@@ -21,6 +22,7 @@ from hplus.rates.excitation.certified import certified_gap, largest_likelihood
 from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import Stage, simulate, simulate_stages
 from hplus.rates.excitation.drift import Drift, follow
+from hplus.rates.excitation.excitation_check import check_excitation
 from hplus.rates.excitation.excited_rate import ExcitedRate, rows_by_mark, rows_of
 from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.rates.excitation.lag_rows import add_line_rows
@@ -411,14 +413,19 @@ def test_the_background_integrates_to_its_count_and_is_sampled_from(rng):
     assert window.contains(times[:, None]).all()
 
 
+def blocks_of(count, ratio, blocks):
+    """What was triggered to the background at each event, the same in each of some blocks."""
+    return [np.full(count, ratio) for _ in range(blocks)]
+
+
 def test_the_level_follows_counts_and_keeps_what_it_expects():
     drift, hundred, none = Drift(10.0, 2.0, 0.05, 1.0), np.full(40, 100.0), np.zeros(40)
-    twice = follow(drift, 2.0 * hundred, hundred, none)
+    twice = follow(drift, blocks_of(200, 0.0, 40), hundred, none)
     assert twice.factors[0] == 1.0
     assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
-    slower = follow(drift.replace(dispersion=50.0), 2.0 * hundred, hundred, none)
+    slower = follow(drift.replace(dispersion=50.0), blocks_of(200, 0.0, 40), hundred, none)
     assert 1.0 < slower.factors[5] < twice.factors[5]
-    same = follow(drift, hundred, hundred, none)
+    same = follow(drift, blocks_of(100, 0.0, 40), hundred, none)
     np.testing.assert_allclose(same.factors, 1.0)
     assert twice.at(np.array([0.0, 10.0, 11.9, 12.1]))[:3].tolist() == [1.0, 1.0, 1.0]
     assert sum(high - low for low, high, _ in twice.spans(0.0, 95.0)) == pytest.approx(95.0)
@@ -426,25 +433,38 @@ def test_the_level_follows_counts_and_keeps_what_it_expects():
 
 def test_the_level_is_that_of_the_background_and_not_of_what_was_triggered():
     drift, own, triggered = Drift(0.0, 1.0, 0.05, 1.0), np.full(60, 100.0), np.full(60, 300.0)
-    twice = follow(drift, 2.0 * own + triggered, own, triggered)
+    twice = follow(drift, blocks_of(500, 3.0, 60), own, triggered)
     assert twice.factors[-1] == pytest.approx(2.0, rel=0.01)
-    burst = follow(drift, own + 3.0 * triggered, own, 3.0 * triggered)
+    burst = follow(drift, blocks_of(1000, 9.0, 60), own, 3.0 * triggered)
     np.testing.assert_allclose(burst.factors, 1.0)
+
+
+def test_bursts_do_not_lower_the_level(rng):
+    weights = np.exp(-LAGS[:-1])[None, None, :, None]
+    rate = line_rate(weights * 0.6 / Trigger(LAGS, np.zeros(0), weights).integral()[0, 0])
+    nothing = in_order(np.zeros(0), np.zeros((0, 0)), np.zeros(0), np.zeros(0, dtype=int))
+    many = simulate(rate, past_of(rate_given(rate, nothing, 0.0), 0.0), 0.0, 500.0, 60, rng)
+    rate = replace(rate, drift=Drift(0.0, 5.0, 1e-3, 1.0))
+    paths = [many.events.picked(np.flatnonzero(many.paths == path)) for path in range(60)]
+    known = [rate_given(rate, in_order(e.times, e.places, e.marks, e.types), 500.0) for e in paths]
+    expected = sum(each.integral(0.0, 500.0) for each in known)
+    assert expected == pytest.approx(len(many.paths), rel=0.02)
 
 
 def test_what_came_since_replaces_what_was_known_of_the_level_when_it_was_learned():
     drift, hundred, none = Drift(0.0, 1.0, 0.01, 1.0), np.full(60, 100.0), np.zeros(60)
-    known = follow(drift, hundred, hundred, none)
-    unknown = follow(drift, hundred, hundred, none, first=1.0)
+    same, twice = blocks_of(100, 0.0, 60), blocks_of(200, 0.0, 1)
+    known = follow(drift, same, hundred, none)
+    unknown = follow(drift, same, hundred, none, first=1.0)
     assert known.memory == pytest.approx(unknown.memory, abs=1e-4)
     assert unknown.memory < 1e-4
     assert unknown.variance == pytest.approx(known.variance, rel=1e-4)
     # after a block of 100 events, the logarithm is off by 0.1 at most, whatever it was before
-    once = follow(drift, hundred[:1], hundred[:1], none[:1], first=1.0)
+    once = follow(drift, same[:1], hundred[:1], none[:1], first=1.0)
     assert once.memory == pytest.approx(1.0 / (1.0 + 1.01 * 100.0))
     assert once.variance + once.memory**2 < 0.1**2
-    fast = follow(drift, 2.0 * hundred[:1], hundred[:1], none[:1], first=1.0)
-    slow = follow(drift, 2.0 * hundred[:1], hundred[:1], none[:1])
+    fast = follow(drift, twice, hundred[:1], none[:1], first=1.0)
+    slow = follow(drift, twice, hundred[:1], none[:1])
     assert fast.factors[-1] > slow.factors[-1]
 
 
@@ -464,6 +484,25 @@ def test_a_forecast_long_after_the_window_forgets_how_uncertain_the_level_was_at
         spreads.append(counts.std() / counts.mean())
     assert spreads[0] > 0.3
     assert spreads[1] < 0.15
+
+
+def test_the_count_is_poisson_around_what_the_rate_may_expect(rng):
+    weights = np.full((1, 1, len(LAGS) - 1, 1), 1e-9)
+    rate = replace(line_rate(weights, level=4.0), drift=Drift(0.0, 5.0, 0.0, 1.0))
+    logs = np.log(np.append(rate.background.levels.ravel(), weights.ravel()))
+    vague = np.tile(logs, (50, 1, 1))
+    vague[:, 0, :2] += rng.normal(0.0, 0.3, (50, 1))
+    times = np.linspace(0.1, 49.9, 150)  # of 200 expected
+    events = in_order(times, np.zeros((150, 0)), np.zeros(150), np.zeros(150, dtype=int))
+    exact, uncertain = (
+        check_excitation(rate_given(replace(rate, draws=draws), events, 50.0), 0.0, 50.0)
+        for draws in (logs[None, None], vague)
+    )
+    assert exact.total.p_value == pytest.approx(2.0 * poisson.cdf(150, 200.0), rel=1e-4)
+    assert exact.total.statistic == pytest.approx(-50.0 / np.sqrt(200.0), rel=1e-4)
+    assert "count" in exact.faults
+    assert uncertain.total.p_value > 0.1
+    assert abs(uncertain.total.statistic) < 2.0
 
 
 @pytest.mark.parametrize("with_factors", [False, True])

@@ -25,6 +25,7 @@ from hplus.studies.triggered_counts import (
     period_asked,
     triggered_counts,
 )
+from hplus.windows import Interval
 
 pytestmark = pytest.mark.usefixtures("coarse_grids")
 
@@ -197,8 +198,38 @@ def test_the_rate_fits_its_own_events_and_not_those_of_another_kind(in_place, tm
     new = checked(in_place, str(path))
     assert new.later
     assert new.check.count == 40
-    assert "places" in new.check.faults
+    assert new.check.faults == ("count", "places")
     assert "does not fit" in str(new.check)
+
+
+def later_events(tmp_path, days):
+    """A file of events so many days after the period of the studies."""
+    stamps = np.datetime64("2026-07-20") + (np.asarray(days) * 86_400).astype("timedelta64[s]")
+    path = tmp_path / "later.csv"
+    path.write_text("when\n" + "\n".join(map(str, stamps)) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("count", [8, 30])
+def test_far_fewer_events_than_expected_are_rejected(in_time, tmp_path, count):
+    days = np.sort(np.random.default_rng(0).uniform(0, 150, count))
+    found = checked(in_time, later_events(tmp_path, days))
+    assert found.check.expected > 2 * count
+    assert "count" in found.check.faults
+    assert found.check.verdict.startswith("The rate does not fit, according to count")
+
+
+def test_a_change_of_level_is_no_gain_over_a_constant_rate(in_time, tmp_path):
+    days = np.sort(np.random.default_rng(0).uniform(0, 150, 30))
+    found = checked(in_time, later_events(tmp_path, days))
+    known, model = float(in_time.model_.observed_until_), copy(in_time.model_)
+    X = known + (days * 86_400).astype(int)[:, None] / 86_400
+    model.update(X, until=float(X[-1, 0]))
+    span = Interval(known, float(X[-1, 0]))
+    constant = 30 * np.log(30 / span.volume) - 30
+    ours = model.log_likelihood(X, period=span)
+    assert found.gain == pytest.approx((ours - constant) / 30, abs=1e-4)
+    assert found.gain < 0.0
 
 
 def test_types_trigger_their_own_kind_most(aftershocks, frame):
@@ -220,6 +251,9 @@ def test_one_event_has_a_rate(tmp_path):
     study = ExcitationStudy(plan(path, **PERIOD)).fit(path)
     assert study.holdout_ is None
     assert study.facts()["events"] == 1
+    assert study.model_.check().verdict.startswith("Too few events to tell")
+    study = ExcitationStudy(plan(path, ["x", "y"], window=(0, 0, 5, 5), **PERIOD)).fit(path)
+    assert study.model_.check().verdict.startswith("Too few events to tell")
 
 
 def test_rows_without_marks_are_counted(tmp_path):

@@ -267,4 +267,5 @@ def check_excited(study: ExcitationStudy, events: str | None, as_json: bool) -> 
         note("The model was fitted to these events, so they say little about the fit.")
     click.echo(str(found.check))
     if found.gain is not None and found.gain_error is not None:
-        click.echo(f"one event ahead, vs constant: {gain_words(found.gain, found.gain_error)}")
+        gain = gain_words(found.gain, found.gain_error)
+        click.echo(f"one event ahead, vs the best constant rate: {gain}")

@@ -25,7 +25,7 @@ from hplus.studies.checked_files import checked
 from hplus.studies.excitation_facts import too_few, why_no_outlook
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.triggered_counts import clock_of
-from hplus.wording import count, day_words, percent, quantity, rounded, times, with_error
+from hplus.wording import count, counted, day_words, percent, quantity, rounded, times, with_error
 
 
 def excitation_html(
@@ -87,7 +87,7 @@ def gather_excitation(
 def _about(study: ExcitationStudy, found: Json) -> str:
     clock = clock_of(study)
     return (
-        f"{count(found['events'])} events from {day_words(clock.start)} to {day_words(clock.end)}. "
+        f"{counted(found['events'])} from {day_words(clock.start)} to {day_words(clock.end)}. "
         "This page shows which of them were triggered by others, how soon"
         f"{' and how near' * bool(study.frame.columns)}, and what to expect next."
     )
@@ -145,11 +145,12 @@ def _about_triggering(found: Json) -> tuple[Finding, ...]:
 
 def _tiles(found: Json) -> tuple[Fact, ...]:
     ratio, held = found["branching"], found["holdout"]
+    band = f"{ratio['low']:.2f} to {ratio['high']:.2f}"
+    if too_few(found):
+        band += ": too few events to tell"
     tiles = [
         Fact("Events", count(found["events"]), f"of {count(found['rows'])} rows in the file"),
-        Fact(
-            "Branching ratio", f"{ratio['ratio']:.2f}", f"{ratio['low']:.2f} to {ratio['high']:.2f}"
-        ),
+        Fact("Branching ratio", f"{ratio['ratio']:.2f}", band),
         Fact("Background", percent(found["background_share"]), "of the events were not triggered"),
     ]
     if held is not None:

@@ -26,6 +26,9 @@ Part = tuple[Window | None, float, float]
 FEWEST_TIED, MOST_TIED = 10, 0.2
 """Events at the time of another, in number and as a share, from which on a warning says so."""
 
+LARGEST_MARK = 1e100
+"""Squares of larger marks would be too large for numbers."""
+
 MOST_BEYOND = 20.0
 """How far above others the largest marks may lie, in ranges of these."""
 
@@ -72,7 +75,7 @@ class EventRows:
             if len(self.labels) > 1 and n:
                 raise ValueError(f"types must be given, as in fit: {shown(self.labels.tolist())}.")
             return np.zeros(n, dtype=np.int64)
-        given: Labels = np.asarray(types)
+        given = _known_labels(types)
         if given.shape != (n,):
             raise ValueError(
                 f"types must have shape ({n},), one for each event, got {given.shape}."
@@ -165,8 +168,13 @@ def warn_of_ties(times: Floats) -> None:
 
 def labels_of(types: ArrayLike | None) -> Labels:
     """The different types, sorted; an error if some are missing."""
-    given: Labels = np.asarray(["event"] if types is None else types)
-    words = given.ravel().tolist()
+    return np.unique(_known_labels(["event"] if types is None else types))
+
+
+def _known_labels(types: ArrayLike) -> Labels:
+    """Types as an array; an error if some are missing, or text and others numbers."""
+    # as an array of text, a missing type would be the type "nan"
+    words = np.asarray(types, dtype=object).ravel().tolist()
     missing = [i for i, word in enumerate(words) if word is None or word != word]
     if missing:
         raise ValueError(
@@ -175,7 +183,7 @@ def labels_of(types: ArrayLike | None) -> Labels:
         )
     if len({isinstance(word, str) for word in words}) > 1:
         raise ValueError("types must be all text or all numbers, got both.")
-    return np.unique(given)
+    return np.asarray(types)
 
 
 def check_one_scale(marks: Floats) -> None:
@@ -215,4 +223,10 @@ def _as_marks(marks: ArrayLike | None, n: int) -> Floats:
     found = as_floats("marks", marks)
     if found.shape != (n,):
         raise ValueError(f"marks must have shape ({n},), one for each event, got {found.shape}.")
-    return check_finite("marks", found)
+    large = np.abs(check_finite("marks", found)) > LARGEST_MARK
+    if large.any():
+        raise ValueError(
+            f"marks must lie between {-LARGEST_MARK:g} and {LARGEST_MARK:g}, got "
+            f"{found[large][0]:g}: use logarithms of the marks."
+        )
+    return found

@@ -135,7 +135,8 @@ class ExcitedEstimator(Estimator):
     ) -> Futures:
         """What happens in a time to come, by simulating the descendants of the history.
 
-        From `start`, by default `observed_until_`, for a time `horizon`. If `start` is later, the
+        From `start`, by default `observed_until_`, for a time `horizon`; it may not be before the
+        window. If `start` is later, the
         time in between is simulated too: what happened then is not known. A `history` that is given
         is all that happened before `start`, by default until the last event of it if that is later
         than `observed_until_`. `regions` are places, by default the whole window. Weights are drawn
@@ -147,6 +148,11 @@ class ExcitedEstimator(Estimator):
         if history is not None:
             last = float(np.max(events.times, initial=last))
         begin = last if start is None else check_number("start", start)
+        if begin < self._period.low:
+            raise ValueError(
+                f"start must not be before {self._period.low:g}, where the window begins, got "
+                f"{begin:g}."
+            )
         length, inner = check_positive("horizon", horizon), as_floats("stages", stages).ravel()
         edges = begin + np.unique([0.0, *inner[(inner > 0.0) & (inner < length)], length])
         until = begin if history is not None else min(begin, last)
@@ -189,8 +195,8 @@ class ExcitedEstimator(Estimator):
     def check(self, start: float | None = None) -> ExcitationCheck:
         """Does the rate fit the events that it knows since `start`? `print` it for a table.
 
-        Gaps between events in rescaled time, and counts by place; the default is the start of the
-        window. For events that were learned from, p-values are too large.
+        How many there are, gaps between them in rescaled time, and counts by place; the default is
+        the start of the window. For events that were learned from, p-values are too large.
         """
         check_fitted(self, "rate_")
         low, end = self._period.low, self.observed_until_

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from hplus._checks import (
@@ -17,12 +18,11 @@ from hplus._checks import (
     check_choice,
     check_memory,
     check_number,
-    check_positive,
     shown,
 )
 from hplus._progress import whole_or_not
 from hplus._threads import check_jobs
-from hplus.estimators.base import check_fitted
+from hplus.estimators.base import UNSETTLED_CHANGE, check_fitted
 from hplus.estimators.column_names import check_names
 from hplus.estimators.event_rows import (
     check_known_scale,
@@ -33,6 +33,7 @@ from hplus.estimators.event_rows import (
     warn_of_ties,
 )
 from hplus.estimators.excited_estimator import ExcitedEstimator
+from hplus.estimators.excited_parameters import check_excited_window, check_longest
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import STATISTIC_MODELS
@@ -43,7 +44,8 @@ from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.block_edges import as_exposure
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.forecast_learning import ObservedTimes, learn_cycles
-from hplus.windows import Interval, Product, Window, check_window
+from hplus.rates.grid_rate import GridRate
+from hplus.windows import Window
 
 NEAR_ONE = 0.95
 """A branching ratio from which a warning says that bursts hardly die out."""
@@ -193,6 +195,7 @@ class SelfExciting(ExcitedEstimator):
             )
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
+        self._warn_if_crowded()
         warn_of_ties(inside.times)
         return self
 
@@ -241,7 +244,10 @@ class SelfExciting(ExcitedEstimator):
 
     def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
         rate = Intensity(self._rows.region, model=model, random_state=self._seed())
-        return rate.fit(places, sample_weight=weights).rate_
+        with warnings.catch_warnings():
+            # said once, of the background in the end
+            warnings.filterwarnings("ignore", "Events are too crowded", ConvergenceWarning)
+            return rate.fit(places, sample_weight=weights).rate_
 
     def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
         low, high = self._period.low, self._period.high
@@ -263,38 +269,25 @@ class SelfExciting(ExcitedEstimator):
                 stacklevel=3,
             )
 
+    def _warn_if_crowded(self) -> None:
+        grids = [rate for rate in self.background_.places if isinstance(rate, GridRate)]
+        if any(rate.quadrature_error > UNSETTLED_CHANGE for rate in grids):
+            warnings.warn(
+                "Events are too crowded for the finest grid on this window to resolve their "
+                'background: use background="tree" or a smaller window; if they lie along a line, '
+                "give the place on it as the only axis besides time.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
     def _seed(self) -> int:
         seed = 0 if self.random_state is None else self.random_state
         return int(check_random_state(seed).randint(2**31 - 1))
 
     def _check_parameters(self) -> None:
-        line = isinstance(self.window, Interval)
-        both = (
-            isinstance(self.window, Product)
-            and isinstance(self.window.right, Interval)
-            and (self.window.left.dimension == 2 or isinstance(self.window.left, Interval))
-        )
-        if not (line or both):
-            raise TypeError(
-                "window must be an Interval of time, or places times one: a region in the plane "
-                "such as Box([0, 0], [1, 1]) * Interval(0, 365), or Interval(0, 80) * Interval(0, "
-                f"365) along a road, got {shown(self.window)}."
-            )
-        check_window("window", self.window)
+        check_excited_window(self.window)
         check_choice("background", self.background, STATISTIC_MODELS)
         as_cycles(self.cycles, self._period.unit)
         check_number("origin", self.origin)
-        for name in ("longest_lag", "longest_distance"):
-            if getattr(self, name) is not None:
-                check_positive(name, getattr(self, name))
-        if self.longest_lag is not None and self.longest_lag > self._period.volume:
-            raise ValueError(
-                f"longest_lag must not be longer than the window's time, {self._period.volume:g}, "
-                f"got {shown(self.longest_lag)}: longer lags cannot be learned from it."
-            )
-        if line and self.longest_distance is not None:
-            raise ValueError(
-                "longest_distance must be None for events without places, got "
-                f"{shown(self.longest_distance)}."
-            )
+        check_longest(self.window, self.longest_lag, self.longest_distance)
         check_jobs(self.n_jobs)

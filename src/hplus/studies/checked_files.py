@@ -11,10 +11,11 @@ from hplus.files.feeds import TableError
 from hplus.files.times import MAX_SECONDS
 from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.studies.events import Reading
-from hplus.studies.excitation_holdouts import AheadScores, ahead_scores
+from hplus.studies.excitation_holdouts import ahead_scores, constant_scores
 from hplus.studies.marked_events import MarkedEvents, check_known_types, read_marked
 from hplus.studies.spans import moment
-from hplus.studies.triggered_counts import clock_of, known_until
+from hplus.studies.triggered_counts import known_until
+from hplus.windows import Product
 
 if TYPE_CHECKING:
     from hplus.studies.excitation_study import ExcitationStudy
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class Checked(NamedTuple):
     """What a check found, on which rows, and whether they are later than those learned from.
 
-    Later events are predicted one by one: `gain` is the mean over a constant rate, in nats.
+    Later events are predicted one by one: `gain` is the mean over the constant rate that fits them
+    best, of each type, in nats.
     """
 
     check: ExcitationCheck
@@ -57,12 +59,12 @@ def _later(study: ExcitationStudy, new: MarkedEvents, known: float) -> Checked:
     check_known_types(new, study.kind, study.model_.types_.tolist())
     new = new.picked(np.argsort(new.X[:, -1], kind="stable"))
     times, model = new.X[:, -1], copy(study.model_)
-    if len(times) < 2:
+    if len(times) < 2 or times[-1] == known:
         model.update(new.X, until=float(times[-1]), marks=new.marks, types=new.types)
         return Checked(model.check(known), new.reading, True)
-    ours = ahead_scores(model, new, float(times[-1]))
-    per_time = study.model_.total_ / clock_of(study).window.volume
-    constant = np.full(len(times), np.log(study.model_.total_ / study.frame.window.volume))
-    theirs = AheadScores(constant, times, per_time * np.diff(ours.edges), ours.edges)
+    ours, window = ahead_scores(model, new, float(times[-1])), study.frame.window
+    region = window.left if isinstance(window, Product) else None
+    # a constant rate learned before would lose by its level alone if that has changed
+    theirs = constant_scores(new, float(times[-1]) - known, new, region, ours.edges)
     gain, error = ours.gain_over(theirs)
     return Checked(model.check(known), new.reading, True, gain, error)

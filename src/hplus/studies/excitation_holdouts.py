@@ -141,18 +141,25 @@ def poisson_scores(
     """Scores of Poisson rates learned from known events: constant, and by place."""
     window, span = model.window, _period(model.window).volume
     region = window.left if isinstance(window, Product) else None
-    spent, times = len(known.X) / span * np.diff(edges), later.X[:, -1]
-    levels = np.full(len(later.X), len(known.X) / span)
+    constant = constant_scores(known, span, later, region, edges)
+    found = [constant]
+    if region is not None:
+        density = _densities(region, known, later, model.random_state)
+        found.append(constant._replace(logs=constant.logs + np.log(density * region.volume)))
+    return found
+
+
+def constant_scores(
+    known: MarkedEvents, span: float, later: MarkedEvents, region: Window | None, edges: Floats
+) -> AheadScores:
+    """Scores of a constant rate of each type, as known events had it in so much time."""
+    counts = np.full(len(later.X), float(len(known.X)))
     if known.types is not None and later.types is not None:
         # a type that was never seen counts as half an event
         seen = {word: max(np.sum(known.types == word), 0.5) for word in np.unique(later.types)}
-        levels = np.array([seen[word] for word in later.types]) / span
-    constant = np.log(levels / (1.0 if region is None else region.volume))
-    found = [AheadScores(constant, times, spent, edges)]
-    if region is not None:
-        density = _densities(region, known, later, model.random_state)
-        found.append(AheadScores(np.log(levels * density), times, spent, edges))
-    return found
+        counts = np.array([seen[word] for word in later.types])
+    logs = np.log(counts / span / (1.0 if region is None else region.volume))
+    return AheadScores(logs, later.X[:, -1], len(known.X) / span * np.diff(edges), edges)
 
 
 def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Seed) -> Floats:

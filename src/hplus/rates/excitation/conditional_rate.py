@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,7 +121,20 @@ def rate_given(rate: ExcitedRate, sources: Catalogue, until: float) -> Condition
     factors = followed(rate, sources, masses, until)
     steady = Levels(np.array([until]), np.ones(1))
     known = ConditionalRate(rate, sources, factors.weigh(masses), factors, steady)
-    return replace(known, levels=_levels(known, until))
+    return replace(known, levels=_levels(known, until, rate.last_level_variance()))
+
+
+def under_draws(known: ConditionalRate, until: float) -> Iterator[ConditionalRate]:
+    """The rate given the same sources until a time under each draw of its weights.
+
+    Factors stay, as what is known of them changes little; levels are followed anew.
+    """
+    steady, first = Levels(np.array([until]), np.ones(1)), known.rate.last_level_variance()
+    for k in range(len(known.rate.draws)):
+        rate = known.rate.drawn(k)
+        masses = known.factors.weigh(masses_of(rate, known.sources, rate.region))
+        drawn = replace(known, rate=rate, masses=masses, levels=steady)
+        yield replace(drawn, levels=_levels(drawn, until, first))
 
 
 def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float) -> OwnFactors:
@@ -139,16 +152,27 @@ def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float
     return OwnFactors(which, varying, factors, *known)
 
 
-def _levels(known: ConditionalRate, until: float) -> Levels:
-    """The level of the background after each block of time since it was learned, up to a time."""
-    drift = known.rate.drift
+def _levels(steady: ConditionalRate, until: float, first: float) -> Levels:
+    """The level of the background after each block of time since it was learned, up to a time.
+
+    Of a rate at a level of 1; `first` is the variance of its logarithm when it was learned.
+    """
+    drift = steady.rate.drift
     if until <= drift.start or drift.variance == 0.0:
         return Levels(np.array([drift.start]), np.ones(1))
     many = int((until - drift.start) / drift.block)
     if many > MOST_BLOCKS:
         many, drift = MOST_BLOCKS, drift.replace(block=(until - drift.start) / MOST_BLOCKS)
-    edges = drift.start + drift.block * np.arange(many + 1)
-    counts = np.histogram(known.sources.times, edges)[0] if many else np.zeros(0)
-    own = np.array([known.background(*edges[k : k + 2]).sum() for k in range(many)])
-    all_means = np.array([known.integral(*edges[k : k + 2]) for k in range(many)])
-    return follow(drift, counts, own, all_means - own, known.rate.last_level_variance())
+    edges: Floats = drift.start + drift.block * np.arange(many + 1, dtype=float)
+    own = np.array([steady.background(*edges[k : k + 2]).sum() for k in range(many)])
+    all_means = np.array([steady.integral(*edges[k : k + 2]) for k in range(many)])
+    return follow(drift, _ratios(steady, edges), own, all_means - own, first)
+
+
+def _ratios(known: ConditionalRate, edges: Floats) -> list[Floats]:
+    """What was triggered to the background at a level of 1, at the events from edge to edge."""
+    near = slice(*np.searchsorted(known.sources.times, edges[[0, -1]]))
+    events = known.sources.picked(near)
+    own = np.maximum(known.rate.background_at(events), 1e-300)
+    found = known.triggered_at(events) / own
+    return np.split(found, np.searchsorted(events.times, edges[1:-1])) if len(edges) > 1 else []

@@ -124,7 +124,7 @@ def _check_size(rate: ExcitedRate, count: float, most: int) -> None:
         why = f", as the branching ratio is {ratio:.3g}" if ratio >= NEARLY_ENDLESS else ""
         raise OverflowError(
             f"a simulation must stay below {MAX_EVENTS:,} events on all paths together, got "
-            f"more{why}: use a shorter horizon or fewer paths."
+            f"more{why}: use fewer paths, or forecast a shorter time."
         )
 
 

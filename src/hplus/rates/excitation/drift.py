@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 import numpy as np
@@ -66,22 +67,24 @@ class Levels(NamedTuple):
 
 
 def follow(
-    drift: Drift, counts: Floats, means: Floats, triggered: Floats, first: float = 0.0
+    drift: Drift, ratios: Sequence[Floats], means: Floats, triggered: Floats, first: float = 0.0
 ) -> Levels:
-    """The levels after blocks with these counts, of which some events were triggered.
+    """The levels after blocks of time, whose events are of the background or were triggered.
 
-    `means` are those of the background at a level of 1, `triggered` of what comes on top, and
-    `first` is the variance of the logarithm of the level at the start.
+    `ratios` are, for the events of each block, what was triggered to the background at a level of
+    1; `means` are what the background expects of each block at that level, `triggered` what comes
+    on top, and `first` is the variance of the logarithm of the level at the start.
     """
     logs, variance, memory = [0.0], first, 1.0
-    for count, mean, rest in zip(counts, means, triggered, strict=True):
+    for each, mean, rest in zip(ratios, means, triggered, strict=True):
         before = max(variance + drift.variance * drift.block, 1e-12)
-        own = mean * np.exp(logs[-1])
-        share = own / (own + rest)
-        # the mode of a Poisson likelihood divided by the dispersion, after one step of scoring
-        variance = 1.0 / (1.0 / before + share * own / drift.dispersion)
+        level = np.exp(logs[-1])
+        own = mean * level
+        # the mode of the likelihood divided by the dispersion, after one step of scoring, whose
+        # slope Σ level μ / λ - ∫ level μ is 0 on average if the level is right
+        variance = 1.0 / (1.0 / before + own**2 / (own + rest) / drift.dispersion)
         memory *= variance / before
-        step = variance * share * (count - own - rest) / drift.dispersion
+        step = variance * (np.sum(level / (level + each)) - own) / drift.dispersion
         logs.append(logs[-1] + float(np.clip(step, -1.0, 1.0)))
     edges: Floats = drift.start + drift.block * np.arange(len(logs), dtype=float)
     return Levels(edges, np.exp(logs), variance - memory**2 * first, memory)

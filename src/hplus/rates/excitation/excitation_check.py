@@ -1,15 +1,16 @@
-"""Goodness of fit of a self-exciting rate: gaps in rescaled time, and counts by place."""
+"""Goodness of fit of a self-exciting rate: its count, gaps in rescaled time, counts by place."""
 
 from __future__ import annotations
 
 from typing import final
 
 import numpy as np
+from scipy.special import pdtr, pdtrc
 from scipy.stats import chi2
 
 from hplus._checks import Floats, frozen_array
 from hplus._values import Value, value
-from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.conditional_rate import ConditionalRate, under_draws
 from hplus.rates.excitation.expected_cells import expected_cells
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.gaps import Gaps, Neighbours, gap_test, grouped_gaps, neighbour_test
@@ -24,6 +25,22 @@ LEAST_EXPECTED = 5.0
 
 FAULT_LEVEL = 0.05
 """The probability, at most, that any check rejects a rate that is right."""
+
+FEWEST_JUDGED = 10.0
+"""Events, observed or expected, with fewer of which a rate is not said to fit."""
+
+
+@final
+@value
+class TotalCount(Value):
+    """A two-sided test of the number of events against what the rate expects.
+
+    `statistic` is their difference in standard deviations, of a Poisson count and of what the
+    weights of the rate leave open.
+    """
+
+    statistic: float
+    p_value: float
 
 
 @final
@@ -56,12 +73,14 @@ class PlaceCounts(Value):
 class ExcitationCheck(Value):
     """The results of all checks of a self-exciting rate; `print` it for a table.
 
-    `count` events were observed where `expected` were expected, each given those before it. `gaps`
-    and `neighbours` are None for fewer than ten gaps, `places` without places.
+    `count` events were observed where `expected` were expected, each given those before it, which
+    `total` tests. `gaps` and `neighbours` are None for fewer than ten gaps, `places` without
+    places.
     """
 
     count: int
     expected: float
+    total: TotalCount
     gaps: Gaps | None
     neighbours: Neighbours | None
     places: PlaceCounts | None
@@ -80,10 +99,10 @@ class ExcitationCheck(Value):
     def verdict(self) -> str:
         """Whether the rate fits, in a sentence."""
         events = f"{counted(self.count)}, {self.expected:.6g} expected"
-        if not self._parts():
-            return f"Too few events to tell whether the rate fits ({events})."
         if self.faults:
             return f"The rate does not fit, according to {listed(self.faults)} ({events})."
+        if max(self.count, self.expected) < FEWEST_JUDGED:
+            return f"Too few events to tell whether the rate fits ({events})."
         return f"The rate fits: no check rejects it ({events})."
 
     def __str__(self) -> str:
@@ -96,8 +115,9 @@ class ExcitationCheck(Value):
              f"{'check':<16}{'statistic':>10}{'p-value':>10}", *rows]
         )  # fmt: skip
 
-    def _parts(self) -> dict[str, Gaps | Neighbours | PlaceCounts]:
-        parts = {"gaps": self.gaps, "neighbours": self.neighbours, "places": self.places}
+    def _parts(self) -> dict[str, TotalCount | Gaps | Neighbours | PlaceCounts]:
+        parts = {"count": self.total, "gaps": self.gaps, "neighbours": self.neighbours,
+                 "places": self.places}  # fmt: skip
         return {name: part for name, part in parts.items() if part is not None}
 
     def _remarks(self) -> list[str]:
@@ -112,8 +132,9 @@ class ExcitationCheck(Value):
 def check_excitation(known: ConditionalRate, start: float, end: float) -> ExcitationCheck:
     """Does a self-exciting rate fit the events from start to end, each given those before it?
 
-    Rescaled by ∫λ, gaps between events are exponential (gaps) and independent (neighbours), and
-    counts in a grid of places are what the rate expects given the events before (places).
+    There are as many as the rate expects given the events before (count), also in a grid of places
+    (places), and gaps between them, rescaled by ∫λ, are exponential (gaps) and independent
+    (neighbours).
     """
     events, region = known.sources.since(start), known.rate.region
     table = grouped_gaps(rescaled_times(known, start))
@@ -124,13 +145,34 @@ def check_excitation(known: ConditionalRate, start: float, end: float) -> Excita
         expected = expected_cells(known, start, end, shape)
         edges = [np.linspace(a, b, n + 1) for a, b, n in zip(low, high, shape, strict=True)]
         places = _place_counts(np.histogramdd(events.places, edges)[0], expected)
+    total = known.integral(start, end)
     return ExcitationCheck(
         len(events),
-        known.integral(start, end),
+        total,
+        _total_count(len(events), total, _possible_counts(known, start, end)),
         None if table is None else gap_test(table),
         None if table is None else neighbour_test(table),
         places,
     )
+
+
+def _possible_counts(known: ConditionalRate, start: float, end: float) -> Floats:
+    """What the rate may expect given the events before, (k,): under each draw of its weights.
+
+    The events that weights were learned from are as many as these expect.
+    """
+    if end <= known.rate.drift.start:
+        return np.array([known.integral(start, end)])
+    return np.array([drawn.integral(start, end) for drawn in under_draws(known, end)])
+
+
+def _total_count(count: int, expected: float, possible: Floats) -> TotalCount:
+    """The test of a count that is Poisson around one of the possible means (k,)."""
+    fewer, more = np.mean(pdtr(count, possible)), 1.0
+    if count > 0:
+        more = np.mean(pdtrc(count - 1, possible))
+    spread = np.sqrt(expected + np.mean((possible - expected) ** 2))
+    return TotalCount(float((count - expected) / spread), float(min(1.0, 2.0 * min(fewer, more))))
 
 
 def _place_counts(observed: Floats, expected: Floats) -> PlaceCounts:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, check_memory
 from hplus.rates.forecasts.block_edges import (
     BlockEdges,
     Exposure,
@@ -37,6 +37,9 @@ USUAL_BINS = 48
 
 MIN_STEPS = 4
 """Steps of rounded times in the shortest cycle that can be learned from them."""
+
+BYTES_PER_BIN = 64.0
+"""Memory for each bin of a cycle: several arrays of numbers."""
 
 MIN_PERIOD_BLOCKS, MIN_PERIODS = 4, 12
 """Blocks of a period, and periods, that must be seen to tell whether rates change between periods.
@@ -111,6 +114,11 @@ def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step:
     K = min(K, int(length / step + 1e-6)) if step > 0.0 else K
     first, last = np.floor((low - cycles.origin) / length), np.ceil((high - cycles.origin) / length)
     bins = int(last - first) * K
+    check_memory(
+        BYTES_PER_BIN * bins,
+        f"a cycle of {length:g} in a time of {high - low:g}",
+        "use longer cycles or a shorter window",
+    )
     edges = cycles.origin + length * (first + np.arange(bins + 1) / K)
     inside, exposure = np.clip(edges, low, high), np.zeros(bins)
     start, stop = np.flatnonzero(np.diff(inside) > 0.0)[[0, -1]]

@@ -1,0 +1,57 @@
+"""What the parameters of a self-exciting rate must be."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hplus._checks import check_positive, shown
+from hplus.windows import Interval, Product, Window, check_window
+
+LEAST_OF_WINDOW = 1e-12
+"""The least of the longest lag and distance, as a share of the window's: numbers are not exact."""
+
+
+def check_excited_window(window: Window) -> None:
+    """Refuse windows that are not times, or places and times."""
+    both = (
+        isinstance(window, Product)
+        and isinstance(window.right, Interval)
+        and (window.left.dimension == 2 or isinstance(window.left, Interval))
+    )
+    if not (isinstance(window, Interval) or both):
+        raise TypeError(
+            "window must be an Interval of time, or places times one: a region in the plane "
+            "such as Box([0, 0], [1, 1]) * Interval(0, 365), or Interval(0, 80) * Interval(0, "
+            f"365) along a road, got {shown(window)}."
+        )
+    check_window("window", window)
+
+
+def check_longest(window: Window, lag: float | None, distance: float | None) -> None:
+    """Refuse a longest lag or distance that no events of the window could tell about."""
+    region, period = (window.left, window.right) if isinstance(window, Product) else (None, window)
+    _check_within("longest_lag", lag, float(period.volume), "time")
+    if region is not None:
+        low, high = region.bounds()
+        side = "length" if len(low) == 1 else "diagonal"
+        _check_within("longest_distance", distance, float(np.linalg.norm(high - low)), side)
+    elif distance is not None:
+        raise ValueError(
+            f"longest_distance must be None for events without places, got {shown(distance)}."
+        )
+
+
+def _check_within(name: str, value: float | None, most: float, side: str) -> None:
+    if value is None:
+        return
+    kind = f"{name.removeprefix('longest_')}s"
+    if check_positive(name, value) > most:
+        raise ValueError(
+            f"{name} must not be longer than the window's {side}, {most:g}, got {shown(value)}: "
+            f"longer {kind} cannot be learned from it."
+        )
+    if value < (least := LEAST_OF_WINDOW * most):
+        raise ValueError(
+            f"{name} must be at least {least:g}, {LEAST_OF_WINDOW:g} of the window's {side}, got "
+            f"{shown(value)}: shorter {kind} are lost in rounding."
+        )
