@@ -11,11 +11,11 @@ import numpy as np
 from simulators import BURN_IN, LINE_TRIGGERS, Etas, Floats, Ints, LineTrigger, simulate_line
 
 from hplus import Box, Interval, SelfExciting
+from hplus.rates.excitation.alternation import LearnedPlace
 from hplus.rates.excitation.certified import largest_likelihood
 from hplus.rates.excitation.excited_rate import integrals_of, rows_of
 from hplus.rates.excitation.log_weights import Parts
 from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.fitted import FittedRate
 from hplus.windows import Window
 
 ETAS = Etas()
@@ -54,8 +54,9 @@ class UniformPlace:
 class UniformSelfExciting(SelfExciting):
     """`SelfExciting` that learns everything but where background events occur."""
 
-    def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
-        return UniformPlace(self._rows.region)
+    def _learn_place(self, model: str, places: Floats, weights: Floats) -> LearnedPlace:
+        uniform = UniformPlace(self._rows.region)
+        return LearnedPlace(uniform, lambda places, weights: uniform)
 
 
 def line_events(name: str, branching: float, until: float, seed: int) -> tuple[Floats, Ints]:

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy.spatial import cKDTree
 
 from hplus import Box
-from hplus.rates.excitation.alternation import with_places
+from hplus.rates.excitation.alternation import LearnedPlace, with_places
 from hplus.rates.excitation.catalogue import in_order
 from hplus.rates.excitation.excitation_fit import ObservedEvents, with_weights
 from hplus.rates.excitation.last_background import with_better_place
@@ -47,11 +47,14 @@ class Uniform:
 
 
 def around(places, weights):
-    return AroundEvents(places[weights > 0.5])
+    def again(places, weights):
+        return AroundEvents(places[weights > 0.5])
+
+    return LearnedPlace(again(places, weights), again)
 
 
 def uniform(places, weights):
-    return Uniform()
+    return LearnedPlace(Uniform(), lambda places, weights: Uniform())
 
 
 def fitted(rng, places, until=50.0):

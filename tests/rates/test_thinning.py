@@ -8,6 +8,7 @@ import pytest
 from hplus import Box, EventStudy, Intensity, Interval, Statistic, plan
 from hplus.cli.summary import holdout_rows
 from hplus.display.findings import against_kde
+from hplus.estimators.similar_rates import similar_to
 from hplus.rates import every_scale, rate_models
 from hplus.rates import statistic as statistics
 from hplus.rates.binned import BinnedStatistic
@@ -20,7 +21,6 @@ from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.thinning import thinned_to
 from hplus.rates.trees import concentrations
 from hplus.studies import split_events
-from hplus.studies.rate_learning import similar_to
 
 WINDOW = Box((0, 0), (1, 1))
 

@@ -36,11 +36,12 @@ from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.excited_parameters import check_excited_window, check_longest
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.prior_parameters import STATISTIC_MODELS
+from hplus.estimators.prior_parameters import STATISTIC_MODELS, Given
+from hplus.estimators.similar_rates import similar_to
+from hplus.rates.excitation.alternation import LearnedPlace
 from hplus.rates.excitation.branching_band import branching_band
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
-from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.block_edges import as_exposure
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.forecast_learning import ObservedTimes, learn_cycles
@@ -242,12 +243,17 @@ class SelfExciting(ExcitedEstimator):
         self.branching_ratio_ = self.trigger_.branching()
         self.branching_interval_ = branching_band(learned, observed, LEVEL)
 
-    def _learn_place(self, model: str, places: Floats, weights: Floats) -> FittedRate:
-        rate = Intensity(self._rows.region, model=model, random_state=self._seed())
-        with warnings.catch_warnings():
-            # said once, of the background in the end
-            warnings.filterwarnings("ignore", "Events are too crowded", ConvergenceWarning)
-            return rate.fit(places, sample_weight=weights).rate_
+    def _learn_place(self, model: str, places: Floats, weights: Floats) -> LearnedPlace:
+        def learned(priors: Given, places: Floats, weights: Floats) -> Intensity:
+            rate = Intensity(self._rows.region, model=model, random_state=self._seed())
+            with warnings.catch_warnings():
+                # said once, of the background in the end
+                warnings.filterwarnings("ignore", "Events are too crowded", ConvergenceWarning)
+                return rate.fit(places, sample_weight=weights, priors=priors)
+
+        first = learned("auto", places, weights)
+        similar = similar_to(first)
+        return LearnedPlace(first.rate_, lambda *others: learned(similar, *others).rate_)
 
     def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
         low, high = self._period.low, self._period.high

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,14 +13,12 @@ from hplus._threads import at_once
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.prior_parameters import CONSTANT, SMOOTH_MODELS, STATISTIC_MODELS, Given
 from hplus.estimators.separable import SeparableIntensity
+from hplus.estimators.similar_rates import similar_to
 from hplus.evaluation import best_kde
 from hplus.rates.every_scale import are_very_many
 from hplus.rates.exposure import OverWindow
-from hplus.rates.grid_rate import GridRate
 from hplus.rates.rate_models import Similar
-from hplus.rates.stacked_rate import StackedRate
 from hplus.rates.statistic import Statistic
-from hplus.rates.trees.tree_rate import TreeRate
 from hplus.studies.changed_places import PlaceScores
 from hplus.studies.frames import Frame
 from hplus.studies.holdouts import Holdout, held_out
@@ -162,16 +160,3 @@ class HoldoutTrial:
         if learning.model in STATISTIC_MODELS:
             self.similar[i] = similar_to(rate)
         return rate
-
-
-def similar_to(rate: Intensity) -> Similar:
-    """What a fit learned, for a fit of more events of the same kind."""
-    mixture = getattr(rate, "mixture_", ())
-    return Similar(_ungrown(rate.rate_), rate.weights_, rate.positions_, rate.spectrum_, mixture)
-
-
-def _ungrown(rate: GridRate | TreeRate | StackedRate) -> GridRate | TreeRate | StackedRate:
-    """The same rate without what was computed from it: trees of millions of cells are large."""
-    if isinstance(rate, StackedRate):
-        return replace(rate, parts=tuple((w, replace(part)) for w, part in rate.parts))
-    return replace(rate)

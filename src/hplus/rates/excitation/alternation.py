@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -37,11 +38,19 @@ from hplus.rates.excitation.log_weights import (
 from hplus.rates.excitation.weight_priors import padded
 from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.cycle_factor import Cycles
-from hplus.rates.statistic import Statistic
-from hplus.rates.trees.growing import regrown
-from hplus.rates.trees.tree_rate import TreeRate
 
-LearnPlace = Callable[[Floats, Floats], FittedRate]
+
+class LearnedPlace(NamedTuple):
+    """A rate in the plane, and what learns one of other events of the same kind from theirs.
+
+    Places (n, 2) and weights (n,): only what depends on every event is learned again.
+    """
+
+    rate: FittedRate
+    again: Callable[[Floats, Floats], FittedRate]
+
+
+LearnPlace = Callable[[Floats, Floats], LearnedPlace]
 """A rate in the plane from places (n, 2) and their weights (n,)."""
 
 LearnCycles = Callable[[Floats, Floats], Cycles]
@@ -79,7 +88,9 @@ def learn_excitation(
     learn_place: LearnPlace | None,
     learn_cycles: LearnCycles,
 ) -> tuple[ExcitationFit, list[float]]:
-    """The fit after the alternation, and the log posterior after each round with fixed priors."""
+    """The fit after the alternation, and the log posterior before and after rounds with known
+    priors.
+    """
     lags = fit.trigger.lags
     cycles = learn_cycles(observed.inside.times, np.ones(len(observed.inside)))
     fit = replace(fit, background=replace(fit.background, cycles=cycles))
@@ -101,12 +112,15 @@ def learn_excitation(
             placed = with_weights(observed, placed, learn=False)
             better = placed.log_posterior > new.log_posterior
             new, learn_place = (placed, learn_place) if better else (new, None)
+        gain = new.log_posterior - fit.log_posterior
         if not learn:
-            gain = new.log_posterior - fit.log_posterior
-            if gain < SETTLED * len(observed.inside):
+            trace = trace or [fit.log_posterior]
+            if gain < 0.0:
                 break
             trace.append(new.log_posterior)
         fit = new
+        if not learn and gain < SETTLED * len(observed.inside):
+            break
     step("alternating background and trigger", rounds, rounds)
     return fit, trace
 
@@ -277,21 +291,13 @@ def with_places(
     for kind in range(observed.types):
         own = inside.types == kind
         some = own & (shares > LEAST_WEIGHT)
-        places.append(learn_place(inside.places[some], shares[some]))
+        learned = learn_place(inside.places[some], shares[some])
+        places.append(learned.rate)
         for k in np.unique(block[own]):
             others, here = some & (block != k), own & (block == k)
-            rate = places[kind]
+            rate = learned.rate
             if shares[others].sum() >= MIN_PLACED:
-                rate = _learned_like(rate, learn_place, inside.places[others], shares[others])
+                rate = learned.again(inside.places[others], shares[others])
             densities[here] = rate.function(inside.places[here]) / rate.integral()
     background = replace(fit.background, places=tuple(places))
     return replace(fit, densities=densities, shares=shares, background=background)
-
-
-def _learned_like(
-    rate: FittedRate, learn_place: LearnPlace, places: Floats, weights: Floats
-) -> FittedRate:
-    """The rate of other events; how strongly trees cluster is taken from a rate of them all."""
-    if not isinstance(rate, TreeRate):
-        return learn_place(places, weights)
-    return regrown(rate, Statistic.of(rate.statistic.window, places, weights))

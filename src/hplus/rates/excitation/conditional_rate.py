@@ -137,14 +137,24 @@ def under_draws(known: ConditionalRate, until: float) -> Iterator[ConditionalRat
         yield replace(drawn, levels=_levels(drawn, until, first))
 
 
-def followed(rate: ExcitedRate, sources: Catalogue, masses: Floats, until: float) -> OwnFactors:
-    """The factors of events that vary, as sources came until a time."""
+def followed(
+    rate: ExcitedRate,
+    sources: Catalogue,
+    masses: Floats,
+    until: float,
+    rates: Floats | None = None,
+) -> OwnFactors:
+    """The factors of events that vary, as sources came until a time.
+
+    `rates` (m,) are those at the sources without factors, if they are known.
+    """
     trigger, law = rate.trigger, rate.factor_law
     which = np.flatnonzero(law.vary(trigger, rate.effects, sources))
     varying = varying_events(trigger, rate.effects, law, sources.picked(which), masses[which])
     if not len(which):
         return OwnFactors(which, varying, varying.masses, np.zeros(0), np.zeros(0))
-    rates = rate.without_factors(sources, sources)
+    if rates is None:
+        rates = rate.without_factors(sources, sources)
     pairs = varying_pairs(
         sources.times, sources.plane, sources.types, rates, varying, trigger.arrays
     )

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from hplus._checks import Bools
+from hplus._checks import Bools, Floats
 from hplus.rates.excitation.alternation import (
     LEAST_WEIGHT,
     MIN_PLACED,
+    LearnedPlace,
     LearnPlace,
     rates_at_events,
 )
 from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents
-from hplus.rates.fitted import FittedRate
 
 
 def with_better_place(
@@ -25,16 +25,20 @@ def with_better_place(
 
     Densities at the events that were learned from are unchanged.
     """
-    best = learn_places[0]
-    if len(learn_places) > 1:
-        best = max(learn_places, key=lambda learn: _halves_predicted(observed, fit, learn))
     kinds = observed.inside.types
-    places = tuple(_learned(observed, fit, best, kinds == k) for k in range(observed.types))
+    all_learned = [
+        [learn(*_background_of(observed, fit, kinds == k)) for k in range(observed.types)]
+        for learn in learn_places
+    ]
+    best = all_learned[0]
+    if len(all_learned) > 1:
+        best = max(all_learned, key=lambda learned: _halves_predicted(observed, fit, learned))
+    places = tuple(place.rate for place in best)
     return replace(fit, background=replace(fit.background, places=places))
 
 
 def _halves_predicted(
-    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace
+    observed: ObservedEvents, fit: ExcitationFit, learned: Sequence[LearnedPlace]
 ) -> float:
     """Σ log λ of all events, each half of the time with a background learned from the other half.
 
@@ -47,14 +51,14 @@ def _halves_predicted(
         for half in (early, ~early):
             here, others = own & half, own & ~half
             if fit.shares[others].sum() >= MIN_PLACED:
-                rate = _learned(observed, fit, learn_place, others)
+                rate = learned[kind].again(*_background_of(observed, fit, others))
                 densities[here] = rate.function(inside.places[here]) / rate.integral()
     return float(np.log(rates_at_events(observed, replace(fit, densities=densities))[1]).sum())
 
 
-def _learned(
-    observed: ObservedEvents, fit: ExcitationFit, learn_place: LearnPlace, which: Bools
-) -> FittedRate:
-    """The background of some of the events, by how likely they belong to it."""
+def _background_of(
+    observed: ObservedEvents, fit: ExcitationFit, which: Bools
+) -> tuple[Floats, Floats]:
+    """The places of some of the events, and how likely each belongs to the background."""
     some = which & (fit.shares > LEAST_WEIGHT)
-    return learn_place(observed.inside.places[some], fit.shares[some])
+    return observed.inside.places[some], fit.shares[some]

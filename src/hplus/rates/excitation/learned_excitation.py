@@ -183,7 +183,7 @@ def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Excitat
         if law == NO_FACTORS:
             break
         masses = masses_of(rate, observed.events, observed.region)
-        own = followed(replace(rate, factor_law=law), observed.events, masses, observed.end)
+        own = followed(replace(rate, factor_law=law), observed.events, masses, observed.end, rates)
         fit = with_weights(observed, replace(fit, factors=own), learn=False)
     return fit, law
 
