@@ -126,7 +126,8 @@ class SelfExciting(ExcitedEstimator):
         A 90 % band of it, wide enough for every longest lag that the evidence hardly tells from
         the one that was chosen, and for how much events differ in how many they trigger.
     branching_matrix_ : array, shape (types, types)
-        How many events of each type (columns) an event of each type (rows) triggers directly.
+        How many events of each type (columns) an average event of each type (rows) triggers
+        directly.
     background_ : Background
         The rate of events that were not triggered.
     solution_ : SolverResult
@@ -239,8 +240,8 @@ class SelfExciting(ExcitedEstimator):
         self.factor_law_, self.direction_strength_ = rate.factor_law, rate.direction_strength
         self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
         self.log_posteriors_ = np.array(learned.trace)
-        self.branching_matrix_ = self.trigger_.integral()
-        self.branching_ratio_ = self.trigger_.branching()
+        self.branching_matrix_ = rate.average_trigger.integral()
+        self.branching_ratio_ = rate.average_trigger.branching()
         self.branching_interval_ = branching_band(learned, observed, LEVEL)
 
     def _learn_place(self, model: str, places: Floats, weights: Floats) -> LearnedPlace:

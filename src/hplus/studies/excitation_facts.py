@@ -10,6 +10,7 @@ from scipy.stats import gamma, vonmises
 from hplus._checks import Floats
 from hplus.estimators.self_exciting import NEAR_ONE, SelfExciting
 from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.trigger import Trigger
 from hplus.storage.files import Json
 from hplus.studies.event_facts import period_words, selection_facts
@@ -88,15 +89,14 @@ def branching_facts(model: SelfExciting) -> Json:
         "ratio": model.branching_ratio_,
         "low": low,
         "high": high,
-        "triggers": float(mean_trigger(model).integral()[0, 0]),
+        "triggers": float(mean_trigger(model.rate_).integral()[0, 0]),
         "near_one": bool(model.branching_ratio_ >= NEAR_ONE),
     }
 
 
-def mean_trigger(model: SelfExciting, trigger: Trigger | None = None) -> Trigger:
+def mean_trigger(rate: ExcitedRate) -> Trigger:
     """The trigger of an average event, of whatever type, of events of all types."""
-    trigger = model.trigger_ if trigger is None else trigger
-    kinds = np.bincount(model.history_.types, minlength=len(model.types_))
+    trigger, kinds = rate.average_trigger, np.array([len(law.marks) for law in rate.mark_laws])
     weights = np.einsum("s,stld->ld", kinds / kinds.sum(), trigger.weights)
     return trigger.replace(weights=weights[None, None])
 
@@ -123,7 +123,7 @@ def _cumulative(x: Floats, density: Floats) -> Floats:
 
 def delay_facts(study: ExcitationStudy) -> Json:
     """Within what time half of the triggered events follow, and the longest lag."""
-    trigger, unit = mean_trigger(study.model_), clock_of(study).unit
+    trigger, unit = mean_trigger(study.model_.rate_), clock_of(study).unit
     lags, shares = lag_shares(trigger)
     half = float(np.interp(HALF, shares, lags))
     return {
@@ -136,7 +136,7 @@ def delay_facts(study: ExcitationStudy) -> Json:
 
 def distance_facts(study: ExcitationStudy) -> Json | None:
     """Within what distance half of the triggered events happen; None without places."""
-    trigger, region = mean_trigger(study.model_), study.frame.region
+    trigger, region = mean_trigger(study.model_.rate_), study.frame.region
     if region is None:
         return None
     r, shares = distance_shares(trigger)
@@ -153,7 +153,7 @@ def direction_facts(model: SelfExciting) -> Json | None:
     """
     if model.direction_strength_ == 0.0:
         return None
-    trigger = mean_trigger(model)
+    trigger = mean_trigger(model.rate_)
     directions = directions_of(model.history_, model.effects_, trigger.distances)
     kappa = np.linalg.norm(bearings_of(directions, model.direction_strength_)[..., :2], axis=-1)
     masses = (trigger.lag_integrals @ trigger.weights[0, 0]) * trigger.distance_integrals

@@ -26,8 +26,9 @@ def branching_band(
     larger than if all were triggered.
     """
     rate, (shorter, longer) = learned.rate, learned.lag_spread
-    ratio = rate.trigger.branching()
-    draws = np.array([rate.drawn(k).trigger.branching() for k in range(len(rate.draws))])
+    ratio = rate.average_trigger.branching()
+    drawn = map(rate.drawn, range(len(rate.draws)))
+    draws = np.array([each.average_trigger.branching() for each in drawn])
     low, high = band_of_few(draws / ratio, level)
     of_weights = LogBand(np.log(ratio), -np.log(low * shorter), np.log(high * longer))
     each = offspring(rate.trigger, rate.effects, observed.inside)

@@ -50,6 +50,13 @@ class ExcitedRate:
         """The number of types of events."""
         return len(self.background.levels)
 
+    @property
+    def average_trigger(self) -> Trigger:
+        """What an average event of each type adds: those of some types trigger more than others."""
+        means = [self.effects.productivity(law.marks).mean() for law in self.mark_laws]
+        weights = np.array(means)[:, None, None, None] * self.trigger.weights
+        return self.trigger.replace(weights=weights)
+
     def with_bearings(self, events: Catalogue) -> Catalogue:
         """Events with the directions in which they trigger others."""
         if self.direction_strength == 0.0 or not len(events):
