@@ -100,7 +100,8 @@ class SelfExciting(ExcitedEstimator):
         When cycles begin, on the axis of time.
     longest_lag, longest_distance : float, optional
         Beyond these an event triggers nothing. By default a third of the window's time, of which
-        as much is used as the evidence asks for, and a quarter of its longer side.
+        as much is used as the evidence asks for, and a quarter of its longer side, but no more than
+        its width.
     random_state : int, RandomState or None
         Seed of the background's folds and of posterior draws; None is 0.
     n_jobs : int or None

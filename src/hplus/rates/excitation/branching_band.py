@@ -36,7 +36,8 @@ def branching_band(
     spread = np.asarray(errors * rate.factor_law.mean_error(each))
     ends = of_weights.times(LogBand(np.zeros(()), spread, spread)).bounds
     least = float(ends[0]) if learned.evidence >= MIN_EVIDENCE else 0.0
-    return least, min(float(ends[1]), _ratio_of_all(rate, observed, errors))
+    most = min(float(ends[1]), _ratio_of_all(rate, observed, errors))
+    return min(least, ratio), max(most, ratio)
 
 
 def _ratio_of_all(rate: ExcitedRate, observed: ObservedEvents, errors: float) -> float:

@@ -56,7 +56,7 @@ LONGEST_LAG_SHARE, LONGEST_LAG_GAPS = 1.0 / 3.0, 1000.0
 """The longest lag: this share of the time observed and, on a line, so many mean gaps, at most."""
 
 LONGEST_DISTANCE_SHARE = 0.25
-"""The longest distance, as a share of the longer side."""
+"""The longest distance: this share of the longer side and, in the plane, the width at most."""
 
 SMALL_QUANTILE = 0.01
 """The first knots are this quantile of gaps, or of distances to the nearest event."""
@@ -108,7 +108,10 @@ def wanted_knots(
     if observed.region is None:
         return Knots(lags, np.zeros(0))
     low, high = observed.region.bounds()
-    farthest = LONGEST_DISTANCE_SHARE * float(np.max(high - low))
+    longer = float(np.max(high - low))
+    # what is triggered farther away lies outside a narrow region, where nobody sees it
+    width = float(observed.region.volume) / longer if len(low) > 1 else longer
+    farthest = min(LONGEST_DISTANCE_SHARE * longer, width)
     farthest = farthest if longest_distance is None else float(longest_distance)
     places = observed.inside.places
     nearest = cKDTree(places).query(places, k=2)[0][:, 1] if len(places) > 1 else np.zeros(0)
