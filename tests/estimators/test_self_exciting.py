@@ -9,7 +9,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.estimators import futures
 from hplus.rates.excitation import excitation_fit
+from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import simulate_stages
+from hplus.rates.excitation.triggered_sums import triggered_by_each
 from hplus.rates.gaps import gap_test, grouped_gaps
 
 UNTIL = 1500.0
@@ -239,6 +241,14 @@ def test_parents_are_earlier_events(line, planar):
         found = model.parents()
         assert found.background.mean() == pytest.approx(1.0 - model.branching_ratio_, abs=0.2)
         assert np.all(model.history_.times[found.parents] < model.history_.times[found.children])
+
+
+def test_unlikely_parents_in_place_count_as_much_as_likely_ones(planar):
+    known = rate_given(planar.rate_, planar.history_, planar.observed_until_)
+    sums = triggered_by_each(known, 0.0)
+    assert sums.sum() == pytest.approx(np.sum(1.0 - planar.parents().background))
+    listed = planar.parents()
+    assert np.all(sums >= np.bincount(listed.parents, listed.probabilities, len(sums)) - 1e-9)
 
 
 def test_types_tell_who_triggers_whom():
