@@ -10,9 +10,10 @@ import pytest
 from hplus import SelfExciting, load, save
 from hplus.files.feeds import TableError
 from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.studies.checked_files import checked
 from hplus.studies.events import Reading
-from hplus.studies.excitation_facts import direction_facts
+from hplus.studies.excitation_facts import direction_facts, variation_facts
 from hplus.studies.excitation_holdouts import comparable, predicted_ahead
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.expect import grid_regions, whole
@@ -378,6 +379,18 @@ def test_weeks_of_a_cycle_begin_on_mondays(aftershocks, frame):
     assert (monday.astype("datetime64[D]").astype(int) + 3) % 7 == 0
     with pytest.raises(ValueError, match="cycle"):
         ExcitationStudy(frame, cycle="moon").fit(str(aftershocks))
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"), [(0.3, "between almost 0 and 4.6"), (5.0, "between 0.4 and 1.8")]
+)
+def test_how_much_similar_events_differ_is_told_as_a_range_of_means(in_time, shape, told):
+    model = copy(in_time.model_)
+    model.factor_law_ = FactorLaw(0.05, shape, 0.5, np.inf)
+    assert variation_facts(model)["words"] == (
+        f"similar events differ: of those expected to trigger 1 other, nine in ten have a true "
+        f"mean {told}"
+    )
 
 
 def test_what_lies_along_lines_is_the_share_of_simulated_offspring(in_place):
