@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from hplus.display.excitation_figures import (
     triggered_fan,
 )
 from hplus.display.excitation_page import excitation_html
-from hplus.rates.excitation import descendants
+from hplus.rates.excitation import descendants, parents
+from hplus.windows import Interval
 
 SECTIONS = ("trigger", "background", "productive", "outlook", "fit", "making", "origin", "glossary")
 
@@ -42,6 +44,13 @@ def test_the_trigger_is_drawn_within_its_band(excited):
     assert by_distance.unit == "events per km²"
 
 
+def test_a_trigger_on_one_axis_is_per_length(excited):
+    road = copy(excited)
+    for unit, told in (("km", "km"), ("", "unit of length")):
+        road.frame = excited.frame.replace(columns=("x",), region=Interval(0.0, 50.0, unit=unit))
+        assert trigger_curves(road)[1].unit == f"events per {told}"
+
+
 def test_the_map_is_the_background_and_its_dots_the_events(excited):
     found = declustered(excited)
     assert len(found.events) == len(found.background) == excited.model_.total_
@@ -57,6 +66,12 @@ def test_the_events_that_triggered_most_come_first(excited):
     numbers = [float(row[0]) for row in rows]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[0] >= 1.0
+
+
+def test_unlikely_parents_count_for_the_events_that_triggered_most(excited, monkeypatch):
+    rows = productive_events(excited)
+    monkeypatch.setattr(parents, "LEAST_PROBABILITY", 1.0)
+    assert productive_events(excited) == rows
 
 
 def test_the_fan_goes_on_from_what_was_observed(excited):

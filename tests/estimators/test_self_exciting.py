@@ -9,7 +9,9 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.estimators import futures
 from hplus.rates.excitation import excitation_fit
+from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import simulate_stages
+from hplus.rates.excitation.triggered_sums import triggered_by_each
 from hplus.rates.gaps import gap_test, grouped_gaps
 
 UNTIL = 1500.0
@@ -241,6 +243,14 @@ def test_parents_are_earlier_events(line, planar):
         assert np.all(model.history_.times[found.parents] < model.history_.times[found.children])
 
 
+def test_unlikely_parents_in_place_count_as_much_as_likely_ones(planar):
+    known = rate_given(planar.rate_, planar.history_, planar.observed_until_)
+    sums = triggered_by_each(known, 0.0)
+    assert sums.sum() == pytest.approx(np.sum(1.0 - planar.parents().background))
+    listed = planar.parents()
+    assert np.all(sums >= np.bincount(listed.parents, listed.probabilities, len(sums)) - 1e-9)
+
+
 def test_types_tell_who_triggers_whom():
     rng = np.random.default_rng(3)
     cause = rng.uniform(0.0, 1000.0, 600)
@@ -411,7 +421,7 @@ BAD = {
     "one scale": (
         lambda X: SelfExciting(LINE).fit(np.linspace(0, 1, 9), marks=[1, 2, 1, 2, 1, 2, 1, 2, 1e9]),
         ValueError,
-        "on one scale, got 1e.09 where their median is 2: check it",
+        "on one scale, got 1e.09 where their median is 2: check that mark, or use logarithms",
     ),
 }
 
@@ -459,6 +469,43 @@ def test_questions_after_the_fit_are_checked(line, planar):
         (lambda: line.forecast(1.0, Box([0, 0], [1, 1])), ValueError, "without places"),
         (lambda: planar.forecast(1.0, [Interval(0, 1)]), TypeError, "places such as"),
         (lambda: line.expected_count(Box([0, 0], [1, 1])), TypeError, "intervals of time"),
+        (
+            lambda: line.expected_count(3),
+            TypeError,
+            r"regions must be intervals of time such as Interval\(0, 1\), got 3\.",
+        ),
+        (
+            lambda: planar.expected_count(3),
+            TypeError,
+            r"such as Box.* \* Interval\(0, 1\), got 3\.",
+        ),
+        (lambda: planar.forecast(1.0, 3), TypeError, "regions must be places such as Box.*got 3"),
+        *(
+            (
+                lambda ask=ask: ask([[0.1, 0.1, 1.0]], marks=[5000.0]),
+                ValueError,
+                "marks must be on the scale of the fit, .* got 5e.03: check that mark, or fit",
+            )
+            for ask in (planar.log_likelihood, planar.score)
+        ),
+        *(
+            (
+                lambda ask=ask, period=period: ask([[1.0]], period=period),
+                kind,
+                words,
+            )
+            for ask in (line.log_likelihood, line.score)
+            for period, kind, words in (
+                ((0, 5), TypeError, r"period must be an Interval.*\(0, 5\), got \(0, 5\)\."),
+                (Interval(0, np.inf), ValueError, "period must have finite ends"),
+            )
+        ),
+        (
+            lambda: line.predict([[1.0]], history=(None,) * 5),
+            ValueError,
+            r"history must be events X, or a tuple \(X, marks\) or .* got a tuple of 5: give rows",
+        ),
+        (lambda: line.predict([[1.0]], history=()), ValueError, "got a tuple of 0"),
         (lambda: line.score([[5000.0]]), ValueError, "must hold events between"),
         (lambda: SelfExciting(Interval(0, 1)).predict([[0.5]]), Exception, "must be fitted"),
         (lambda: SelfExciting(Interval(0, 1)).forecast(1.0), NotFittedError, "must be fitted"),

@@ -16,6 +16,7 @@ from scipy.stats import poisson
 
 from hplus import Box, Interval, Polygon
 from hplus.estimators.futures import futures_of
+from hplus.rates.excitation import parents
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.catalogue import NO_BEARINGS, Catalogue, in_order
 from hplus.rates.excitation.certified import certified_gap, largest_likelihood
@@ -47,6 +48,7 @@ from hplus.rates.excitation.past_events import past_of
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.trigger_tables import TriggerTable
+from hplus.rates.excitation.triggered_sums import triggered_by_each
 from hplus.rates.excitation.visible import (
     hat_integrals,
     mask_of,
@@ -401,6 +403,18 @@ def test_probabilities_of_parents_and_background_add_up_to_one(rng):
     assert np.all(found.parents < found.children)
     assert np.all(history.times[found.parents] < history.times[found.children])
     assert np.all((found.likeliest == -1) | (found.likeliest < found.events))
+
+
+def test_each_event_triggered_as_many_as_it_is_probably_the_parent_of(rng, monkeypatch):
+    weights = 0.05 * rng.random((2, 2, len(LAGS) - 1, 1))
+    law = FactorLaw(0.05, 0.5, 0.5, np.inf)
+    rate = replace(line_rate(weights, kinds=2), effects=EFFECTS, factor_law=law)
+    known = rate_given(rate, catalogue(rng, 80, places=False), 60.0)
+    assert np.ptp(known.factors.factors) > 0.1
+    monkeypatch.setattr(parents, "LEAST_PROBABILITY", 0.0)
+    found, sums = find_parents(known, 20.0), triggered_by_each(known, 20.0)
+    assert_allclose(sums, np.bincount(found.parents, found.probabilities, minlength=80))
+    assert sums.sum() == pytest.approx(np.sum(1.0 - found.background))
 
 
 def test_the_background_integrates_to_its_count_and_is_sampled_from(rng):

@@ -7,14 +7,17 @@ from copy import copy
 import numpy as np
 import pytest
 
-from hplus import load, save
+from hplus import SelfExciting, load, save
 from hplus.files.feeds import TableError
 from hplus.rates.excitation.bearings import bearings_of, directions_of
+from hplus.rates.excitation.factor_law import FactorLaw
 from hplus.studies.checked_files import checked
-from hplus.studies.excitation_facts import direction_facts
+from hplus.studies.events import Reading
+from hplus.studies.excitation_facts import direction_facts, variation_facts
+from hplus.studies.excitation_holdouts import comparable, predicted_ahead
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.expect import grid_regions, whole
-from hplus.studies.marked_events import read_marked
+from hplus.studies.marked_events import MarkedEvents, read_marked
 from hplus.studies.periods import Period
 from hplus.studies.plans import plan
 from hplus.studies.spans import Amount
@@ -93,10 +96,60 @@ def test_the_hold_out_is_the_difference_of_log_likelihoods(aftershocks, in_time)
     assert in_time.holdout_.over_poisson == in_time.holdout_.gain  # there are no places
 
 
+USUAL = (np.linspace(0.5, 99.5, 100), 4.0 + np.arange(100) % 10 / 5, ["a"] * 100)
+"""Times, marks and types of events in 100 days."""
+
+
+def marked(times, marks, types):
+    X = np.asarray(times, dtype=float)[:, None]
+    return MarkedEvents(X, np.asarray(marks), np.array(types), Reading("", len(X), len(X), {}))
+
+
+def usual_and(*others):
+    return marked(*(np.concatenate(both) for both in zip(USUAL, others, strict=True)))
+
+
+UNTOLD = {
+    "new type": (([85.2, 90.2], [4.0, 5.0], ["b", "c"]), 2),
+    "type of history alone": (([-5.0, -3.0, 95.2], [4.0, 5.0, 5.0], ["b", "b", "b"]), 1),
+    "far larger mark": (([95.2], [5000.0], ["a"]), 1),
+    "marks that are early on another scale": (
+        ([10.2, *np.linspace(90.2, 95.2, 5)], [5000.0] * 6, ["a"] * 6),
+        5,
+    ),
+    "type of a far larger mark": (([10.2, 90.2], [5000.0, 4.0], ["b", "b"]), 1),
+}
+
+
+@pytest.mark.parametrize("others", UNTOLD)
+def test_events_of_which_earlier_ones_tell_nothing_are_left_out_of_the_hold_out(others):
+    rows, left_out = UNTOLD[others]
+    plain, mixed = (
+        predicted_ahead(SelfExciting(Interval(0.0, 100.0, unit="day")), usual_and(*extra), 0.2)
+        for extra in (([],) * 3, rows)
+    )
+    assert mixed.words == (
+        f"{plain.words}, leaving out {left_out} of new types or with far larger marks"
+    )
+    assert mixed.replace(words=plain.words) == plain
+
+
+def test_a_type_that_begins_late_and_a_mark_far_beyond_do_not_fail_a_fit(aftershocks, tmp_path):
+    lines = aftershocks.read_text().splitlines()
+    others = ("2026-07-01T10:00:00,3,3,4.5,north", "2026-07-02T10:00:00,3,3,400,north")
+    path = written(tmp_path, *lines[1:], *others[:1], header=lines[0])
+    study = ExcitationStudy(plan(path, **PERIOD), kind="kind").fit(path)
+    assert study.holdout_.words.endswith(", leaving out 1 of new types")
+    assert list(study.model_.types_) == ["east", "north", "west"]
+    events = read_marked(
+        written(tmp_path, *lines[1:], *others, header=lines[0]), study.frame, "mag"
+    )
+    kept = comparable(events, events.X[:, -1] < 150.0, 0.0)
+    assert events.marks[~kept].tolist() == [400.0]
+
+
 def test_repeated_addresses_are_spread_before_likelihoods_are_compared(rng):
-    from hplus.studies.events import Reading
     from hplus.studies.excitation_holdouts import spread_places
-    from hplus.studies.marked_events import MarkedEvents
     from hplus.windows import Box, Interval
 
     places = rng.integers(0, 20, (400, 2)) + 0.5  # a lattice of corners
@@ -326,6 +379,18 @@ def test_weeks_of_a_cycle_begin_on_mondays(aftershocks, frame):
     assert (monday.astype("datetime64[D]").astype(int) + 3) % 7 == 0
     with pytest.raises(ValueError, match="cycle"):
         ExcitationStudy(frame, cycle="moon").fit(str(aftershocks))
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"), [(0.3, "between almost 0 and 4.6"), (5.0, "between 0.4 and 1.8")]
+)
+def test_how_much_similar_events_differ_is_told_as_a_range_of_means(in_time, shape, told):
+    model = copy(in_time.model_)
+    model.factor_law_ = FactorLaw(0.05, shape, 0.5, np.inf)
+    assert variation_facts(model)["words"] == (
+        f"similar events differ: of those expected to trigger 1 other, nine in ten have a true "
+        f"mean {told}"
+    )
 
 
 def test_what_lies_along_lines_is_the_share_of_simulated_offspring(in_place):

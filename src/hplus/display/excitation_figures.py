@@ -19,15 +19,18 @@ from hplus.display.page_figures import MOST_DOTS, PageMap, readable
 from hplus.display.provenance import Fact
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.positivity.exp import GridFunction
+from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.excitation_check import ExcitationCheck
 from hplus.rates.excitation.trigger import Trigger
+from hplus.rates.excitation.triggered_sums import triggered_by_each
 from hplus.storage.files import Json
 from hplus.studies.excitation_facts import lag_shares, mean_trigger
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.prospects import Fan
 from hplus.studies.spans import SECONDS
 from hplus.studies.triggered_counts import clock_of, futures
-from hplus.wording import count, day_words, per, percent, rounded
+from hplus.windows import Window
+from hplus.wording import count, day_words, per, percent, rate_words, rounded, with_unit
 
 TRIGGER_POINTS = 120
 """Points of a trigger curve."""
@@ -46,6 +49,9 @@ FLAT = 1.5
 
 MOST_PRODUCTIVE = 8
 """Events in the table of those that triggered most."""
+
+LEAST_TOLD = 0.05
+"""Events that triggered fewer, which would be told as 0.0, are not in it."""
 
 FAN_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -83,16 +89,15 @@ def trigger_curves(study: ExcitationStudy) -> tuple[TriggerCurve, ...]:
     values = np.stack([trigger.by_lag(x) for trigger in (mean, *draws)])
     curves = [_curve("By the time since an event", f"lag ({unit})", per(unit), x, values)]
     if study.frame.region is not None:
-        area, length = study.frame.region.volume_unit, study.frame.region.axis_units[0]
-        curves.append(_by_distance(mean, draws, area, length))
+        curves.append(_by_distance(mean, draws, study.frame.region))
     return tuple(curves)
 
 
-def _by_distance(mean: Trigger, draws: list[Trigger], area: str, length: str) -> TriggerCurve:
+def _by_distance(mean: Trigger, draws: list[Trigger], region: Window) -> TriggerCurve:
     x = np.geomspace(mean.distances[0], mean.distances[-2], TRIGGER_POINTS)
     values = np.stack([trigger.by_distance(x) for trigger in (mean, *draws)])
-    name = f"distance ({length})" if length else "distance"
-    return _curve("By the distance from it", name, per(area or "unit of area"), x, values)
+    name = with_unit("distance", region.axis_units[0])
+    return _curve("By the distance from it", name, rate_words(region), x, values)
 
 
 def _curve(heading: str, axis: str, unit: str, x: Floats, values: Floats) -> TriggerCurve:
@@ -134,10 +139,10 @@ def productive_events(study: ExcitationStudy) -> tuple[tuple[str, ...], ...]:
     How many is the sum of the probabilities of being the parent of each later event.
     """
     model, clock, frame = study.model_, clock_of(study), study.frame
-    found, history = model.parents(), model.history_
-    children = np.bincount(found.parents, found.probabilities, minlength=len(history))
+    history = model.history_
+    children = triggered_by_each(rate_given(model.rate_, history, model.observed_until_), 0.0)
     top = np.argsort(-children, kind="stable")[:MOST_PRODUCTIVE]
-    top = top[children[top] > 0.0]
+    top = top[children[top] >= LEAST_TOLD]
     rows: list[tuple[str, ...]] = []
     for i, when in zip(top.tolist(), clock.words(history.times[top]), strict=True):
         own = frame.own(history.places[i : i + 1])[0] if frame.columns else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +92,11 @@ class EventRows:
     def history(self, history: History) -> Catalogue:
         """A history as a user gives it."""
         given = history if isinstance(history, tuple) else (history,)
+        if not 1 <= len(given) <= 3:
+            raise ValueError(
+                "history must be events X, or a tuple (X, marks) or (X, marks, types), got a tuple "
+                f"of {len(given)}: give rows as a list or an array."
+            )
         X, marks, types = (*given, None, None)[:3]
         rows = np.zeros((0, self.window.dimension)) if X is None else X
         return self.catalogue("history", rows, marks, types)
@@ -103,8 +108,14 @@ class EventRows:
                 return None, region.low, region.high
         elif isinstance(region, Product) and isinstance(region.right, Interval):
             return region.left, region.right.low, region.right.high
-        rule = "intervals of time" if self.region is None else "places times intervals of time"
+        rule = "intervals of time such as Interval(0, 1)"
+        if self.region is not None:
+            rule = f"places times intervals of time such as {shown(self.region)} * Interval(0, 1)"
         raise TypeError(f"regions must be {rule}, got {shown(region)}.")
+
+    def parts(self, regions: Window | Sequence[Window]) -> list[Part]:
+        """One region or several as parts."""
+        return [self.part(region) for region in _listed(regions)]
 
     def places(self, regions: Window | Sequence[Window] | None) -> list[Window | None]:
         """Places of which counts are asked for; None is the whole region."""
@@ -114,13 +125,18 @@ class EventRows:
             raise ValueError(
                 f"regions must be None for events without places, got {shown(regions)}."
             )
-        listed = [regions] if isinstance(regions, Window) else list(regions)
+        listed = _listed(regions)
         for region in listed:
             if not isinstance(region, Window) or region.dimension != self.region.dimension:
                 raise TypeError(
                     f"regions must be places such as {shown(self.region)}, got {shown(region)}."
                 )
-        return list(listed)
+        return [*listed]
+
+
+def _listed(regions: Window | Sequence[Window]) -> list[Window]:
+    """One region or several as a list; of what is neither, the check of each region tells."""
+    return list(regions) if isinstance(regions, Iterable) else [regions]
 
 
 def observed_part(events: Catalogue, start: float, end: float) -> Catalogue:
@@ -186,24 +202,31 @@ def _known_labels(types: ArrayLike) -> Labels:
     return np.asarray(types)
 
 
+def largest_on_scale(marks: Floats) -> float:
+    """The largest mark of which these tell how much it triggers; infinite if most are equal."""
+    smaller = np.sort(marks)[: 1 - LARGEST_LEFT]
+    return _farthest(smaller[0], smaller[-1]) if len(smaller) else np.inf
+
+
+def _farthest(low: float, high: float) -> float:
+    return high + MOST_BEYOND * (high - low) if high > low else np.inf
+
+
 def check_one_scale(marks: Floats) -> None:
     """Refuse a mark so large that how much it triggers would be extrapolated too far."""
-    ordered = np.sort(marks)
-    low, high = ordered[0], ordered[-min(LARGEST_LEFT, len(ordered))]
-    if high > low and ordered[-1] - high > MOST_BEYOND * (high - low):
+    if marks.max() > largest_on_scale(marks):
         raise ValueError(
-            f"marks must be on one scale, got {ordered[-1]:.3g} where their median is "
-            f"{np.median(ordered):.3g}: check it, or use logarithms of the marks."
+            f"marks must be on one scale, got {marks.max():.3g} where their median is "
+            f"{np.median(marks):.3g}: check that mark, or use logarithms of the marks."
         )
 
 
 def check_known_scale(marks: Floats, knots: Floats) -> None:
     """Refuse a later mark so much larger than those of the fit; `knots` are those of the fit."""
-    beyond = np.max(marks, initial=-np.inf) - knots[-1]
-    if len(knots) > 1 and beyond > MOST_BEYOND * (knots[-1] - knots[0]):
+    if np.max(marks, initial=-np.inf) > _farthest(knots[0], knots[-1]):
         raise ValueError(
             f"marks must be on the scale of the fit, where most lie between {knots[0]:.3g} and "
-            f"{knots[-1]:.3g}, got {marks.max():.3g}: check it, or fit again."
+            f"{knots[-1]:.3g}, got {marks.max():.3g}: check that mark, or fit again."
         )
 
 

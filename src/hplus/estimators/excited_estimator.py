@@ -21,6 +21,7 @@ from hplus._checks import (
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.column_names import check_names
 from hplus.estimators.event_rows import EventRows, History, Labels, check_known_scale
+from hplus.estimators.excited_parameters import check_period
 from hplus.estimators.futures import Futures, futures_of
 from hplus.rates.by_region import one_or_all, rate_unit
 from hplus.rates.excitation.bearings import compass_of
@@ -71,8 +72,7 @@ class ExcitedEstimator(Estimator):
         For a time to come, which begins where `predict` says, the background stays at its last
         level, and what events to come trigger is left out: use `forecast`.
         """
-        listed = [regions] if isinstance(regions, Window) else list(regions)
-        parts = [self._rows.part(region) for region in listed]
+        parts = self._rows.parts(regions)
         known = self._given(history)
         return one_or_all(regions, known.integrals(parts))
 
@@ -89,9 +89,8 @@ class ExcitedEstimator(Estimator):
         Events of X before the period are history, and so are those of `history_` before both X and
         the period. X is all that happened in the period, which the level of the background follows.
         """
-        events = self._rows.catalogue("X", X, marks, types)
-        span = self._period if period is None else period
-        check_fitted(self, "rate_")
+        events = self._scored(X, marks, types)
+        span = self._period if period is None else check_period(period)
         first = float(np.min(events.times, initial=span.low))
         sources = self.history_.picked(self.history_.times < first).with_others(events)
         known = rate_given(self.rate_, sources.until(span.high), span.high)
@@ -109,8 +108,8 @@ class ExcitedEstimator(Estimator):
         period: Interval | None = None,
     ) -> float:
         """The log-likelihood per event, each predicted from those before it: higher is better."""
-        span = self._period if period is None else period
-        times = self._rows.catalogue("X", X, marks, types).times
+        times = self._scored(X, marks, types).times
+        span = self._period if period is None else check_period(period)
         count = int(np.sum((times >= span.low) & (times <= span.high)))
         if count == 0:
             raise ValueError(
@@ -136,12 +135,11 @@ class ExcitedEstimator(Estimator):
         """What happens in a time to come, by simulating the descendants of the history.
 
         From `start`, by default `observed_until_`, for a time `horizon`; it may not be before the
-        window. If `start` is later, the
-        time in between is simulated too: what happened then is not known. A `history` that is given
-        is all that happened before `start`, by default until the last event of it if that is later
-        than `observed_until_`. `regions` are places, by default the whole window. Weights are drawn
-        anew for each group of paths. `stages` are times since the start: what happens before each
-        of them is the same for every longer horizon.
+        window. If `start` is later, the time in between is simulated too: what happened then is not
+        known. A `history` that is given is all that happened before `start`, by default until the
+        last event of it if that is later than `observed_until_`. `regions` are places, by default
+        the whole window. Weights are drawn anew for each group of paths. `stages` are times since
+        the start: what happens before each of them is the same for every longer horizon.
         """
         events = self._history(history)
         last = self.observed_until_
@@ -245,5 +243,12 @@ class ExcitedEstimator(Estimator):
         if history is None:
             return self.history_
         events = self._rows.history(history)
+        check_known_scale(events.marks, self.rate_.effects.knots)
+        return events
+
+    def _scored(self, X: ArrayLike, marks: ArrayLike | None, types: ArrayLike | None) -> Catalogue:
+        """Events to score, whose marks the rate can tell of."""
+        check_fitted(self, "rate_")
+        events = self._rows.catalogue("X", X, marks, types)
         check_known_scale(events.marks, self.rate_.effects.knots)
         return events

@@ -41,6 +41,16 @@ def check_longest(window: Window, lag: float | None, distance: float | None) -> 
         )
 
 
+def check_period(period: object) -> Interval:
+    """The time in which events are scored; an error unless it is an interval with finite ends."""
+    if not isinstance(period, Interval):
+        raise TypeError(
+            f"period must be an Interval of time such as Interval(0, 5), got {shown(period)}."
+        )
+    check_window("period", period)
+    return period
+
+
 def _check_within(name: str, value: float | None, most: float, side: str) -> None:
     if value is None:
         return

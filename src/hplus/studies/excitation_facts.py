@@ -188,10 +188,10 @@ def variation_facts(model: SelfExciting) -> Json | None:
     if not np.isfinite(law.least):
         return None
     low, high = gamma.ppf([TAIL, 1.0 - TAIL], law.shape) / law.shape
-    least = "almost none" if low < ALMOST_NONE else rounded(float(low), 1)
+    least = "almost 0" if low < ALMOST_NONE else rounded(float(low), 1)
     words = (
-        "similar events differ: of those expected to trigger 1 event, 90 % trigger "
-        f"{least} to {rounded(float(high), 2)} on average"
+        "similar events differ: of those expected to trigger 1 other, nine in ten have a true mean "
+        f"between {least} and {rounded(float(high), 2)}"
     )
     return {"shape": law.shape, "low": float(low), "high": float(high), "words": words}
 

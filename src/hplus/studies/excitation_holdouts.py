@@ -9,8 +9,9 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from hplus._checks import Floats, Seed
+from hplus._checks import Bools, Floats, Seed
 from hplus._values import Value, value
+from hplus.estimators.event_rows import largest_on_scale
 from hplus.estimators.intensity import Intensity
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.rates.positions import find_positions
@@ -35,7 +36,8 @@ class ExcitationHoldout(Value):
     By a rate learned from the first part, without learning anew. `gain` is the mean difference of
     log-likelihoods from those of a constant rate, in nats per event, and `over_poisson` that from
     the Poisson rate, constant or by place, that predicts them best. All are learned from the same
-    events. Standard errors are those of blocks of time.
+    events. Standard errors are those of blocks of time. Events of which the first part tells
+    nothing, such as those of new types, are left out, and `words` say how many.
     """
 
     events: int
@@ -62,7 +64,8 @@ def predicted_ahead(
     period, events = _period(model.window), spread_places(events, model.window)
     cut = period.high - share * period.volume
     early = events.X[:, -1] < cut
-    first, later = events.picked(early), events.picked(~early)
+    kept = comparable(events, early, period.low)
+    first, later = events.picked(early & kept), events.picked(~early & kept)
     inside = first.picked(first.X[:, -1] >= period.low)
     if len(inside.X) < FEWEST_LEARNED or len(later.X) < FEWEST_HELD:
         return None
@@ -76,10 +79,27 @@ def predicted_ahead(
     best = max(rivals, key=lambda theirs: theirs.total)
     words = (
         f"the last {quantity(period.high - cut, period.unit)}: {count(len(later.X))} events, each "
-        "predicted from those before it"
+        f"predicted from those before it{_leaving_out(events, int(np.sum(~early & ~kept)))}"
     )
     over = [ours.gain_over(theirs) for theirs in (rivals[0], best)]
     return ExcitationHoldout(len(later.X), share, *over[0], *over[1], words)
+
+
+def comparable(events: MarkedEvents, early: Bools, start: float) -> Bools:
+    """The events that a rate can be learned from, if early, or else predict, (n,).
+
+    Their types have early events since the start, and their marks are on the scale of early ones.
+    """
+    kept, since = np.ones(len(early), dtype=bool), events.X[:, -1] >= start
+    while True:  # an event that is left out tells nothing about others
+        known, fine = early & kept, kept.copy()
+        if events.types is not None:
+            fine &= np.isin(events.types, events.types[known & since])
+        if events.marks is not None:
+            fine &= events.marks <= largest_on_scale(events.marks[known])
+        if np.array_equal(fine, kept):
+            return kept
+        kept = fine
 
 
 def spread_places(events: MarkedEvents, window: Window) -> MarkedEvents:
@@ -152,14 +172,23 @@ def poisson_scores(
 def constant_scores(
     known: MarkedEvents, span: float, later: MarkedEvents, region: Window | None, edges: Floats
 ) -> AheadScores:
-    """Scores of a constant rate of each type, as known events had it in so much time."""
+    """Scores of a constant rate of each type, as known events had it in so much time.
+
+    There are known events of every type.
+    """
     counts = np.full(len(later.X), float(len(known.X)))
     if known.types is not None and later.types is not None:
-        # a type that was never seen counts as half an event
-        seen = {word: max(np.sum(known.types == word), 0.5) for word in np.unique(later.types)}
-        counts = np.array([seen[word] for word in later.types])
+        words, seen = np.unique(known.types, return_counts=True)
+        counts = seen[np.searchsorted(words, later.types)].astype(float)
     logs = np.log(counts / span / (1.0 if region is None else region.volume))
     return AheadScores(logs, later.X[:, -1], len(known.X) / span * np.diff(edges), edges)
+
+
+def _leaving_out(events: MarkedEvents, left_out: int) -> str:
+    """How many later events are not comparable, and why; "" if all are."""
+    reasons = ["of new types"] * (events.types is not None)
+    reasons += ["with far larger marks"] * (events.marks is not None)
+    return f", leaving out {count(left_out)} {' or '.join(reasons)}" if left_out else ""
 
 
 def _densities(region: Window, known: MarkedEvents, later: MarkedEvents, seed: Seed) -> Floats:

@@ -22,7 +22,7 @@ MAX_EVENTS = 5_000_000
 """Events of paths that are simulated together, at most."""
 
 NEARLY_ENDLESS = 0.9
-"""A branching ratio that may be why there are too many."""
+"""Branching ratio from which an overflow is blamed on it."""
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ def offspring_of(
 ) -> tuple[Floats, Floats]:
     """∫ of each hat function that lies in the region, from start to end, for each source.
 
-    Of lags (m, L) and of distances (m, D), whose products are those of both.
+    By lag (m, L) and by distance (m, D); the integral of a pair of hats is their product.
     """
     lags = visible_lags(trigger.lags, sources.times, start, end)
     return lags, rings_of(sources, trigger, effects, region)
@@ -251,7 +251,7 @@ def integrals_of(
     region: Window | None,
     by_lag: Floats | float = 1.0,
 ) -> Floats:
-    """Those integrals, summed over the sources of each type by their productivity, (s·L·D,).
+    """Integrals of `offspring_of`, summed by type of source with their productivity, (s·L·D,).
 
     `by_lag` (m, L) are factors of the hat functions of lags of each source.
     """

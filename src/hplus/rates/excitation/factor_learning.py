@@ -24,7 +24,7 @@ from hplus.rates.excitation.visible import visible_lags
 LEAST_OFFSPRING = 0.05
 """Events that trigger fewer, in expectation, have no factor of their own."""
 
-MOST_LEARNED, MOST_LEARNED_IN_PLACE, MOST_LOOKED_AT = 2e6, 2e7, 1e9
+MOST_LEARNED, MOST_LEARNED_IN_PLACE, MAX_NEAR_PAIRS = 2e6, 2e7, 1e9
 """Pairs of events and events with a factor that are near in time, at most: while the law is
 learned, the same in place and time, where most of them are far apart, and in the end."""
 
@@ -75,7 +75,7 @@ def learn_factor_law(
         law = _best_fading_law(law, gain, rate.trigger.lags)
     else:
         law = _best_shape(known, gain)
-    most = min(MOST_LOOKED_AT / near, MOST_PAIRS / max(pairs / len(some), 1e-9))
+    most = min(MAX_NEAR_PAIRS / near, MOST_PAIRS / max(pairs / len(some), 1e-9))
     law = law if law == NO_FACTORS else law.replace(least=_least_of(each, most))
     return law if (each >= law.least).any() else NO_FACTORS
 

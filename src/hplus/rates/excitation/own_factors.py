@@ -97,7 +97,7 @@ def varying_events(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _added(varying, g, t, x, kind, trigger, per_log):
+def added_by_one(varying, g, t, x, kind, trigger, per_log):
     """What an event that varies adds by two hat functions of lags: see `added_by_hats`."""
     lags, distances, table = trigger
     far, dx, dy = 0.0, 0.0, 0.0
@@ -154,7 +154,7 @@ def _expected(varying, g, known):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _still_active(varying, lags, t, active, n, following):
+def still_active(varying, lags, t, active, n, following):
     """Earlier events that vary whose factors are not yet 1 again: how many, and the next."""
     while following < len(varying.times) and varying.times[following] < t:
         active[n] = following
@@ -192,13 +192,15 @@ def varying_pairs(t, x, kinds, rates, varying, trigger):
     which, hats = np.zeros(1024, dtype=np.int32), np.zeros(1024, dtype=np.int16)
     low, high = np.zeros(1024, dtype=np.float32), np.zeros(1024, dtype=np.float32)
     for i in range(len(t)):
-        n, following = _still_active(varying, lags, t[i], active, n, following)
+        n, following = still_active(varying, lags, t[i], active, n, following)
         if size + n > len(which):
             more = size + n + len(which) // 2
             which, hats = _longer(which, size, more), _longer(hats, size, more)
             low, high = _longer(low, size, more), _longer(high, size, more)
         for a in range(n):
-            k, left, right = _added(varying, active[a], t[i], x[i], kinds[i], trigger, per_log)
+            k, left, right = added_by_one(
+                varying, active[a], t[i], x[i], kinds[i], trigger, per_log
+            )
             if left + right > LEAST_SHARE * rates[i]:
                 which[size], hats[size], low[size], high[size] = active[a], k, left, right
                 size += 1
@@ -253,10 +255,10 @@ def surplus(t, x, kinds, varying, trigger, factors):
     active, n, following = np.zeros(G, dtype=np.int64), 0, 0
     found = np.zeros(len(t))
     for i in range(len(t)):
-        n, following = _still_active(varying, lags, t[i], active, n, following)
+        n, following = still_active(varying, lags, t[i], active, n, following)
         for a in range(n):
             g = active[a]
-            k, low, high = _added(varying, g, t[i], x[i], kinds[i], trigger, per_log)
+            k, low, high = added_by_one(varying, g, t[i], x[i], kinds[i], trigger, per_log)
             found[i] += (factors[g, max(k, 0)] - 1.0) * low
             found[i] += (factors[g, min(k + 1, L - 1)] - 1.0) * high
     return found
@@ -272,7 +274,7 @@ def add_surplus_rows(t, x, varying, lags, distances, factors, columns, rows):
     per_log = knots_per_log(lags), knots_per_log(distances)
     active, n, following = np.zeros(len(varying.times), dtype=np.int64), 0, 0
     for i in range(len(t)):
-        n, following = _still_active(varying, lags, t[i], active, n, following)
+        n, following = still_active(varying, lags, t[i], active, n, following)
         for a in range(n):
             g = active[a]
             far, dx, dy = 0.0, 0.0, 0.0

@@ -19,7 +19,7 @@ LEAST_PROBABILITY = 0.01
 @final
 @value
 class Parents(Value):
-    """For each event of the window: the probability that it was not triggered, and likely parents.
+    """For each event since the window began: the probability of no parent, and likely parents.
 
     `background` (n,) are probabilities, `events` (n,) the rows of the events in the order of time.
     `children` and `parents` (k,) are pairs of such rows with `probabilities` (k,) of at least 1 %,

@@ -21,7 +21,7 @@ LEAST_BRANCHING = 0.05
 def priors_of_types(
     trigger: Trigger, counts: Floats, span: float, levels: int, alike: Trigger | None
 ) -> tuple[LogPrior, ...]:
-    """Those of each type: of as many levels of the background, and of what events trigger of it.
+    """The prior of each type: levels of its background, then its trigger weights.
 
     `counts` are the events of each type in a time `span`, and `alike` is the trigger of events of
     all types together: types deviate from it as far as they tell. Without it, half of the events
