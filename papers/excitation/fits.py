@@ -11,9 +11,9 @@ import numpy as np
 from simulators import BURN_IN, LINE_TRIGGERS, Etas, Floats, Ints, LineTrigger, simulate_line
 
 from hplus import Box, Interval, SelfExciting
-from hplus.rates.excitation.alternation import LearnedPlace
 from hplus.rates.excitation.certified import largest_likelihood
 from hplus.rates.excitation.excited_rate import integrals_of, rows_of
+from hplus.rates.excitation.learned_places import LearnedPlace
 from hplus.rates.excitation.log_weights import Parts
 from hplus.rates.excitation.trigger import Trigger
 from hplus.windows import Window

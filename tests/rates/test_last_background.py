@@ -10,11 +10,11 @@ from numpy.testing import assert_array_equal
 from scipy.spatial import cKDTree
 
 from hplus import Box
-from hplus.rates.excitation.alternation import LearnedPlace, with_places
 from hplus.rates.excitation.catalogue import in_order
 from hplus.rates.excitation.excitation_fit import ObservedEvents, with_weights
 from hplus.rates.excitation.last_background import with_better_place
 from hplus.rates.excitation.learned_excitation import Knots, first_fit
+from hplus.rates.excitation.learned_places import LearnedPlace, with_places
 from hplus.rates.excitation.trigger import log_spaced
 
 RADIUS, HIGH = 0.02, 50.0

@@ -103,7 +103,7 @@ def fit_excitation(
 
 def excitation_table(found: Json) -> dict[str, str]:
     """What a study of a self-exciting rate found, as a short table."""
-    from hplus.studies.excitation_facts import too_few, triggered_words
+    from hplus.studies.excitation_words import hardly_any, too_few, triggered_words
 
     earlier = f"; {count(found['history'])} earlier ones are history" * bool(found["history"])
     far, marks = found["distance"], found["productivity"]
@@ -126,7 +126,7 @@ def excitation_table(found: Json) -> dict[str, str]:
         "silence": silence_words(found),
         "certificate": found["certificate"]["words"],
     }
-    if too_few(found):
+    if too_few(found) or hardly_any(found):
         table |= dict.fromkeys(ABOUT_TRIGGERING, "")
     table |= _held_out(found)
     if found["seconds"] is not None:
@@ -171,7 +171,7 @@ def _types(found: dict[str, dict[str, float]] | None) -> str:
 
 def _outlook(found: Json) -> str:
     """What to expect of the times to come, in words."""
-    from hplus.studies.excitation_facts import why_no_outlook
+    from hplus.studies.excitation_words import why_no_outlook
 
     if not found["outlook"]:
         return why_no_outlook(found)

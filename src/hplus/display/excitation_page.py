@@ -22,8 +22,8 @@ from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
 from hplus.storage.files import Json, replace_file
 from hplus.studies.checked_files import checked
-from hplus.studies.excitation_facts import too_few, why_no_outlook
 from hplus.studies.excitation_study import ExcitationStudy
+from hplus.studies.excitation_words import doubt, hardly_any, too_few, why_no_outlook
 from hplus.studies.triggered_counts import clock_of
 from hplus.wording import count, counted, day_words, percent, quantity, rounded, times, with_error
 
@@ -125,6 +125,8 @@ def _about_triggering(found: Json) -> tuple[Finding, ...]:
         words = f"{'event is' if n == 1 else 'events are'} too few to tell about triggering."
         return (Finding(count(n), words),)
     # with several types, the ratio and its interval are not those of an average event
+    if hardly_any(found):
+        return (Finding("Hardly any", "event was triggered by earlier ones."),)
     several = found["types"] is not None
     band = "" if several else f" (90 % interval {ratio['low']:.2f} to {ratio['high']:.2f})"
     soon = found["delay"]["words"].rsplit(" within ", 1)[1]
@@ -133,7 +135,7 @@ def _about_triggering(found: Json) -> tuple[Finding, ...]:
         Finding(
             percent(1.0 - found["background_share"]),
             "of the events were triggered by earlier ones. An event triggers "
-            f"{rounded(ratio['triggers'], 2)} others directly, on average{band}.",
+            f"{rounded(ratio['triggers'], 2)} others directly, on average{band}{doubt(ratio)}.",
         ),
         Finding(
             soon,

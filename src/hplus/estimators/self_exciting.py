@@ -36,12 +36,12 @@ from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.excited_parameters import check_excited_window, check_longest
 from hplus.estimators.forecast import as_cycles
 from hplus.estimators.intensity import Intensity
-from hplus.estimators.prior_parameters import STATISTIC_MODELS, Given
-from hplus.estimators.similar_rates import similar_to
-from hplus.rates.excitation.alternation import LearnedPlace
+from hplus.estimators.prior_parameters import STATISTIC_MODELS
+from hplus.estimators.similar_rates import learned_place
 from hplus.rates.excitation.branching_band import branching_band
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.learned_excitation import learn_excited_rate, wanted_knots
+from hplus.rates.excitation.learned_places import LearnedPlace
 from hplus.rates.forecasts.block_edges import as_exposure
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.rates.forecasts.forecast_learning import ObservedTimes, learn_cycles
@@ -126,6 +126,13 @@ class SelfExciting(ExcitedEstimator):
     branching_interval_ : (low, high)
         A 90 % band of it, wide enough for every longest lag that the evidence hardly tells from
         the one that was chosen, and for how much events differ in how many they trigger.
+    evidence_ : float
+        How much likelier the events are with triggering than without, in nats: as the log evidence
+        of this rate less that of the best rate of independent events. Below 3, the band of the
+        branching ratio begins at 0.
+    rival_ : str
+        What that rate has: "a background that changes in time", "places that are always busy" or
+        "".
     branching_matrix_ : array, shape (types, types)
         How many events of each type (columns) an average event of each type (rows) triggers
         directly.
@@ -241,21 +248,14 @@ class SelfExciting(ExcitedEstimator):
         self.factor_law_, self.direction_strength_ = rate.factor_law, rate.direction_strength
         self.solution_, self.smoothing_cost_ = learned.result, learned.smoothing_cost
         self.log_posteriors_ = np.array(learned.trace)
-        self.branching_matrix_ = rate.average_trigger.integral()
-        self.branching_ratio_ = rate.average_trigger.branching()
+        average = rate.average_trigger
+        self.branching_matrix_, self.branching_ratio_ = average.integral(), average.branching()
         self.branching_interval_ = branching_band(learned, observed, LEVEL)
+        self.evidence_, self.rival_ = learned.evidence, learned.rival
 
     def _learn_place(self, model: str, places: Floats, weights: Floats) -> LearnedPlace:
-        def learned(priors: Given, places: Floats, weights: Floats) -> Intensity:
-            rate = Intensity(self._rows.region, model=model, random_state=self._seed())
-            with warnings.catch_warnings():
-                # said once, of the background in the end
-                warnings.filterwarnings("ignore", "Events are too crowded", ConvergenceWarning)
-                return rate.fit(places, sample_weight=weights, priors=priors)
-
-        first = learned("auto", places, weights)
-        similar = similar_to(first)
-        return LearnedPlace(first.rate_, lambda *others: learned(similar, *others).rate_)
+        rate = Intensity(self._rows.region, model=model, random_state=self._seed())
+        return learned_place(rate, places, weights)
 
     def _learn_cycles(self, times: Floats, shares: Floats) -> Cycles:
         low, high = self._period.low, self._period.high

@@ -43,9 +43,6 @@ NEAR_LINE, LEAST_KAPPA = np.pi / 6.0, 1e-9
 ALMOST_NONE = 0.01
 """Numbers of triggered events below it are told as such."""
 
-FEWEST_TOLD = 3
-"""Events without which nothing is told about triggering."""
-
 MARK_STEPS = 3.0
 """The step of marks by which productivity is told is about such a part of their range."""
 
@@ -91,6 +88,8 @@ def branching_facts(model: SelfExciting) -> Json:
         "high": high,
         "triggers": float(mean_trigger(model.rate_).integral()[0, 0]),
         "near_one": bool(model.branching_ratio_ >= NEAR_ONE),
+        "evidence": float(model.evidence_),
+        "rival": model.rival_,
     }
 
 
@@ -265,34 +264,3 @@ def outlook_of(study: ExcitationStudy) -> list[Json]:
         }
         for name, period, part in counts
     ]
-
-
-def why_no_outlook(found: Json) -> str:
-    """Why what comes next could not be simulated, in a sentence without a full stop."""
-    if found["branching"]["ratio"] >= 1.0:
-        return "cannot be simulated: the branching ratio is above 1, so that bursts never die out"
-    return "cannot be simulated: there would be too many events"
-
-
-def triggered_words(found: Json) -> str:
-    """The branching ratio with its interval, and what it means; with several types, it is not how
-    many others an event triggers.
-    """
-    if too_few(found):
-        return "too few events to tell whether they trigger others"
-    ratio, share = found["branching"], 1.0 - found["background_share"]
-    each = f"each event triggers {rounded(ratio['triggers'], 2)} others directly, on average"
-    if found["types"]:
-        each = (
-            "the size of a generation of triggered events relative to the one before, in the long "
-            f"run; {each}"
-        )
-    return (
-        f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f}): {each}; "
-        f"{percent(share)} of the events were triggered"
-    )
-
-
-def too_few(found: Json) -> bool:
-    """Are there too few events to tell about triggering?"""
-    return bool(found["events"] + found["history"] < FEWEST_TOLD)

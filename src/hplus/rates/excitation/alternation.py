@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -28,6 +27,11 @@ from hplus.rates.excitation.excitation_fit import (
     with_weights,
 )
 from hplus.rates.excitation.excited_rate import offspring_of, rows_by_mark
+from hplus.rates.excitation.learned_places import (
+    LearnPlace,
+    background_shares,
+    with_places,
+)
 from hplus.rates.excitation.log_weights import (
     LogPrior,
     Parts,
@@ -35,23 +39,9 @@ from hplus.rates.excitation.log_weights import (
     learn_strengths,
     second_differences,
 )
+from hplus.rates.excitation.rivals import with_quick_levels
 from hplus.rates.excitation.weight_priors import padded
-from hplus.rates.fitted import FittedRate
 from hplus.rates.forecasts.cycle_factor import Cycles
-
-
-class LearnedPlace(NamedTuple):
-    """A rate in the plane, and what learns one of other events of the same kind from theirs.
-
-    Places (n, 2) and weights (n,): only what depends on every event is learned again.
-    """
-
-    rate: FittedRate
-    again: Callable[[Floats, Floats], FittedRate]
-
-
-LearnPlace = Callable[[Floats, Floats], LearnedPlace]
-"""A rate in the plane from places (n, 2) and their weights (n,)."""
 
 LearnCycles = Callable[[Floats, Floats], Cycles]
 """Cycles that predict later ones, from times (n,) and their weights (n,)."""
@@ -67,15 +57,6 @@ CYCLE_ROUNDS = 6
 
 SETTLED = 1e-4
 """Gain in nats per event at which the alternation ends."""
-
-TIME_BLOCKS = 5
-"""Blocks of time: the background of each is learned from the others."""
-
-MIN_PLACED = 30
-"""Background events of other blocks of time, at least, to learn from them alone."""
-
-LEAST_WEIGHT = 1e-6
-"""Events less likely to be of the background are left out of it."""
 
 REACH_STEPS, REACH_TOLERANCE, REACH_EVENTS = 7, 0.1, 5000
 """Steps of the search for how the reach grows with marks, how exact it is for the log of the ratio
@@ -98,6 +79,8 @@ def learn_excitation(
         fit = replace(fit, alike=types_alike(observed, fit, learn_place))
     fit = with_cycles(observed, begun(observed, fit, learn_place), learn_cycles)
     fit = with_longest_lag(observed, fit, lags)
+    quick = with_quick_levels(observed, fit)
+    fit = fit if quick is fit else with_longest_lag(observed, quick, lags)
     trace: list[float] = []
     # on a line without marks there is nothing to alternate with
     rounds = 1 if learn_place is None and len(fit.effects.knots) < 2 else ROUNDS
@@ -253,51 +236,3 @@ def with_reach(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
         options={"xatol": REACH_TOLERANCE / spread, "maxiter": REACH_STEPS},
     )
     return at(found.x) if -found.fun > log_posterior(fit.effects.growth) else fit
-
-
-def background_shares(observed: ObservedEvents, fit: ExcitationFit) -> Floats:
-    """The probability that each event inside was not triggered, (n,)."""
-    background, rates = rates_at_events(observed, fit)
-    return background / rates
-
-
-def rates_at_events(observed: ObservedEvents, fit: ExcitationFit) -> tuple[Floats, Floats]:
-    """The background at each event inside, and the whole rate, (n,) each."""
-    background, rates = np.zeros((2, len(observed.inside)))
-    for kind in range(observed.types):
-        own, parts = observed.inside.types == kind, parts_of(observed, fit, kind)
-        T, weights = len(fit.background.knots), np.exp(fit.modes[kind].log_weights)
-        background[own] = parts.rows[:, :T] @ weights[:T]
-        rates[own] = parts.rows @ weights
-    return background, rates
-
-
-def with_places(
-    observed: ObservedEvents,
-    fit: ExcitationFit,
-    learn_place: LearnPlace | None,
-    shares: Floats,
-) -> ExcitationFit:
-    """The fit with the background learned from events by how likely they belong to it.
-
-    What it says of an event is learned from other blocks of time: a burst must not be its own
-    background.
-    """
-    if learn_place is None:
-        return replace(fit, densities=np.ones(len(observed.inside)))
-    inside, span = observed.inside, observed.end - observed.start
-    block = np.floor((inside.times - observed.start) / span * TIME_BLOCKS).clip(0, TIME_BLOCKS - 1)
-    places, densities = [], np.zeros(len(inside))
-    for kind in range(observed.types):
-        own = inside.types == kind
-        some = own & (shares > LEAST_WEIGHT)
-        learned = learn_place(inside.places[some], shares[some])
-        places.append(learned.rate)
-        for k in np.unique(block[own]):
-            others, here = some & (block != k), own & (block == k)
-            rate = learned.rate
-            if shares[others].sum() >= MIN_PLACED:
-                rate = learned.again(inside.places[others], shares[others])
-            densities[here] = rate.function(inside.places[here]) / rate.integral()
-    background = replace(fit.background, places=tuple(places))
-    return replace(fit, densities=densities, shares=shares, background=background)

@@ -127,6 +127,11 @@ class ExcitationFit:
         return self.mark_strength * second_differences(M) + self.mark_slopes
 
     @property
+    def log_evidence(self) -> float:
+        """That of the strengths of the priors, of all types together, up to a constant."""
+        return sum(map(log_evidence, self.priors, self.modes))
+
+    @property
     def log_likelihood(self) -> float:
         """Of all types together."""
         return sum(mode.log_likelihood for mode in self.modes)

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from hplus._checks import Bools, Floats
-from hplus.rates.excitation.alternation import (
+from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents
+from hplus.rates.excitation.learned_places import (
     LEAST_WEIGHT,
     MIN_PLACED,
     LearnedPlace,
     LearnPlace,
     rates_at_events,
 )
-from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents
 
 
 def with_better_place(

@@ -11,12 +11,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from hplus._checks import Floats
-from hplus.rates.excitation.alternation import (
-    LearnCycles,
-    LearnPlace,
-    learn_excitation,
-    rates_at_events,
-)
+from hplus.rates.excitation.alternation import LearnCycles, learn_excitation
 from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.bearing_learning import with_bearings
 from hplus.rates.excitation.certified import largest_likelihood
@@ -32,13 +27,8 @@ from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.factor_learning import learn_factor_law
 from hplus.rates.excitation.last_background import with_better_place
-from hplus.rates.excitation.log_weights import (
-    LogPrior,
-    Parts,
-    find_mode,
-    log_evidence,
-    log_likelihood,
-)
+from hplus.rates.excitation.learned_places import LearnPlace, rates_at_events
+from hplus.rates.excitation.log_weights import log_likelihood
 from hplus.rates.excitation.mark_effects import (
     NO_MARKS,
     first_effects,
@@ -46,6 +36,7 @@ from hplus.rates.excitation.mark_effects import (
     slope_precision,
 )
 from hplus.rates.excitation.posterior_draws import mark_draws, weight_draws
+from hplus.rates.excitation.rivals import best_rival
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.solvers.result import SolverResult
 
@@ -81,12 +72,13 @@ class LearnedExcitation(NamedTuple):
     """A rate, its certificate, what smoothing costs per event, and log posteriors by round.
 
     `lag_spread` is how much lower or higher the branching ratio is under other longest lags, and
-    `evidence` that for a trigger, in nats.
+    `evidence` that for a trigger, in nats, beside the best rate without one: its `rival`, in words.
     """
 
     rate: ExcitedRate
     lag_spread: tuple[float, float]
     evidence: float
+    rival: str
     result: SolverResult
     smoothing_cost: float
     trace: list[float]
@@ -155,20 +147,9 @@ def learn_excited_rate(
         drift=_learned_drift(observed, fit, rate),
         mark_draws=mark_draws(observed, rate, fit.mark_precision, rng),
     )
-    evidence = _evidence_of_triggering(observed, fit)
-    return LearnedExcitation(rate, fit.lag_spread, evidence, result, cost, trace)
-
-
-def _evidence_of_triggering(observed: ObservedEvents, fit: ExcitationFit) -> float:
-    """Nats of evidence for the trigger, compared with the background alone."""
-    levels, found = len(fit.background.knots), 0.0
-    for kind, (prior, mode) in enumerate(zip(fit.priors, fit.modes, strict=True)):
-        parts = parts_of(observed, fit, kind)
-        alone = Parts(parts.rows[:, :levels], parts.integrals[:levels])
-        trend = (prior.penalties[0][:levels, :levels],)
-        own = LogPrior(prior.mean[:levels], trend, prior.strengths[:1])
-        found += log_evidence(prior, mode) - log_evidence(own, find_mode(alone, own, own.mean))
-    return found
+    rival = best_rival(observed, fit)
+    evidence = fit.log_evidence - rival.evidence
+    return LearnedExcitation(rate, fit.lag_spread, evidence, rival.words, result, cost, trace)
 
 
 def _with_factors(observed: ObservedEvents, fit: ExcitationFit) -> tuple[ExcitationFit, FactorLaw]:
