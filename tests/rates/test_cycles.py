@@ -139,3 +139,17 @@ def test_a_weekly_rush_of_independent_events_triggers_nothing(hour):
     model = SelfExciting(days, cycles=("week",)).fit(times[:, None])
     assert model.branching_ratio_ < 0.05
     assert model.expected_count(days) == pytest.approx(len(times), rel=0.02)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.3])
+def test_a_cycle_of_the_year_is_told_from_a_sharp_one_of_the_day(level, rng):
+    """Each bin of the year begins at another hour, as years are no whole number of days."""
+    t = rng.uniform(0.0, 5.0 * 365.25, 60_000)
+    noon = np.where(np.abs(t % 1.0 - 0.5) < 0.1, 1.0, 0.1)
+    t = t[rng.random(len(t)) < noon * (1.0 + level * np.cos(2.0 * np.pi * t / 365.25)) / 1.3]
+    model = Forecast(Interval(0.0, 5.0 * 365.25, unit="day"), 28.0, ("day", "year")).fit(t)
+    assert [cycle.kept for cycle in model.cycles_] == [True, level > 0.0]
+    if level:
+        phase = (np.arange(73) + 0.5) / 73
+        found = model.rate_.cycles.factors[1].mean(axis=0)
+        np.testing.assert_allclose(found, 1.0 + level * np.cos(2.0 * np.pi * phase), atol=0.1)

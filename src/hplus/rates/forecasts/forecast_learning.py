@@ -122,8 +122,7 @@ def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step:
     edges = cycles.origin + length * (first + np.arange(bins + 1) / K)
     inside, exposure = np.clip(edges, low, high), np.zeros(bins)
     start, stop = np.flatnonzero(np.diff(inside) > 0.0)[[0, -1]]
-    exposure[start : stop + 1] = exposure_of(observed.exposure, inside[start : stop + 2])
-    exposure *= cycles.at(0.5 * (edges[1:] + edges[:-1]))
+    exposure[start : stop + 1] = _expected(observed.exposure, cycles, inside[start : stop + 2])
     places = np.clip(part_of(edges, observed.times), start, stop)
     counts = np.zeros(bins)
     np.add.at(counts, places, observed.weights)
