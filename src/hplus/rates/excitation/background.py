@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hplus._checks import Floats, Ints
+from hplus._checks import Floats
 from hplus.grids.hats import knot_weights
 from hplus.rates.fitted import FittedRate
+from hplus.rates.forecasts.beta_laws import draw_times, edge_weights, times_line
 from hplus.rates.forecasts.cycle_factor import Cycles
 from hplus.windows import Window
-
-CELLS_PER_CYCLE = 48
-"""Cells of time in which a cycle is taken to be constant when it is integrated."""
 
 NO_CYCLES = Cycles((), (), 0.0)
 
@@ -56,24 +54,24 @@ class Background:
 
     def hat_integrals(self, start: float, end: float) -> Floats:
         """∫ cycles(t) · hat_k(t) from start to end, (T,)."""
-        # linear between these edges, or short against the cycles: midpoints are exact, or nearly
         edges = self._edges(start, end)
-        return np.diff(edges) @ self.hats(0.5 * (edges[1:] + edges[:-1]))
+        return edge_weights(self.cycles.mean_masses(edges)) @ knot_weights(self.knots, edges)
 
     def cumulative(self, times: Floats, start: float, kind: int) -> Floats:
         """∫ of the rate of a type over the whole region from the start to each time, (n,)."""
         edges = np.union1d(self._edges(start, float(np.max(times, initial=start))), times)
-        masses = np.diff(edges) * (self.hats(0.5 * (edges[1:] + edges[:-1])) @ self.levels[kind])
+        masses = self._masses(edges, kind).sum(axis=1)
         return np.append(0.0, np.cumsum(masses))[np.searchsorted(edges, times)]
 
     def _edges(self, start: float, end: float) -> Floats:
-        edges = np.clip(np.concatenate([[start, end], self.knots]), start, end)
-        if self.cycles.periods:
-            size = min(self.cycles.periods) / CELLS_PER_CYCLE
-            edges = np.append(
-                edges, np.linspace(start, end, int(np.ceil((end - start) / size)) + 1)
-            )
-        return np.unique(edges)
+        """The start, the end and all times between them where the rate bends."""
+        return np.union1d(np.clip(self.knots, start, end), self.cycles.edges(start, end))
+
+    def _masses(self, edges: Floats, kind: int) -> Floats:
+        """∫ of the rate of a type between edges, by Beta laws, (parts, cycles + 2)."""
+        levels = np.interp(edges, self.knots, self.levels[kind])[:, None]
+        masses = self.cycles.mean_masses(edges)[..., None]
+        return times_line(masses, levels[:-1], levels[1:])[..., 0]
 
     def integral(self, start: float, end: float, kind: int) -> float:
         """∫μ over the whole region from start to end."""
@@ -84,13 +82,9 @@ class Background:
     ) -> tuple[Floats, Floats]:
         """Times (n,) and places (n, 2) or (n, 0) of n independent events of a type."""
         edges = self._edges(start, end)
-        rates, widths = self.hats(edges) @ self.levels[kind], np.diff(edges)
-        masses = widths * (rates[1:] + rates[:-1])
-        cell: Ints = rng.choice(len(masses), size=n, p=masses / masses.sum())
-        # linear between edges: the inverse of its integral, from u of the mass on
-        a, b, u = rates[cell], rates[cell + 1], rng.random(n)
-        root = np.sqrt(a**2 + u * (b**2 - a**2))
-        times = edges[cell] + widths[cell] * u * (a + b) / (a + root)
+        masses = self._masses(edges, kind)
+        chosen = rng.choice(masses.size, size=n, p=masses.ravel() / masses.sum())
+        times = draw_times(edges, chosen, masses.shape[1], rng)
         if not self.places:
             return times, np.zeros((n, 0))
         state = np.random.RandomState(rng.integers(2**31 - 1))

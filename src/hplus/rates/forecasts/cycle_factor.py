@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus._checks import Floats, check_memory
 from hplus._values import Value, value
+from hplus.rates.forecasts.beta_laws import times_line
 
 MIN_CYCLES = 3.0
 """Cycles that must have been observed before one is learned."""
@@ -32,6 +34,12 @@ CYCLE_DEVIATIONS = (0.03, 0.1, 0.3, 0.8, 1.5)
 """Deviations of the log factor."""
 
 LEAST_VARIANCE = 1e-9
+
+PARTS_AT_ONCE = 2**8
+"""Parts of time whose masses are computed together, by all draws: so few fit into the cache."""
+
+BYTES_PER_PART = 64.0
+"""Memory for each part of time: several arrays of numbers."""
 
 
 @final
@@ -63,7 +71,8 @@ class Counted(NamedTuple):
 class Cycles:
     """Cycles that multiply a rate: their periods, and equally likely factors (draws, bins) of each.
 
-    Factors have mean 1. All cycles begin at the time `origin`.
+    Factors have mean 1, and are linear from the center of a bin to the next one's. All cycles begin
+    at the time `origin`.
     """
 
     periods: tuple[float, ...]
@@ -74,20 +83,67 @@ class Cycles:
         """These cycles and another one."""
         return Cycles((*self.periods, period), (*self.factors, factor), self.origin)
 
+    def draw(self, number: int) -> Cycles:
+        """These cycles with one of their draws, which are used in turn."""
+        return replace(self, factors=tuple(f[[number % len(f)]] for f in self.factors))
+
     def draws_at(self, times: Floats) -> Floats:
         """Equally likely values of the product of all factors at each time, (n, draws)."""
         found = np.ones((len(times), 1))
+        for values in self._factors_at(times):
+            found = found * values
+        return found
+
+    def at(self, times: Floats) -> Floats:
+        """The mean of the product of all factors at each time, (n,)."""
+        return self._for_means().draws_at(times).mean(axis=1)
+
+    def edges(self, start: float, end: float) -> Floats:
+        """The start, the end and all times between them where a factor bends."""
+        found = [np.array([start, end])]
+        for period, factor in zip(self.periods, self.factors, strict=True):
+            step = period / factor.shape[1]
+            check_memory(
+                BYTES_PER_PART * (end - start) / step,
+                f"a cycle of {period:g} in a time of {end - start:g}",
+                "use longer cycles or a shorter time",
+            )
+            first, last = np.floor((found[0] - self.origin) / step - 0.5)
+            bends = self.origin + step * (np.arange(first, last + 1.0) + 0.5)
+            found.append(bends[(start < bends) & (bends < end)])
+        return np.unique(np.concatenate(found))
+
+    def masses(self, edges: Floats) -> Floats:
+        """∫ of the product of all factors between edges, (parts, cycles + 1, draws).
+
+        Factors must not bend within a part. Their product is there a sum of Beta laws: all that it
+        holds is Σ_k masses[:, k].
+        """
+        found = np.diff(edges)[:, None, None]
+        for values in self._factors_at(edges):
+            found = times_line(found, values[:-1], values[1:])
+        return found
+
+    def mean_masses(self, edges: Floats) -> Floats:
+        """The mean of the masses, (parts, cycles + 1)."""
+        cycles, starts = self._for_means(), range(0, max(len(edges) - 1, 1), PARTS_AT_ONCE)
+        chunks = (edges[start : start + PARTS_AT_ONCE + 1] for start in starts)
+        return np.concatenate([cycles.masses(chunk).mean(axis=2) for chunk in chunks])
+
+    def _factors_at(self, times: Floats) -> Iterator[Floats]:
+        """Equally likely values of each factor at each time, (n, draws)."""
         for period, factor in zip(self.periods, self.factors, strict=True):
             K = factor.shape[1]
             x = (times - self.origin) / period % 1.0 * K - 0.5
             i = np.floor(x).astype(int)
             right = (x - i)[:, None]
-            found = found * ((1.0 - right) * factor.T[i % K] + right * factor.T[(i + 1) % K])
-        return found
+            yield (1.0 - right) * factor.T[i % K] + right * factor.T[(i + 1) % K]
 
-    def at(self, times: Floats) -> Floats:
-        """The mean of the product of all factors at each time, (n,)."""
-        return self.draws_at(times).mean(axis=1)
+    def _for_means(self) -> Cycles:
+        """Cycles whose product has the same mean: with a single draw, if there is one cycle."""
+        if len(self.periods) != 1:
+            return self
+        return replace(self, factors=(self.factors[0].mean(axis=0, keepdims=True),))
 
 
 def local_level(counted: Counted) -> Floats:

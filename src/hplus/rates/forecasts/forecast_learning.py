@@ -25,7 +25,7 @@ from hplus.rates.forecasts.cycle_factor import (
     judge,
     learn_factor,
 )
-from hplus.rates.forecasts.forecast_rate import ForecastRate, cells_of
+from hplus.rates.forecasts.forecast_rate import ForecastRate
 from hplus.rates.forecasts.log_rate import Blocks
 from hplus.rates.forecasts.weighing import weigh
 
@@ -122,8 +122,7 @@ def _by_phase(observed: ObservedTimes, period: CycleAsked, cycles: Cycles, step:
     edges = cycles.origin + length * (first + np.arange(bins + 1) / K)
     inside, exposure = np.clip(edges, low, high), np.zeros(bins)
     start, stop = np.flatnonzero(np.diff(inside) > 0.0)[[0, -1]]
-    exposure[start : stop + 1] = exposure_of(observed.exposure, inside[start : stop + 2])
-    exposure *= cycles.at(0.5 * (edges[1:] + edges[:-1]))
+    exposure[start : stop + 1] = _expected(observed.exposure, cycles, inside[start : stop + 2])
     places = np.clip(part_of(edges, observed.times), start, stop)
     counts = np.zeros(bins)
     np.add.at(counts, places, observed.weights)
@@ -146,12 +145,7 @@ def _learn_blocks(
         block = min(periods) / round(min(periods) / block)
     line = make_block_edges(low, high, horizon, block)
     n = line.observed
-    cells = cells_of(line, cycles)
-    cells = cells[cells <= line.now]
-    centers = 0.5 * (cells[1:] + cells[:-1])
-    counts, means = np.zeros(n), np.zeros(n)
-    expected = exposure_of(observed.exposure, cells) * cycles.at(centers)
-    np.add.at(means, line.blocks_of(centers), expected)
+    counts, means = np.zeros(n), _expected(observed.exposure, cycles, line.edges[: n + 1])
     np.add.at(counts, np.minimum(line.blocks_of(observed.times), n - 1), observed.weights)
     _check_gaps(line, counts, means)
     base = float(counts.sum() / means.sum())
@@ -162,6 +156,16 @@ def _learn_blocks(
     ways = [Blocks(counts, means, line.steps[:n], each[:n], changes=changes) for each in slow]
     way, priors, jumps = weigh(ways, line.block, high - low, rng)
     return ForecastRate(line.edges, n, counts, means, base, priors, jumps, slow[way], cycles, seed)
+
+
+def _expected(given: Exposure, cycles: Cycles, edges: Floats) -> Floats:
+    """∫ of the exposure times the cycles over each of the parts between edges, (parts,).
+
+    Exact where the exposure is constant from bend to bend.
+    """
+    bends = np.union1d(edges, cycles.edges(*edges[[0, -1]].tolist()))
+    factors = cycles.mean_masses(bends).sum(axis=1) / np.diff(bends)
+    return np.add.reduceat(exposure_of(given, bends) * factors, np.searchsorted(bends, edges[:-1]))
 
 
 def _whole_steps(line: BlockEdges, periods: list[float], origin: float) -> list[Floats]:

@@ -11,8 +11,9 @@ import numpy as np
 
 from hplus._checks import Floats, Ints
 from hplus._values import Value, value
+from hplus.rates.forecasts.beta_laws import draw_times
 from hplus.rates.forecasts.block_edges import BlockEdges
-from hplus.rates.forecasts.cycle_factor import Cycles
+from hplus.rates.forecasts.cycle_factor import PARTS_AT_ONCE, Cycles
 from hplus.rates.forecasts.level_jumps import jump_size, jumped_again, later_chances
 from hplus.rates.forecasts.log_rate import (
     JUMP_DEVIATION,
@@ -34,14 +35,6 @@ PATHS_EACH = 20
 
 USUAL_SHARE = 0.99
 """The share of the means of a count that its dispersion is taken from."""
-
-CELLS_PER_CYCLE = 48
-"""Parts of the shortest cycle in which its factor is taken to be constant."""
-
-MAX_CYCLE_CELLS = 2**20
-"""Parts of blocks in which cycles are taken to be constant, all together."""
-
-MAX_CELLS_AT_ONCE = 2**14
 
 
 @final
@@ -112,9 +105,9 @@ class ForecastRate:
         return mean, np.hstack(paths)
 
     @cached_property
-    def cells(self) -> Floats:
-        """Edges of the parts of blocks in which the rate is taken to be constant."""
-        return cells_of(self.timeline, self.cycles)
+    def bends(self) -> Floats:
+        """Edges of blocks, and the times between them where a factor bends."""
+        return np.union1d(self.edges, self.cycles.edges(*self.edges[[0, -1]].tolist()))
 
     def function(self, times: Floats) -> Floats:
         """The mean rate at each time, (n,)."""
@@ -154,15 +147,13 @@ class ForecastRate:
 
         Chunk by chunk.
         """
-        cells, (low, high) = self.cells, np.concatenate(region.bounds()).tolist()
-        first = max(int(np.searchsorted(cells, low, side="right")) - 1, 0)
-        last = min(int(np.searchsorted(cells, high, side="left")), len(cells) - 1)
-        for start in range(first, last, MAX_CELLS_AT_ONCE):
-            edges = cells[start : min(start + MAX_CELLS_AT_ONCE, last) + 1]
-            lengths = np.diff(np.clip(edges, low, high))
-            centers = 0.5 * (edges[1:] + edges[:-1])
-            each = lengths[:, None] * self.cycles.draws_at(centers)
-            blocks = self.timeline.blocks_of(centers)
+        bends, (low, high) = self.bends, np.concatenate(region.bounds()).tolist()
+        first = max(int(np.searchsorted(bends, low, side="right")) - 1, 0)
+        last = min(int(np.searchsorted(bends, high, side="left")), len(bends) - 1)
+        for start in range(first, last, PARTS_AT_ONCE):
+            edges = bends[start : min(start + PARTS_AT_ONCE, last) + 1]
+            each = self.cycles.masses(np.clip(edges, low, high)).sum(axis=1)
+            blocks = self.timeline.blocks_of(0.5 * (edges[1:] + edges[:-1]))
             starts = np.flatnonzero(np.diff(blocks, prepend=-1))
             yield blocks[starts], np.add.reduceat(each, starts, axis=0)
 
@@ -187,27 +178,13 @@ class ForecastRate:
 
     def sample(self, n_paths: int, rng: np.random.RandomState) -> list[Floats]:
         """Times of events to come, (n_i, 1) each, along paths drawn at random."""
-        cells = self.cells[self.cells >= self.timeline.now]
-        if len(cells) < 2:
+        edges = self.bends[self.bends >= self.timeline.now]
+        if len(edges) < 2:
             return [np.zeros((0, 1)) for _ in range(n_paths)]
-        rates = self.rate_draws(0.5 * (cells[1:] + cells[:-1]))
-        found = []
-        for path in rng.randint(rates.shape[1], size=n_paths):
-            counts = rng.poisson(rates[:, path] * np.diff(cells))
-            where: Ints = np.repeat(np.arange(len(counts)), counts)
-            t = cells[where] + np.diff(cells)[where] * rng.random_sample(len(where))
-            found.append(np.sort(t)[:, None])
+        blocks = self.timeline.blocks_of(0.5 * (edges[1:] + edges[:-1]))
+        paths, found = self.base * self._solved[1], []
+        for path in rng.randint(paths.shape[1], size=n_paths):
+            means = paths[blocks, path, None] * self.cycles.draw(path).masses(edges)[..., 0]
+            chosen: Ints = np.repeat(np.arange(means.size), rng.poisson(means).ravel())
+            found.append(np.sort(draw_times(edges, chosen, means.shape[1], rng))[:, None])
         return found
-
-
-def cells_of(line: BlockEdges, cycles: Cycles) -> Floats:
-    """Edges of the parts of blocks that are short against the cycles."""
-    edges = line.edges
-    if not cycles.periods:
-        return edges
-    size = max(min(cycles.periods) / CELLS_PER_CYCLE, (edges[-1] - edges[0]) / MAX_CYCLE_CELLS)
-    parts = np.maximum(np.ceil(np.diff(edges) / size - 1e-9), 1).astype(int)
-    block = np.repeat(np.arange(len(parts)), parts)
-    part = np.arange(len(block)) - np.repeat(np.cumsum(parts) - parts, parts)
-    lows = edges[block] + part * (np.diff(edges) / parts)[block]
-    return np.append(lows, edges[-1])
