@@ -77,10 +77,8 @@ class DeclusteredMap(Value):
 def trigger_curves(study: ExcitationStudy) -> tuple[TriggerCurve, ...]:
     """What an average event adds by lag and, with places, by distance."""
     model, unit = study.model_, clock_of(study).unit
-    draws = [
-        mean_trigger(model, model.rate_.drawn(k).trigger) for k in range(len(model.rate_.draws))
-    ]
-    mean = mean_trigger(model)
+    draws = [mean_trigger(model.rate_.drawn(k)) for k in range(len(model.rate_.draws))]
+    mean = mean_trigger(model.rate_)
     x = np.geomspace(mean.lags[0], mean.lags[-2], TRIGGER_POINTS)
     values = np.stack([trigger.by_lag(x) for trigger in (mean, *draws)])
     curves = [_curve("By the time since an event", f"lag ({unit})", per(unit), x, values)]
@@ -155,13 +153,10 @@ def productive_events(study: ExcitationStudy) -> tuple[tuple[str, ...], ...]:
 def followed_shares(study: ExcitationStudy) -> TriggerCurve:
     """The share of triggered events that follow within each lag, with a 90 % band."""
     model, unit = study.model_, clock_of(study).unit
-    triggers = (model.rate_.drawn(k).trigger for k in range(len(model.rate_.draws)))
-    mean = mean_trigger(model)
+    draws = (mean_trigger(model.rate_.drawn(k)) for k in range(len(model.rate_.draws)))
+    mean = mean_trigger(model.rate_)
     x = np.geomspace(mean.lags[0], mean.lags[-1], TRIGGER_POINTS)
-    values = np.stack([
-        np.interp(x, *lag_shares(trigger))
-        for trigger in (mean, *(mean_trigger(model, t) for t in triggers))
-    ])  # fmt: skip
+    values = np.stack([np.interp(x, *lag_shares(trigger)) for trigger in (mean, *draws)])
     return _curve("How soon", f"lag ({unit})", "share of the triggered events", x, values)
 
 
