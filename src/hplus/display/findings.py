@@ -13,8 +13,9 @@ from hplus.display.data.check_data import (
     RescaledTimes,
 )
 from hplus.evaluation.dependence import Dependence
+from hplus.storage.files import Json
 from hplus.studies.holdouts import Holdout
-from hplus.wording import NBSP, count, counted, listed, off_by, percent, times
+from hplus.wording import NBSP, count, counted, listed, off_by, percent, sentence, times
 
 SIGNIFICANT_ERRORS = 2.0
 """Standard errors from which a difference is reported as one."""
@@ -59,6 +60,11 @@ def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
     return Finding(
         f"{times(ratio)}{NBSP}×", f"the average rate in the busiest {kind}: {where}{peak}."
     )
+
+
+def silence_notes(silences: list[Json]) -> list[str]:
+    """Times without events that are far longer than others, each in a sentence."""
+    return [sentence(silence["words"]) for silence in silences]
 
 
 EVEN = Finding(f"1{NBSP}×", "the average rate. No place or time is clearly busier than others.")
