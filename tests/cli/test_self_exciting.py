@@ -305,6 +305,29 @@ def test_a_mark_that_is_no_number_is_refused(folder, run):
     assert "Error: --mark-above must be a finite number, got nan." in plain(result.stderr)
 
 
+def test_a_ratio_of_groups_is_refused(folder, run):
+    result = run("expect", "place.hplus", "--for", "1d", "--ratio", "a,b", code=2)
+    assert "--ratio needs a model made with hplus fit --by" in plain(result.stderr)
+
+
+def test_the_number_of_simulated_futures_may_be_chosen(folder, run):
+    few = run("expect", "time.hplus", "--for", "1d", "--paths", 50)
+    assert "From 50 simulated futures, from events known until 2026-07-20." in plain(few.stderr)
+    (row,) = table(few.stdout)
+    assert 50 * float(row["chance"]) == pytest.approx(round(50 * float(row["chance"])))
+    for command in ("expect", "sample"):
+        said = run(command, "time.hplus", "--for", "1d", "--paths", 0, code=2).stderr
+        assert "--paths must be a whole number of at least 1, got 0." in plain(said)
+
+
+def test_a_region_without_an_area_is_named(folder, run):
+    shape = square("flat", 1, 1)
+    found = {"type": "FeatureCollection", "features": [square("good", 0, 9), shape]}
+    (folder / "flat.geojson").write_text(json.dumps(found))
+    result = run("expect", "place.hplus", "--for", "1d", "--regions", "flat.geojson", code=2)
+    assert "region 'flat' of flat.geojson cannot be used: " in plain(result.stderr)
+
+
 def test_an_update_says_that_the_model_is_a_self_exciting_rate(folder, run):
     said = plain(run("fit", "--update", "time.hplus", "quakes.csv", code=4).stderr)
     assert "or hplus stream, got one made with hplus fit --self-exciting." in said
@@ -314,6 +337,8 @@ def test_options_of_self_exciting_rates_are_refused_by_others(folder, run):
     stored = Path(__file__).parents[1] / "stored" / "study_line.hplus"
     result = run("expect", stored, "--mark-above", "5", code=2)
     assert "--mark-above needs a model made with hplus fit --self-exciting" in result.stderr
+    result = run("expect", stored, "--paths", "5", code=2)
+    assert "--paths needs a model made with hplus fit --self-exciting" in result.stderr
 
 
 def test_a_branching_ratio_near_one_is_a_note(folder, run, monkeypatch):
