@@ -203,15 +203,8 @@ def _expect_triggered(
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
     everywhere = [*cells, whole(study.frame)]
-    found = triggered_counts(
-        study,
-        everywhere,
-        periods,
-        options["level"],
-        mark_above=above,
-        model=known,
-        n_paths=n_paths,
-    )
+    asking: Json = {"mark_above": above, "model": known, "n_paths": n_paths}
+    found = triggered_counts(study, everywhere, periods, options["level"], **asking)
     in_all, found = sum(row[-1].expected for row in found), [row[:-1] for row in found]
     if not isinstance(times, Period):
         found = [

@@ -14,8 +14,8 @@ from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.rates.excitation.mark_effects import LARGEST_LEFT
 from hplus.windows import Interval, Product, Window
 
-History = tuple[ArrayLike | None, ...] | ArrayLike
-"""Events X, or (X, marks), or (X, marks, types)."""
+History = Catalogue | tuple[ArrayLike | None, ...] | ArrayLike
+"""Events X, or (X, marks), or (X, marks, types), or a catalogue of events."""
 
 Labels = NDArray[np.generic]
 """Names or numbers of types."""
@@ -25,6 +25,12 @@ Part = tuple[Window | None, float, float]
 
 FEWEST_TIED, MOST_TIED = 10, 0.2
 """Events at the time of another, in number and as a share, from which on a warning says so."""
+
+ONLY_TYPE = "event"
+"""The type of all events if none are given."""
+
+MOST_TYPES = 20
+"""Types at most: a fit learns weights for each pair of them, and with 20 takes 15 s."""
 
 LARGEST_MARK = 1e100
 """Squares of larger marks would be too large for numbers."""
@@ -82,6 +88,8 @@ class EventRows:
             )
         found = np.searchsorted(self.labels, given).clip(0, len(self.labels) - 1)
         unknown = np.flatnonzero(self.labels[found] != given)
+        if len(unknown) and self.labels.tolist() == [ONLY_TYPE]:
+            raise ValueError(f"types must be None: the fit had none, got {shown(types)}.")
         if len(unknown):
             raise ValueError(
                 f"types must be among those of the fit, {shown(self.labels.tolist())}, got "
@@ -91,10 +99,33 @@ class EventRows:
 
     def history(self, history: History) -> Catalogue:
         """A history as a user gives it."""
+        if isinstance(history, Catalogue):
+            history = self._listed(history)
         given = history if isinstance(history, tuple) else (history,)
-        X, marks, types = (*given, None, None)[:3]
+        if len(given) > 3:
+            raise ValueError(f"history must be {self._form()}, got a tuple of {len(given)}.")
+        X, marks, types = (*given, None, None, None)[:3]
         rows = np.zeros((0, self.window.dimension)) if X is None else X
+        several = len(self.labels) > 1
+        if np.size(rows) and ((self.marked and marks is None) or (several and types is None)):
+            raise ValueError(f"history must be {self._form()}, as in fit, got {shown(history)}.")
         return self.catalogue("history", rows, marks, types)
+
+    def _listed(self, events: Catalogue) -> tuple[ArrayLike | None, ...]:
+        """The X, marks and types of a catalogue."""
+        if np.max(events.types, initial=0) >= len(self.labels):
+            raise ValueError(
+                f"history must have types among those of the fit, {shown(self.labels.tolist())}, "
+                f"got number {events.types.max()}."
+            )
+        X = np.column_stack([events.places, events.times])
+        return X, events.marks if self.marked else None, self.labels[events.types]
+
+    def _form(self) -> str:
+        """How a history is given."""
+        if len(self.labels) > 1:
+            return "(X, marks, types)" if self.marked else "(X, None, types)"
+        return "(X, marks)" if self.marked else "X"
 
     def part(self, region: Window) -> Part:
         """A region as a place, a start and an end."""
@@ -167,8 +198,14 @@ def warn_of_ties(times: Floats) -> None:
 
 
 def labels_of(types: ArrayLike | None) -> Labels:
-    """The different types, sorted; an error if some are missing."""
-    return np.unique(_known_labels(["event"] if types is None else types))
+    """The different types, sorted; an error if some are missing, or if there are too many."""
+    labels = np.unique(_known_labels([ONLY_TYPE] if types is None else types))
+    if len(labels) > MOST_TYPES:
+        raise ValueError(
+            f"types must have at most {MOST_TYPES} different values, got {len(labels)}: join rare "
+            "ones."
+        )
+    return labels
 
 
 def _known_labels(types: ArrayLike) -> Labels:
@@ -183,7 +220,10 @@ def _known_labels(types: ArrayLike) -> Labels:
         )
     if len({isinstance(word, str) for word in words}) > 1:
         raise ValueError("types must be all text or all numbers, got both.")
-    return np.asarray(types)
+    labels = np.asarray(types)
+    if labels.dtype.kind == "c":
+        raise TypeError(f"types must be text or whole numbers, got {labels.dtype}.")
+    return labels
 
 
 def check_one_scale(marks: Floats) -> None:
@@ -215,6 +255,28 @@ def check_types_inside(labels: Labels, kinds: Ints) -> None:
             f"types must each have an event in the window, got none of {shown(labels[missing[0]])}:"
             " drop its rows, or let the window begin earlier."
         )
+
+
+def check_new(new: Catalogue, known: Catalogue, since: float, until: float) -> None:
+    """Refuse events that are not between two times, or that are known at the first of these."""
+    outside = (new.times < since) | (new.times > until)
+    if until < since or outside.any():
+        raise ValueError(
+            f"X must hold events between {since:g}, when what is known so far ends, and "
+            f"until={shown(until)}: drop the others, or fit again."
+        )
+    rows, before = (_at_time(events, since) for events in (new, known))
+    if len(rows) and len(before) and (rows[:, None] == before).all(axis=2).any():
+        raise ValueError(
+            f"X must not hold events that are known already, got one at {since:g}, when what is "
+            "known so far ends: drop it."
+        )
+
+
+def _at_time(events: Catalogue, time: float) -> Floats:
+    """Places, marks and types of the events at a time, (n, d)."""
+    now = events.since(time).until(time)
+    return np.column_stack([now.places, now.marks, now.types])
 
 
 def _as_marks(marks: ArrayLike | None, n: int) -> Floats:
