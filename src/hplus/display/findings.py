@@ -106,7 +106,7 @@ def verdict(fit: Fit) -> str:
     if fit.held_out:
         events = f"{count(fit.count)} held-out events"
     else:
-        events = f"the {count(fit.count)} events it was fitted to, which flatters it"
+        events = f"the {count(fit.count)} events it was fitted to (which say little about it)"
     if fit.faults:
         size = f"expected counts are {off_by(fit.relative_error)}"
         found = f"on {events}, {listed(fit.faults)} found a misfit"
