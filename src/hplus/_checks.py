@@ -281,5 +281,5 @@ def _first_object(array: NDArray[np.object_]) -> str:
             where = f" with {shown(entry)} at {place(index)}: "
             if type(entry).__name__ in ("NAType", "NaTType"):  # of pandas, which is not imported
                 return where + "drop or fill those rows first"
-            return where + "text and dates must be encoded as numbers first"
+            return where + "this argument must be numeric: encode each string or date as a number"
     return ""

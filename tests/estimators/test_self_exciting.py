@@ -479,7 +479,7 @@ def test_questions_after_the_fit_are_checked(line, planar):
         (
             lambda: planar.predict([[0.1, 0.1, 1.0]], history=[[0.1, 0.1, 0.5]]),
             ValueError,
-            r"history must be \(X, marks\), as in fit, got",
+            r"history must be \(X, marks\), as in fit, got no marks\.",
         ),
         (lambda: line.predict([[1.0]], history=([[0.5]],) * 4), ValueError, "got a tuple of 4"),
         (lambda: line.forecast(1.0, stages=[2.0]), ValueError, "stages must lie between 0 and the"),
@@ -531,6 +531,11 @@ def test_a_history_may_be_a_catalogue(line, planar, rng):
     np.testing.assert_array_equal(later, typed.predict([[0.5]]))
     with pytest.raises(ValueError, match="history must have types among those of the fit"):
         line.predict([[500.1]], history=typed.history_)
+    marked = SelfExciting(LINE).fit([[0.1], [0.5]], marks=[1.0, 2.0])
+    with pytest.raises(ValueError, match="marks must be None: the fit had none"):
+        line.predict([[500.1]], history=marked.history_)
+    with pytest.raises(ValueError, match=r"must be \(X, None, types\), as in fit, got no types"):
+        typed.predict([[0.5]], history=[[0.1]])
 
 
 def test_an_event_at_the_end_of_what_is_known_is_added_once(line):

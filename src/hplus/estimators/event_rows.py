@@ -106,9 +106,12 @@ class EventRows:
             raise ValueError(f"history must be {self._form()}, got a tuple of {len(given)}.")
         X, marks, types = (*given, None, None, None)[:3]
         rows = np.zeros((0, self.window.dimension)) if X is None else X
-        several = len(self.labels) > 1
-        if np.size(rows) and ((self.marked and marks is None) or (several and types is None)):
-            raise ValueError(f"history must be {self._form()}, as in fit, got {shown(history)}.")
+        needed = {"marks": (self.marked, marks), "types": (len(self.labels) > 1, types)}
+        missing = [what for what, (asked, part) in needed.items() if asked and part is None]
+        if np.size(rows) and missing:
+            raise ValueError(
+                f"history must be {self._form()}, as in fit, got no {' and no '.join(missing)}."
+            )
         return self.catalogue("history", rows, marks, types)
 
     def _listed(self, events: Catalogue) -> tuple[ArrayLike | None, ...]:
@@ -119,7 +122,8 @@ class EventRows:
                 f"got number {events.types.max()}."
             )
         X = np.column_stack([events.places, events.times])
-        return X, events.marks if self.marked else None, self.labels[events.types]
+        marks = events.marks if self.marked or events.marks.any() else None
+        return X, marks, self.labels[events.types]
 
     def _form(self) -> str:
         """How a history is given."""
