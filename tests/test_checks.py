@@ -16,6 +16,7 @@ from hplus._checks import (
     check_memory,
     check_nonnegative,
     check_positive,
+    check_random_state,
     check_scales,
     frozen_array,
 )
@@ -42,7 +43,14 @@ def test_a_good_number_comes_back_as_a_plain_one(check, given, result):
 
 REFUSED = {
     (check_positive, ValueError, "be a positive finite number"): [0, -1.0, np.inf, np.nan],
-    (check_positive, TypeError, "be a positive finite number"): ["1", b"1", None, 1j, [1.0, 2.0]],
+    (check_positive, TypeError, "be a positive finite number"): [
+        "1",
+        b"1",
+        None,
+        1j,
+        [1.0, 2.0],
+        True,
+    ],
     (check_nonnegative, ValueError, "be a finite number of at least 0"): [-1, np.inf],
     (check_fraction, ValueError, "be a number between 0 and 1"): [0, 1, -0.5, np.nan],
     (check_count, ValueError, "be a whole number of at least 1"): [0, 1.0, True, "2", None],
@@ -56,6 +64,12 @@ def test_a_bad_number_is_refused_with_its_name_the_rule_and_its_value(check, err
         with pytest.raises(error) as caught:
             check("step", bad)
         assert str(caught.value) == f"step must {rule}, got {bad!r}."
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", 2**32, True, np.random.default_rng(0)])
+def test_a_random_state_that_is_none_is_refused(seed):
+    with pytest.raises(ValueError, match=r"^random_state must be None, a whole number from 0 to 4"):
+        check_random_state(seed)
 
 
 def test_a_bad_number_among_scales_is_named():

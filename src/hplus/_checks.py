@@ -208,13 +208,23 @@ def check_random_state(seed: Seed) -> np.random.RandomState:
     # here, since windows and kernels can do without scikit-learn, which takes a second to import
     from sklearn.utils import check_random_state as as_random_state
 
-    return as_random_state(seed)
+    try:
+        if isinstance(seed, bool):
+            raise ValueError
+        return as_random_state(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be None, a whole number from 0 to 4294967295 or a RandomState, got "
+            f"{shown(seed)}."
+        ) from None
 
 
 def _number(name: str, value: Any, rule: str, holds: Callable[[float], bool]) -> float:
     """`value` as a float; an error that quotes the rule unless it holds."""
     message = f"{name} must be {rule}, got {shown(value)}."
     try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
         number = _as_number(value)
     except (TypeError, ValueError):
         raise TypeError(message) from None
@@ -271,5 +281,5 @@ def _first_object(array: NDArray[np.object_]) -> str:
             where = f" with {shown(entry)} at {place(index)}: "
             if type(entry).__name__ in ("NAType", "NaTType"):  # of pandas, which is not imported
                 return where + "drop or fill those rows first"
-            return where + "this argument must be encoded, every string or date as a number"
+            return where + "this argument must be numeric: encode each string or date as a number"
     return ""

@@ -229,6 +229,11 @@ def day_words(seconds: float) -> str:
     return f"{at.day} {MONTHS[at.month - 1]} {at.year}{clock}".replace(" ", NBSP)
 
 
+def sentence(words: str) -> str:
+    """Words as a sentence, with a capital and a full stop; "" if there are none."""
+    return f"{words[:1].upper()}{words[1:]}." * bool(words)
+
+
 def listed(parts: Sequence[str]) -> str:
     """Several things in a sentence: "a, b and c"."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

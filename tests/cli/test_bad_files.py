@@ -86,11 +86,11 @@ WORDS = {
     "no window": ("fit good.csv --columns x,y", 2, "--window 0,0,0.9,0.95"),
     "no observation period": (
         "fit stamps.csv --time when", 2, "Missing --from and --to: when events could have occurred "
-        "is never inferred. Your data span --from 2026-01-03T10:00:00 --to 2026-01-04T11:00:01"),
+        "is never inferred. Your data span --from 2026-01-03T10:00:00 --to 2026-01-04T11:01:00"),
     "neither a window nor a period": (
         "fit calls.csv --columns x --time when --from 2026-01-01", 2, "Missing --window, --from "
         "and --to: where and when events could have occurred is never inferred. Your data span "
-        "--window=-2,7 --from 2026-01-03 --to 2026-01-09"),
+        "--window=-2,7 --from 2026-01-03T10:00:00 --to 2026-01-08T12:00:00"),
     "half a window": ("fit good.csv --columns x,y --window 0,1", 2, "4 numbers"),
     "a window of text": ("fit good.csv --columns x,y --window a,b", 2, "numbers"),
     "a window upside down": ("fit good.csv --columns x,y --window 1,1,0,0", 2, "low"),

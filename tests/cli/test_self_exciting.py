@@ -62,7 +62,7 @@ def test_fit_tells_what_triggers_what(models):
     for words in (
         "others directly, on average;", "of the events were triggered",
         "half of the triggered events follow within", "km of an event with mag",
-        "mag 0.5 larger triggers", "in the next day (", "in the next week (",
+        "an event whose mag is 0.5 larger triggers", "in the next day (", "in the next week (",
         "each predicted from those before it", "vs constant", "vs Poisson",
         "earlier ones are history", "smoothing costs",
     ):  # fmt: skip
@@ -237,11 +237,11 @@ def test_report_writes_a_page(folder, run):
     [
         ("--mark mag", "--mark needs --self-exciting: add it"),
         ("--type kind", "--type needs --self-exciting: add it"),
-        ("--self-exciting --exposure 3d", "--exposure does not go with --self-exciting"),
-        ("--self-exciting --holdout-blocks 3", "--holdout-blocks does not go with"),
-        ("--self-exciting --model sos", "--model sos does not go with --self-exciting"),
+        ("--self-exciting --exposure 3d", "--exposure cannot be used with --self-exciting"),
+        ("--self-exciting --holdout-blocks 3", "--holdout-blocks cannot be used with"),
+        ("--self-exciting --model sos", "--model sos cannot be used with --self-exciting"),
         ("--self-exciting --mark depth", "depth"),
-        ("--self-exciting --updatable", "--updatable does not go with --self-exciting"),
+        ("--self-exciting --updatable", "--updatable cannot be used with --self-exciting"),
         (
             "--self-exciting --columns x,y,mag --window 0,0,0,50,50,9",
             "at most two columns of places with --self-exciting, got x,y,mag: give a magnitude as",
@@ -305,6 +305,46 @@ def test_a_mark_that_is_no_number_is_refused(folder, run):
     assert "Error: --mark-above must be a finite number, got nan." in plain(result.stderr)
 
 
+def test_a_ratio_of_groups_is_refused(folder, run):
+    result = run("expect", "place.hplus", "--for", "1d", "--ratio", "a,b", code=2)
+    assert "--ratio needs a model made with hplus fit --by" in plain(result.stderr)
+
+
+def test_the_number_of_simulated_futures_may_be_chosen(folder, run):
+    few = run("expect", "time.hplus", "--for", "1d", "--paths", 50)
+    assert "From 50 simulated futures, from events known until 2026-07-20." in plain(few.stderr)
+    (row,) = table(few.stdout)
+    assert 50 * float(row["chance"]) == pytest.approx(round(50 * float(row["chance"])))
+    for command in ("expect", "sample"):
+        said = run(command, "time.hplus", "--for", "1d", "--paths", 0, code=2).stderr
+        assert "--paths must be a whole number of at least 1, got 0." in plain(said)
+
+
+def test_a_region_without_an_area_is_named(folder, run):
+    shape = square("flat", 1, 1)
+    found = {"type": "FeatureCollection", "features": [square("good", 0, 9), shape]}
+    (folder / "flat.geojson").write_text(json.dumps(found))
+    result = run("expect", "place.hplus", "--for", "1d", "--regions", "flat.geojson", code=2)
+    assert "region 'flat' of flat.geojson cannot be used: " in plain(result.stderr)
+
+
+def test_rows_without_a_prediction_are_explained(folder, run):
+    rows = ("2026-07-19,1,1", "2026-07-19T12:00:00Z,2,2", "2026-07-19,60,2", "2026-07-19,x,2")
+    (folder / "mixed.csv").write_text("\n".join(["when,x,y", *rows]) + "\n")
+    for model in ("place.hplus", "plain.hplus"):
+        if model == "plain.hplus":
+            run(
+                "fit", "quakes.csv", *PERIOD.split(), *PLACE.split(), "--model", "tree", "-o", model
+            )
+        result = run("predict", model, "mixed.csv")
+        assert [bool(row["rate"]) for row in table(result.stdout)] == [True, False, False, False]
+        assert plain(result.stderr).split(". ") == [
+            "1 of 4 rows have no prediction: x is not a number",
+            "1 of 4 rows have no prediction: when has a UTC offset, unlike the first",
+            "1 of 4 rows have no prediction: outside the window.",
+        ]
+
+
 def test_an_update_says_that_the_model_is_a_self_exciting_rate(folder, run):
     said = plain(run("fit", "--update", "time.hplus", "quakes.csv", code=4).stderr)
     assert "or hplus stream, got one made with hplus fit --self-exciting." in said
@@ -314,6 +354,8 @@ def test_options_of_self_exciting_rates_are_refused_by_others(folder, run):
     stored = Path(__file__).parents[1] / "stored" / "study_line.hplus"
     result = run("expect", stored, "--mark-above", "5", code=2)
     assert "--mark-above needs a model made with hplus fit --self-exciting" in result.stderr
+    result = run("expect", stored, "--paths", "5", code=2)
+    assert "--paths needs a model made with hplus fit --self-exciting" in result.stderr
 
 
 def test_a_branching_ratio_near_one_is_a_note(folder, run, monkeypatch):

@@ -15,6 +15,8 @@ from hplus import Box, EventStudy, plan
 from hplus.display.canvas import shape
 from hplus.display.colours import image_uri, png, ramp, text_bytes
 from hplus.display.page import report_html, write_report
+from hplus.display.provenance import rows_fact
+from hplus.studies.events import Reading
 from hplus.studies.frames import Frame
 
 SHAPES = (
@@ -102,6 +104,14 @@ def test_numbers_are_never_shown_in_full_precision(shown):
         words = Reader(shown(name)).words
         assert re.findall(r"\d\.\d{6,}", words) == []
         assert "nan" not in words.lower().split()
+
+
+def test_rows_that_were_not_used_are_explained():
+    assert rows_fact(Reading("f", 9, 9, {})).remark == "No row was dropped."
+    chosen = rows_fact(Reading("f", 9, 7, {}, left_out={"outside the window": 2}))
+    assert (chosen.text, chosen.remark) == ("9 read, 7 used", "Left out: 2 outside the window.")
+    both = rows_fact(Reading("f", 9, 6, {"no x": 1}, left_out={"outside the window": 2}))
+    assert both.remark == "Dropped: 1 no x. Left out: 2 outside the window."
 
 
 def test_whatever_a_user_names_is_text(studied):

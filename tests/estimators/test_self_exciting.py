@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -314,7 +316,7 @@ def test_a_ratio_near_one_is_warned_of(times, monkeypatch):
     with pytest.warns(UserWarning, match=r"\(1.* to .*\): at 1 or above, .* never die out"):
         SelfExciting(Interval(0.0, 6.0)).fit(explosion(np.random.default_rng(1), 6.0))
     monkeypatch.setattr("hplus.estimators.self_exciting.NEAR_ONE", 0.1)
-    with pytest.warns(UserWarning, match=r"branching ratio is 0\..*\): Forecasts far ahead"):
+    with pytest.warns(UserWarning, match=r"branching ratio is 0\..*\)\. Forecasts far ahead"):
         SelfExciting(Interval(0.0, UNTIL, unit="day")).fit(times)
 
 
@@ -406,6 +408,41 @@ BAD = {
         ValueError,
         "got nan in row 0",
     ),
+    "many types": (
+        lambda X: SelfExciting(LINE).fit(np.linspace(0, 1, 42), types=np.arange(42) // 2),
+        ValueError,
+        "types must have at most 20 different values, got 21: join rare ones",
+    ),
+    "complex types": (
+        lambda X: SelfExciting(LINE).fit(X, types=[1j, 2.0]),
+        TypeError,
+        "types must be text or whole numbers, got complex128",
+    ),
+    "short window": (
+        lambda X: SelfExciting(Interval(0, 1e-200)).fit(np.zeros((1, 1))),
+        ValueError,
+        r"window must have sides between 1e-30 and 1e\+30, got 1e-200: use other units",
+    ),
+    "long window": (
+        lambda X: SelfExciting(Interval(-1e300, 1e300)).fit(X),
+        ValueError,
+        r"window must have sides between .* got 2e\+300",
+    ),
+    "large box": (
+        lambda X: SelfExciting(Box([0, 0], [1e99, 1e99]) * LINE).fit([[0.5, 0.5, 0.5]]),
+        ValueError,
+        r"window must have sides between .* got 1e\+99",
+    ),
+    "a lag that is none": (
+        lambda X: SelfExciting(LINE, longest_lag=True).fit(X),
+        TypeError,
+        "longest_lag must be a positive finite number, got True",
+    ),
+    "a seed that is none": (
+        lambda X: SelfExciting(LINE, random_state=1.5).fit(X),
+        ValueError,
+        "random_state must be None, a whole number from 0 to 4294967295 or .* got 1.5",
+    ),
     "types inside": (
         lambda X: SelfExciting(Interval(0.5, 1)).fit(X, types=["a", "b"]),
         ValueError,
@@ -445,14 +482,27 @@ def test_a_catalogue_that_would_not_fit_in_memory_is_refused_beforehand(monkeypa
 
 def test_questions_after_the_fit_are_checked(line, planar):
     for call, kind, words in (
-        (lambda: line.predict([[1.0]], types=["x"]), ValueError, "among those of the fit"),
+        (lambda: line.predict([[1.0]], types=["x"]), ValueError, "types must be None: the fit had"),
         (lambda: line.predict([[1.0]], types=[None]), ValueError, "got None in row 0"),
         (lambda: line.forecast(1.0, start=-1e6), ValueError, "start must not be before 0, where"),
         (lambda: line.predict([[1.0]], history=([[0.5]], [1.0])), ValueError, "marks must be None"),
         (
             lambda: planar.predict([[0.1, 0.1, 1.0]], history=[[0.1, 0.1, 0.5]]),
             ValueError,
-            "marks must be given",
+            r"history must be \(X, marks\), as in fit, got no marks\.",
+        ),
+        (lambda: line.predict([[1.0]], history=([[0.5]],) * 4), ValueError, "got a tuple of 4"),
+        (lambda: line.forecast(1.0, stages=[2.0]), ValueError, "stages must lie between 0 and the"),
+        (lambda: line.forecast(1.0, stages=[np.nan]), ValueError, "horizon, 1, got nan"),
+        (lambda: line.forecast(1e-300), ValueError, "horizon must lie between .*, got 1e-300"),
+        (lambda: line.forecast(1e300), ValueError, r"horizon must lie between .*, got 1e\+300"),
+        (lambda: line.forecast(1.0, start=1e300), ValueError, "start must be at most .* after the"),
+        (lambda: line.forecast(True), TypeError, "horizon must be a positive finite number"),
+        (lambda: line.forecast(1.0, random_state=-1), ValueError, "random_state must be None, a"),
+        (
+            lambda: line.check(UNTIL),
+            ValueError,
+            "start must be at least 0, .* and before 1500, whe",
         ),
         (lambda: planar.predict([[2.0, 0.1, 1.0]]), ValueError, "in the window"),
         (
@@ -500,22 +550,64 @@ def test_questions_after_the_fit_are_checked(line, planar):
                 (Interval(0, np.inf), ValueError, "period must have finite ends"),
             )
         ),
-        (
-            lambda: line.predict([[1.0]], history=(None,) * 5),
-            ValueError,
-            r"history must be events X, or a tuple \(X, marks\) or .* got a tuple of 5: give rows",
-        ),
-        (lambda: line.predict([[1.0]], history=()), ValueError, "got a tuple of 0"),
         (lambda: line.score([[5000.0]]), ValueError, "must hold events between"),
         (lambda: SelfExciting(Interval(0, 1)).predict([[0.5]]), Exception, "must be fitted"),
         (lambda: SelfExciting(Interval(0, 1)).forecast(1.0), NotFittedError, "must be fitted"),
+        (
+            lambda: SelfExciting(LINE).update([[0.5]], until=2.0),
+            NotFittedError,
+            "must be fitted before it is updated",
+        ),
         (lambda: line.forecast(1.0, n_paths=2).chance_above(1.0), ValueError, "with marks"),
     ):
         with pytest.raises(kind, match=words):
             call()
 
 
+def test_a_history_may_be_a_catalogue(line, planar, rng):
+    for model, X in ((line, [[500.1]]), (planar, [[0.4, 0.5, 200.0]])):
+        np.testing.assert_array_equal(model.predict(X, history=model.history_), model.predict(X))
+    typed = SelfExciting(LINE).fit(rng.uniform(0.0, 1.0, 60), types=[*"abc"] * 20)
+    later = typed.predict([[0.5]], history=typed.history_)
+    np.testing.assert_array_equal(later, typed.predict([[0.5]]))
+    with pytest.raises(ValueError, match="history must have types among those of the fit"):
+        line.predict([[500.1]], history=typed.history_)
+    marked = SelfExciting(LINE).fit([[0.1], [0.5]], marks=[1.0, 2.0])
+    with pytest.raises(ValueError, match="marks must be None: the fit had none"):
+        line.predict([[500.1]], history=marked.history_)
+    with pytest.raises(ValueError, match=r"must be \(X, None, types\), as in fit, got no types"):
+        typed.predict([[0.5]], history=[[0.1]])
+
+
+def test_an_event_at_the_end_of_what_is_known_is_added_once(line):
+    model = copy(line).update([[UNTIL], [UNTIL + 1.0]], until=UNTIL + 1.0)
+    with pytest.raises(ValueError, match=r"known already, got one at 1501, when .*: drop it"):
+        model.update([[UNTIL + 1.0]], until=UNTIL + 2.0)
+    assert len(model.update([[UNTIL + 1.5]], until=UNTIL + 2.0).history_) == len(line.history_) + 3
+
+
+def test_too_many_paths_are_refused_before_they_are_simulated(line, monkeypatch):
+    def never(*_):
+        raise AssertionError("simulated")
+
+    monkeypatch.setattr("hplus.rates.excitation.descendants._background", never)
+    with pytest.raises(OverflowError, match=r"must stay below 5,000,000 .* fewer paths"):
+        line.forecast(1000.0, n_paths=10**7)
+    with pytest.raises(MemoryError, match=r"of 1,000,000,000,000 paths needs .* fewer paths"):
+        line.forecast(1.0, n_paths=10**12)
+
+
+@pytest.mark.parametrize("side", [1e-30, 1e30])
+def test_windows_in_any_usual_unit_have_the_same_rate(times, line, side):
+    model = SelfExciting(Interval(0.0, side)).fit(times * (side / UNTIL))
+    assert model.branching_ratio_ == pytest.approx(line.branching_ratio_, rel=1e-6)
+    X = np.array([[0.1, 0.2, 0.3], [0.5, 0.5, 0.6], [0.5, 0.6, 0.7]]) * side
+    box = Box([0.0, 0.0], [side, side]) * Interval(0.0, side)
+    assert np.isfinite(SelfExciting(box, background="tree").fit(X).predict(X)).all()
+
+
 def test_nothing_may_be_asked_of_and_known(line, planar):
+    assert line.predict([[1.0]], history=()) == line.predict([[1.0]], history=(None,))
     assert line.predict(np.zeros((0, 1))).shape == (0,)
     assert planar.predict(np.zeros((0, 3))).shape == (0,)
     (rate,) = planar.predict([[0.5, 0.5, 1.0]], history=(None,))

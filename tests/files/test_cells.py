@@ -114,6 +114,16 @@ def test_binary_times_and_dates_are_read_too():
     assert times(pa.array([20261116]), "UTC").seconds.tolist() == [NOON - 43200]
 
 
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Paris"])
+def test_binary_times_are_read_in_every_unit_with_and_without_a_zone(unit, zone):
+    odd = unit == "ns"  # a nanosecond that microseconds cannot hold
+    ticks = int(NOON) * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] + odd
+    stamps = pa.array([ticks, None], pa.int64()).cast(pa.timestamp(unit, zone))
+    assert times(stamps, "UTC").seconds[0] == NOON
+    assert times(stamps, "Europe/Paris").seconds[0] == NOON + 3600 * (zone is not None)
+
+
 def test_dates_that_can_be_read_in_two_ways_need_a_format():
     column = pa.array(["03/04/2026"])
     assert times(column, "UTC").wrong.tolist() == [True]

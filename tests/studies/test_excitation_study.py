@@ -239,7 +239,7 @@ def test_the_rate_fits_its_own_events_and_not_those_of_another_kind(in_place, tm
     assert not found.faults
     assert found.count == pytest.approx(found.expected, rel=0.05)
     assert found.places.observed.sum() == found.count
-    with pytest.raises(ValueError, match="start must lie between 0, where the window begins"):
+    with pytest.raises(ValueError, match="start must be at least 0, where the window begins"):
         in_place.model_.check(-1.0)
     rng = np.random.default_rng(0)
     times = np.sort(rng.uniform(0, 2, 40))  # far more than expected, and all in one corner

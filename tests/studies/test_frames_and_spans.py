@@ -9,7 +9,8 @@ import pytest
 
 from hplus.studies.expect import grid_regions, named_regions
 from hplus.studies.plans import plan
-from hplus.studies.spans import Amount
+from hplus.studies.ranges import times_around
+from hplus.studies.spans import Amount, seconds_of
 
 PACIFIC = (150, 0, 210, 40)
 
@@ -75,3 +76,19 @@ def test_longitude_and_latitude_have_no_other_unit_than_km(places, tmp_path):
 def test_amounts_are_said_with_a_plural_where_there_is_one(amount, words):
     assert str(amount) == words
     assert Amount.parse(words) == amount
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "period"),
+    [
+        ("2023-11-14T22:13:20", "2023-11-28T21:30:05", "2023-11-14T22:00:00 2023-11-28T22:00:00"),
+        ("2026-01-03T10:00:07", "2026-01-04T11:00:00", "2026-01-03T10:00:00 2026-01-04T11:01:00"),
+        ("2026-01-03T10:00:07", "2026-01-03T11:00:00", "2026-01-03T10:00:07 2026-01-03T11:00:01"),
+        ("2014-01-01T10:00:07", "2017-12-31T11:00:00", "2014-01-01 2018-01-01"),
+        ("2026-01-03", "2026-01-09", "2026-01-03 2026-01-10"),  # dates
+        ("2026-01-03", "2026-01-03", "2026-01-03 2026-01-04"),
+    ],
+)
+def test_a_period_around_data_adds_little_empty_time(first, last, period):
+    low, high = (seconds_of("time", text) for text in (first, last))
+    assert " ".join(times_around(low, high)) == period

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from hplus import EventStudy
+from hplus.cli.excited import excitation_table
 from hplus.cli.summary import fit_table
+from hplus.display.excitation_page import excitation_html
+from hplus.report import report_html
+from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.expect import expect, grid_regions, whole
 from hplus.studies.periods import Period
 from hplus.studies.plans import plan
@@ -65,7 +69,19 @@ def test_a_silence_is_told_with_what_would_be_usual(rng):
     row = fit_table(study.facts())["silence"]
     assert row.startswith(("no events since 2026-03-3", "no events since 2026-04-01"))
     assert row == found["words"]
+    assert f'<p class="note">{row[0].upper()}{row[1:]}.</p>' in report_html(study)
     assert "silence" not in fit_table(studied(t).facts())
+
+
+def test_a_silence_is_told_in_the_report_of_a_self_exciting_rate(rng):
+    t = steady(rng, days=90.0, per_day=3.0)
+    events = {"when": MONDAY + (86_400e3 * t).astype("timedelta64[ms]")}
+    frame = plan(events, [], time="when", start="2026-01-05", end="2026-04-15")
+    study = ExcitationStudy(frame, holdout=0.0).fit(events)
+    (found,) = study.facts()["silences"]
+    row = excitation_table(study.facts())["silence"]
+    assert row == found["words"]
+    assert f'<p class="note">{row[0].upper()}{row[1:]}.</p>' in excitation_html(study)
 
 
 def test_no_part_is_expected_to_hold_more_than_all(rng):

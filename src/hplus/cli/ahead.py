@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from hplus.studies.excitation_study import ExcitationStudy
     from hplus.studies.expect import Expected, Region
 
+EXCITED_ONLY = {"--events": "newer", "--mark-above": "mark_above", "--paths": "n_paths"}
+"""Options that a self-exciting rate alone has, and their names."""
 
 start_option = click.option(
     "--from",
@@ -87,6 +89,12 @@ lasting_option = click.option(
     metavar="MARK",
     help="For a self-exciting rate with marks: also the chance of one above this.",
 )
+@click.option(
+    "--paths",
+    "n_paths",
+    type=int,
+    help="For a self-exciting rate: number of simulated futures (default: 1000).",
+)
 @group_option
 @click.option(
     "--ratio",
@@ -122,15 +130,15 @@ def expect(model: str, regions: str | None, grid: Any, output: str | None, **opt
     study = load_model(model, *kinds, group=options["group"])
     if regions and grid:
         raise click.UsageError("Give --regions or --grid, not both.")
-    if type(study).__name__ == "ExcitationStudy":
-        _expect_triggered(study, regions, grid, output, options)
-        return
-    for name, typed in (("--events", options["newer"]), ("--mark-above", options["mark_above"])):
-        if typed is not None:
-            raise click.UsageError(f"{name} needs a model made with hplus fit --self-exciting.")
     grouped = type(study).__name__ == "GroupedStudy"
     if options["ratio"] and not grouped:
         raise click.UsageError("--ratio needs a model made with hplus fit --by, without --group.")
+    if type(study).__name__ == "ExcitationStudy":
+        _expect_triggered(study, regions, grid, output, options)
+        return
+    for typed, name in EXCITED_ONLY.items():
+        if options[name] is not None:
+            raise click.UsageError(f"{typed} needs a model made with hplus fit --self-exciting.")
     if options["ratio"]:
         write_ratios(study, regions, grid, output, options)
         return
@@ -182,8 +190,9 @@ def _expect_triggered(
 ) -> None:
     """Counts to expect under a self-exciting rate."""
     from hplus.studies.expect import during, whole
-    from hplus.studies.triggered_counts import basis_of, period_asked, triggered_counts
+    from hplus.studies.triggered_counts import FUTURES, basis_of, period_asked, triggered_counts
 
+    n_paths = FUTURES if options["n_paths"] is None else options["n_paths"]
     asked = regions_asked(study, regions, options)
     time = period_asked(study, options["lasting"], options["start"], options["end"])
     newer = options["newer"]
@@ -194,9 +203,8 @@ def _expect_triggered(
     cells, times = _cut(study, asked, time, grid, options["every"], form)
     periods, above = [time] if isinstance(times, Period) else times, options["mark_above"]
     everywhere = [*cells, whole(study.frame)]
-    found = triggered_counts(
-        study, everywhere, periods, options["level"], mark_above=above, model=known
-    )
+    asking: Json = {"mark_above": above, "model": known, "n_paths": n_paths}
+    found = triggered_counts(study, everywhere, periods, options["level"], **asking)
     in_all, found = sum(row[-1].expected for row in found), [row[:-1] for row in found]
     if not isinstance(times, Period):
         found = [
@@ -205,7 +213,7 @@ def _expect_triggered(
             for p, (row, period) in enumerate(zip(found, times, strict=True))
         ]  # fmt: skip
     every = [part for row in found for part in row]
-    total, basis = sum(part.expected for part in every), basis_of(study, time, known)
+    total, basis = sum(part.expected for part in every), basis_of(study, time, known, n_paths)
     note(f"Counts for {time.words}; total expected: {total:.6g}. {basis}")
     if regions is not None:
         note_regions(study.frame, every, in_all)

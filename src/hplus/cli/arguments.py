@@ -12,7 +12,7 @@ OPTIONS = {
                  "most_dropped", "lonlat", "forget", "budget", "level", "mark", "events",
                  "where", "weight", "trial", "by", "time_unit", "origin")
 } | {"start": "--from", "end": "--to", "lasting": "--for", "zone": "--timezone",
-     "form": "--time-format"}  # fmt: skip
+     "form": "--time-format", "n_paths": "--paths", "types": "--type"}  # fmt: skip
 """The options that stand for arguments of the library, beside those of the command itself."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ from hplus.files.feeds import TableError
 from hplus.files.tables import open_table
 from hplus.files.times import Zone
 from hplus.storage.files import Json
-from hplus.wording import count, six_digits
+from hplus.wording import count, left_out_words, six_digits
 
 if TYPE_CHECKING:
     from hplus.studies.event_study import EventStudy
@@ -61,7 +62,8 @@ def predict(
     answers = ANSWERS[type(study).__name__]
     table = open_table(points)
     condition = Condition(where) if where else None
-    rows = list(answers(study, table, level, condition))
+    why = Counter[str]()
+    rows = list(answers(study, table, level, condition, why))
     if table.dropped:
         note(f"{count(table.dropped.total())} broken lines were skipped.")
     note_left_out(table.left_out)
@@ -69,26 +71,25 @@ def predict(
         left = f"no rows where {where}" if where else "a header but no rows"
         raise TableError(f"{points} has {left}: there is nothing to predict.")
     last = list(rows[0])[-1]
-    lost = sum(row[last] is None for row in rows)
-    if lost == len(rows):
+    if all(row[last] is None for row in rows):
         raise TableError(
-            f"none of the {len(rows)} rows of {points} lies inside the model's window."
+            f"none of the {count(len(rows))} rows of {points} can be predicted: "
+            f"{left_out_words(why)}."
         )
-    if lost:
-        note(
-            f"{count(lost)} of {count(len(rows))} rows have no prediction: they lie outside the "
-            "window or have invalid cells."
-        )
+    for reason, lost in why.items():
+        note(f"{count(lost)} of {count(len(rows))} rows have no prediction: {reason}.")
     write_rows(output, rows, as_json)
 
 
 def _predicted(
-    study: EventStudy, table: Table, level: float, where: Condition | None
+    study: EventStudy, table: Table, level: float, where: Condition | None, why: Counter[str]
 ) -> Iterator[dict[str, Any]]:
+    """The rate at each row and its band; `why` counts the rows without by reason."""
     frame, zone = study.frame.of_points(), Zone.NEITHER
     for chunk in table.chunks(frame.needed, where):
         found = frame.points(chunk, zone)
         zone = found.zone
+        why.update(found.dropped + found.left_out)
         low, high = study.model_.predict_interval(found.X, level)
         rates = iter(zip(study.model_.predict(found.X), low, high, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
@@ -120,7 +121,7 @@ def check(model: str, events: str | None, where: str, group: str | None, as_json
 
     Rows are chosen as in the fit: by the condition, window and period of the model. Without a
     cycle, events that all lie outside the period are checked by place alone. A self-exciting rate
-    has its events, and is checked on them without EVENTS.
+    keeps the events it was fitted to, and is checked on them without EVENTS.
     """
     study = load_model(model, "EventStudy", "ExcitationStudy", "GroupedStudy", group=group)
     if type(study).__name__ == "ExcitationStudy":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -34,7 +35,7 @@ APART = {
     "exposure": "--from and --to say what was observed",
     "updatable": "when there are more events, fit again to all of them",
 }
-"""Options that do not go with --self-exciting, and what to do."""
+"""Options that cannot be used with --self-exciting, and what to do."""
 
 MOST_COLUMNS = 2
 """Columns of places, at most."""
@@ -54,7 +55,7 @@ def check_self_exciting(options: Json) -> None:
         return
     for name, advice in APART.items():
         if options[name]:
-            raise click.UsageError(f"--{name} does not go with --self-exciting: {advice}.")
+            raise click.UsageError(f"--{name} cannot be used with --self-exciting: {advice}.")
     if len(options["columns"]) > MOST_COLUMNS:
         raise click.UsageError(
             "--columns must name at most two columns of places with --self-exciting, got "
@@ -64,12 +65,12 @@ def check_self_exciting(options: Json) -> None:
         raise click.UsageError("--self-exciting needs a column of times: give --time.")
     if options["blocks"] > 1:
         raise click.UsageError(
-            "--holdout-blocks does not go with --self-exciting: the last part of the period is "
+            "--holdout-blocks cannot be used with --self-exciting: the last part of the period is "
             "predicted, each event from those before it."
         )
     if options["model"] not in BACKGROUNDS:
         raise click.UsageError(
-            f"--model {options['model']} does not go with --self-exciting: its background is "
+            f"--model {options['model']} cannot be used with --self-exciting: its background is "
             "learned by auto, exp or tree."
         )
 
@@ -228,14 +229,18 @@ def future_rows(study: ExcitationStudy, path: int, future: MarkedFuture) -> Iter
 
 
 def predicted_rates(
-    study: ExcitationStudy, table: Table, level: float, where: Condition | None
+    study: ExcitationStudy, table: Table, level: float, where: Condition | None, why: Counter[str]
 ) -> Iterator[Json]:
-    """The rate at each row given the events before it, and its background; there is no band."""
+    """The rate at each row given the events before it, and its background; there is no band.
+
+    `why` counts the rows without by reason.
+    """
     from hplus.studies.excited_points import conditional_rates
 
     frame, zone = study.frame, Zone.NEITHER
     for chunk in table.chunks(frame.needed, where):
         found = conditional_rates(study, chunk, zone)
+        why.update(found.lost)
         zone, answers = found.zone, iter(zip(found.rates, found.background, strict=True))
         cells = zip(*(chunk.columns[name].to_pylist() for name in frame.needed), strict=True)
         for row, good in zip(cells, found.rows, strict=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -221,13 +222,14 @@ def _tell(study: QuantityStudy, found: TypedColumns, output: str | None, as_json
 
 
 def predicted_quantities(
-    study: QuantityStudy, table: Table, level: float, where: Condition | None
+    study: QuantityStudy, table: Table, level: float, where: Condition | None, why: Counter[str]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a table with their predictions; empty where a cell is missing."""
+    """The rows of a table with their predictions; `why` counts those without by reason."""
     exposure = study.made_with_.get("exposure")
     names = [column.name for column in study.columns_]
     gaps = [c.name for c in study.columns_ if c.kind != "date" or c.levels]
     found = read_columns(table, [*names, *([exposure] if exposure else [])], where, optional=gaps)
+    why.update(found.dropped - table.dropped)
     columns = {name: found.values[name] for name in names}
     exposures = found.values[exposure] if exposure else None
     for column in study.columns_:

@@ -32,8 +32,8 @@ def report(model: str, events: str | None, output: str, as_json: bool, **options
     """Write one HTML page with the map or curve, hot spots, goodness of fit and scores.
 
     The page needs no network; its map zooms down to the resolution of the rate. With EVENTS, for
-    example the file that was fitted, they are drawn on the map; a self-exciting rate has its
-    events, and is checked on EVENTS, such as later ones.
+    example the file that was fitted, they are drawn on the map; a self-exciting rate
+    keeps those it was fitted to, and is checked on EVENTS, such as later ones.
     """
     from hplus.display.excitation_page import write_excitation_report
     from hplus.display.groups_page import write_groups_report

@@ -161,9 +161,7 @@ def followed_shares(study: ExcitationStudy) -> TriggerCurve:
     draws = (mean_trigger(model.rate_.drawn(k)) for k in range(len(model.rate_.draws)))
     mean = mean_trigger(model.rate_)
     x = np.geomspace(mean.lags[0], mean.lags[-1], TRIGGER_POINTS)
-    values = np.stack([
-        np.interp(x, *lag_shares(trigger)) for trigger in (mean, *draws)
-    ])  # fmt: skip
+    values = np.stack([np.interp(x, *lag_shares(trigger)) for trigger in (mean, *draws)])
     return _curve("How soon", f"lag ({unit})", "share of the triggered events", x, values)
 
 

@@ -17,7 +17,7 @@ from hplus.display.excitation_figures import (
     trigger_curves,
     triggered_outlook,
 )
-from hplus.display.findings import SIGNIFICANT_ERRORS, Finding
+from hplus.display.findings import SIGNIFICANT_ERRORS, Finding, silence_notes
 from hplus.display.page import page_template
 from hplus.display.provenance import Fact, file_name, how_to_reproduce, rows_fact
 from hplus.storage.files import Json, replace_file
@@ -25,7 +25,17 @@ from hplus.studies.checked_files import checked
 from hplus.studies.excitation_study import ExcitationStudy
 from hplus.studies.excitation_words import doubt, hardly_any, too_few, why_no_outlook
 from hplus.studies.triggered_counts import clock_of
-from hplus.wording import count, counted, day_words, percent, quantity, rounded, times, with_error
+from hplus.wording import (
+    count,
+    counted,
+    day_words,
+    percent,
+    quantity,
+    rounded,
+    sentence,
+    times,
+    with_error,
+)
 
 
 def excitation_html(
@@ -60,7 +70,7 @@ def gather_excitation(
         source=file_name(study),
         about=_about(study, found),
         findings=_findings(found),
-        caution=_caution(found["followed_cycle"]),
+        cautions=[*_cautions(found["followed_cycle"]), *silence_notes(found["silences"])],
         tiles=_tiles(found),
         curves=trigger_curves(study),
         delay=found["delay"]["words"],
@@ -93,15 +103,15 @@ def _about(study: ExcitationStudy, found: Json) -> str:
     )
 
 
-def _caution(followed: Json | None) -> str:
-    """What to keep in mind if times follow a cycle that the model does not have; "" if not."""
+def _cautions(followed: Json | None) -> list[str]:
+    """What to keep in mind if times follow a cycle that the model does not have."""
     if followed is None:
-        return ""
+        return []
     name = followed["name"]
-    return (
+    return [
         f"Times follow the {name}, which can look like triggering: a model with a cycle of the "
         f"{name} tells how much of it is."
-    )
+    ]
 
 
 def _findings(found: Json) -> tuple[Finding, ...]:
@@ -196,8 +206,7 @@ def _fitted(study: ExcitationStudy, found: Json) -> tuple[Fact, ...]:
     ]
     if far is not None:
         facts.append(Fact("Farthest", quantity(far["longest"], far["unit"])))
-    words = found["certificate"]["words"]
-    facts.append(Fact("Certificate", f"{words[:1].upper()}{words[1:]}."))
+    facts.append(Fact("Certificate", sentence(found["certificate"]["words"])))
     facts.append(rows_fact(study.reading_))
     if seconds is not None:
         facts.append(Fact("Duration", f"{quantity(float(seconds), 's')} to read and fit"))

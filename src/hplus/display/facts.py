@@ -8,7 +8,15 @@ from hplus._checks import Floats
 from hplus.display.data.check_data import calibration_data, gap_data, residual_data
 from hplus.display.data.framing import same_unit
 from hplus.display.data.margins import Concentration, Margins, concentration, margins
-from hplus.display.findings import EVEN, Finding, Fit, busiest, concentrated, prediction
+from hplus.display.findings import (
+    EVEN,
+    Finding,
+    Fit,
+    busiest,
+    concentrated,
+    prediction,
+    silence_notes,
+)
 from hplus.display.outlook_charts import page_outlook
 from hplus.display.page_figures import (
     PageMap,
@@ -29,6 +37,7 @@ from hplus.storage.files import Json
 from hplus.studies.event_facts import event_facts
 from hplus.studies.event_study import EventStudy
 from hplus.studies.event_weights import counted_noun
+from hplus.studies.silences import silence_facts
 from hplus.studies.unfolding import unfolded
 from hplus.windows import Window
 from hplus.wording import (
@@ -66,6 +75,7 @@ def gather(
         source=file_name(study),
         about=about(study),
         findings=findings(study, table, dense, whole, found["peak"]),
+        cautions=silence_notes(silence_facts(study)),
         tiles=tiles(study, sums, place, found),
         place=place,
         zoom=zoom_map(study, sums, place),

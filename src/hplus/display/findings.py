@@ -13,8 +13,9 @@ from hplus.display.data.check_data import (
     RescaledTimes,
 )
 from hplus.evaluation.dependence import Dependence
+from hplus.storage.files import Json
 from hplus.studies.holdouts import Holdout
-from hplus.wording import NBSP, count, counted, listed, off_by, percent, times
+from hplus.wording import NBSP, count, counted, listed, off_by, percent, sentence, times
 
 SIGNIFICANT_ERRORS = 2.0
 """Standard errors from which a difference is reported as one."""
@@ -61,6 +62,11 @@ def busiest(ratio: float, kind: str, where: str, when: str = "") -> Finding:
     )
 
 
+def silence_notes(silences: list[Json]) -> list[str]:
+    """Times without events that are far longer than others, each in a sentence."""
+    return [sentence(silence["words"]) for silence in silences]
+
+
 EVEN = Finding(f"1{NBSP}×", "the average rate. No place or time is clearly busier than others.")
 """What is found of a rate that is nowhere clearly above the average."""
 
@@ -100,7 +106,7 @@ def verdict(fit: Fit) -> str:
     if fit.held_out:
         events = f"{count(fit.count)} held-out events"
     else:
-        events = f"the {count(fit.count)} events it was fitted to, which flatters it"
+        events = f"the {count(fit.count)} events it was fitted to (which say little about it)"
     if fit.faults:
         size = f"expected counts are {off_by(fit.relative_error)}"
         found = f"on {events}, {listed(fit.faults)} found a misfit"

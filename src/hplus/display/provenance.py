@@ -22,7 +22,17 @@ from hplus.studies.event_facts import (
 from hplus.studies.event_study import EventStudy
 from hplus.studies.events import Reading
 from hplus.studies.excitation_study import ExcitationStudy
-from hplus.wording import count, counted, listed, percent, quantity, rounded, scales_words
+from hplus.wording import (
+    count,
+    counted,
+    left_out_words,
+    listed,
+    percent,
+    quantity,
+    rounded,
+    scales_words,
+    sentence,
+)
 
 MODELS = {
     "auto": "A smooth random function and trees that divide the window at every scale, weighted by "
@@ -85,11 +95,7 @@ def _weights(model: Intensity, name: str, step: float) -> list[Fact]:
         f"Weights{name}": (weights_words(model), ""),
         f"Resolution{name}": (resolution_words(model, step), positions_words(model)),
     }
-    return [
-        Fact(label, text, f"{remark[:1].upper()}{remark[1:]}." if remark else "")
-        for label, (text, remark) in found.items()
-        if text
-    ]
+    return [Fact(label, text, sentence(remark)) for label, (text, remark) in found.items() if text]
 
 
 def _smooth(model: Intensity, name: str) -> list[Fact]:
@@ -137,10 +143,12 @@ def _certificate(model: Intensity, name: str) -> Fact:
 
 
 def rows_fact(reading: Reading) -> Fact:
-    """How many rows were read and used, and why others were dropped."""
-    lost = [f"{count(n)} {reason}" for reason, n in reading.dropped.items()]
+    """How many rows were read and used, and why others were dropped or left out on purpose."""
+    lost = listed([f"{count(n)} {reason}" for reason, n in reading.dropped.items()])
+    apart = left_out_words(reading.left_out)
     text = f"{count(reading.rows)} read, {count(reading.kept)} used"
-    return Fact("Rows", text, f"Dropped: {listed(lost)}." if lost else "No row was dropped.")
+    remarks = [f"Dropped: {lost}." * bool(lost), f"Left out: {apart}." * bool(apart)]
+    return Fact("Rows", text, " ".join(filter(None, remarks)) or "No row was dropped.")
 
 
 def how_to_reproduce(study: EventStudy | ExcitationStudy) -> tuple[Fact, ...]:

@@ -57,9 +57,11 @@ class Estimator(BaseEstimator):
         return self
 
 
-def check_fitted(estimator: Estimator, attribute: str = "solution_") -> None:
+def check_fitted(
+    estimator: Estimator, attribute: str = "solution_", before: str = "it predicts"
+) -> None:
     """Raise NotFittedError unless `fit` was called, which sets the attribute."""
-    advice = "%(name)s must be fitted before it predicts: call fit first."
+    advice = f"%(name)s must be fitted before {before}: call fit first."
     check_is_fitted(estimator, attribute, msg=advice)
 
 

@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -16,6 +15,7 @@ from hplus._checks import (
     check_count,
     check_finite,
     check_fraction,
+    check_random_state,
     shown,
 )
 from hplus._progress import whole_or_not

@@ -7,30 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, Ints, as_floats, check_finite, shown
+from hplus.estimators.marks_and_types import Labels, as_marks, known_labels
 from hplus.rates.excitation.catalogue import Catalogue, in_order
-from hplus.rates.excitation.mark_effects import LARGEST_LEFT
 from hplus.windows import Interval, Product, Window
 
-History = tuple[ArrayLike | None, ...] | ArrayLike
-"""Events X, or (X, marks), or (X, marks, types)."""
-
-Labels = NDArray[np.generic]
-"""Names or numbers of types."""
+History = Catalogue | tuple[ArrayLike | None, ...] | ArrayLike
+"""Events X, or (X, marks), or (X, marks, types), or a catalogue of events."""
 
 Part = tuple[Window | None, float, float]
 """A place, None on a line, and a start and an end."""
 
 FEWEST_TIED, MOST_TIED = 10, 0.2
 """Events at the time of another, in number and as a share, from which on a warning says so."""
-
-LARGEST_MARK = 1e100
-"""Squares of larger marks would be too large for numbers."""
-
-MOST_BEYOND = 20.0
-"""How far above others the largest marks may lie, in ranges of these."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class EventRows:
             rule = "given, as in fit" if self.marked else "None: the fit had none"
             raise ValueError(f"marks must be {rule}, got {shown(marks)}.")
         kinds = self.kinds(types, n)
-        return in_order(points[:, -1], points[:, :-1], _as_marks(marks, n), kinds)
+        return in_order(points[:, -1], points[:, :-1], as_marks(marks, n), kinds)
 
     def kinds(self, types: ArrayLike | None, n: int) -> Ints:
         """The number of the type of each event, (n,)."""
@@ -75,13 +66,15 @@ class EventRows:
             if len(self.labels) > 1 and n:
                 raise ValueError(f"types must be given, as in fit: {shown(self.labels.tolist())}.")
             return np.zeros(n, dtype=np.int64)
-        given = _known_labels(types)
+        given = known_labels(types)
         if given.shape != (n,):
             raise ValueError(
                 f"types must have shape ({n},), one for each event, got {given.shape}."
             )
         found = np.searchsorted(self.labels, given).clip(0, len(self.labels) - 1)
         unknown = np.flatnonzero(self.labels[found] != given)
+        if len(unknown) and self.labels.tolist() == [ONLY_TYPE]:
+            raise ValueError(f"types must be None: the fit had none, got {shown(types)}.")
         if len(unknown):
             raise ValueError(
                 f"types must be among those of the fit, {shown(self.labels.tolist())}, got "
@@ -91,15 +84,37 @@ class EventRows:
 
     def history(self, history: History) -> Catalogue:
         """A history as a user gives it."""
+        if isinstance(history, Catalogue):
+            history = self._listed(history)
         given = history if isinstance(history, tuple) else (history,)
-        if not 1 <= len(given) <= 3:
-            raise ValueError(
-                "history must be events X, or a tuple (X, marks) or (X, marks, types), got a tuple "
-                f"of {len(given)}: give rows as a list or an array."
-            )
-        X, marks, types = (*given, None, None)[:3]
+        if len(given) > 3:
+            raise ValueError(f"history must be {self._form()}, got a tuple of {len(given)}.")
+        X, marks, types = (*given, None, None, None)[:3]
         rows = np.zeros((0, self.window.dimension)) if X is None else X
+        needed = {"marks": (self.marked, marks), "types": (len(self.labels) > 1, types)}
+        missing = [what for what, (asked, part) in needed.items() if asked and part is None]
+        if np.size(rows) and missing:
+            raise ValueError(
+                f"history must be {self._form()}, as in fit, got no {' and no '.join(missing)}."
+            )
         return self.catalogue("history", rows, marks, types)
+
+    def _listed(self, events: Catalogue) -> tuple[ArrayLike | None, ...]:
+        """The X, marks and types of a catalogue."""
+        if np.max(events.types, initial=0) >= len(self.labels):
+            raise ValueError(
+                f"history must have types among those of the fit, {shown(self.labels.tolist())}, "
+                f"got number {events.types.max()}."
+            )
+        X = np.column_stack([events.places, events.times])
+        marks = events.marks if self.marked or events.marks.any() else None
+        return X, marks, self.labels[events.types]
+
+    def _form(self) -> str:
+        """How a history is given."""
+        if len(self.labels) > 1:
+            return "(X, marks, types)" if self.marked else "(X, None, types)"
+        return "(X, marks)" if self.marked else "X"
 
     def part(self, region: Window) -> Part:
         """A region as a place, a start and an end."""
@@ -182,74 +197,23 @@ def warn_of_ties(times: Floats) -> None:
         )
 
 
-def labels_of(types: ArrayLike | None) -> Labels:
-    """The different types, sorted; an error if some are missing."""
-    return np.unique(_known_labels(["event"] if types is None else types))
-
-
-def _known_labels(types: ArrayLike) -> Labels:
-    """Types as an array; an error if some are missing, or text and others numbers."""
-    # as an array of text, a missing type would be the type "nan"
-    words = np.asarray(types, dtype=object).ravel().tolist()
-    missing = [i for i, word in enumerate(words) if word is None or word != word]
-    if missing:
+def check_new(new: Catalogue, known: Catalogue, since: float, until: float) -> None:
+    """Refuse events that are not between two times, or that are known at the first of these."""
+    outside = (new.times < since) | (new.times > until)
+    if until < since or outside.any():
         raise ValueError(
-            f"types must be known for each event, got {shown(words[missing[0]])} in row "
-            f"{missing[0]}: drop those rows, or give them a type of their own."
+            f"X must hold events between {since:g}, when what is known so far ends, and "
+            f"until={shown(until)}: drop the others, or fit again."
         )
-    if len({isinstance(word, str) for word in words}) > 1:
-        raise ValueError("types must be all text or all numbers, got both.")
-    return np.asarray(types)
-
-
-def largest_on_scale(marks: Floats) -> float:
-    """The largest mark of which these tell how much it triggers; infinite if most are equal."""
-    smaller = np.sort(marks)[: 1 - LARGEST_LEFT]
-    return _farthest(smaller[0], smaller[-1]) if len(smaller) else np.inf
-
-
-def _farthest(low: float, high: float) -> float:
-    return high + MOST_BEYOND * (high - low) if high > low else np.inf
-
-
-def check_one_scale(marks: Floats) -> None:
-    """Refuse a mark so large that how much it triggers would be extrapolated too far."""
-    if marks.max() > largest_on_scale(marks):
+    rows, before = (_at_time(events, since) for events in (new, known))
+    if len(rows) and len(before) and (rows[:, None] == before).all(axis=2).any():
         raise ValueError(
-            f"marks must be on one scale, got {marks.max():.3g} where their median is "
-            f"{np.median(marks):.3g}: check that mark, or use logarithms of the marks."
+            f"X must not hold events that are known already, got one at {since:g}, when what is "
+            "known so far ends: drop it."
         )
 
 
-def check_known_scale(marks: Floats, knots: Floats) -> None:
-    """Refuse a later mark so much larger than those of the fit; `knots` are those of the fit."""
-    if np.max(marks, initial=-np.inf) > _farthest(knots[0], knots[-1]):
-        raise ValueError(
-            f"marks must be on the scale of the fit, where most lie between {knots[0]:.3g} and "
-            f"{knots[-1]:.3g}, got {marks.max():.3g}: check that mark, or fit again."
-        )
-
-
-def check_types_inside(labels: Labels, kinds: Ints) -> None:
-    """Refuse types without an event in the window; `kinds` (n,) are numbers of those inside."""
-    missing = np.setdiff1d(np.arange(len(labels)), kinds)
-    if len(missing):
-        raise ValueError(
-            f"types must each have an event in the window, got none of {shown(labels[missing[0]])}:"
-            " drop its rows, or let the window begin earlier."
-        )
-
-
-def _as_marks(marks: ArrayLike | None, n: int) -> Floats:
-    if marks is None:
-        return np.zeros(n)
-    found = as_floats("marks", marks)
-    if found.shape != (n,):
-        raise ValueError(f"marks must have shape ({n},), one for each event, got {found.shape}.")
-    large = np.abs(check_finite("marks", found)) > LARGEST_MARK
-    if large.any():
-        raise ValueError(
-            f"marks must lie between {-LARGEST_MARK:g} and {LARGEST_MARK:g}, got "
-            f"{found[large][0]:g}: use logarithms of the marks."
-        )
-    return found
+def _at_time(events: Catalogue, time: float) -> Floats:
+    """Places, marks and types of the events at a time, (n, d)."""
+    now = events.since(time).until(time)
+    return np.column_stack([now.places, now.marks, now.types])

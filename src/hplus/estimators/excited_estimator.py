@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -17,12 +16,14 @@ from hplus._checks import (
     check_count,
     check_number,
     check_positive,
+    check_random_state,
 )
 from hplus.estimators.base import Estimator, check_fitted
 from hplus.estimators.column_names import check_names
-from hplus.estimators.event_rows import EventRows, History, Labels, check_known_scale
-from hplus.estimators.excited_parameters import check_period
+from hplus.estimators.event_rows import EventRows, History
+from hplus.estimators.excited_parameters import check_ahead, check_period
 from hplus.estimators.futures import Futures, futures_of
+from hplus.estimators.marks_and_types import Labels, check_known_scale
 from hplus.rates.by_region import one_or_all, rate_unit
 from hplus.rates.excitation.bearings import compass_of
 from hplus.rates.excitation.catalogue import Catalogue, in_order
@@ -51,7 +52,9 @@ class ExcitedEstimator(Estimator):
     ) -> Floats:
         """The conditional rate at each point X (n, d), given the events before it.
 
-        `history` are those events, by default `history_`. With `types` (n,), the rate of events of
+        `history` are those events, by default `history_`: X, or (X, marks) if the fit had marks, or
+        (X, marks, types) if it had types (with None for marks if it had none), or a catalogue such
+        as `history_`. With `types` (n,), the rate of events of
         that type; otherwise of all types together. After `observed_until_`, or the last event of a
         `history` that is given, events are not known: the background stays at its last level, and
         what events in between would trigger is left out.
@@ -68,6 +71,8 @@ class ExcitedEstimator(Estimator):
         self, regions: Window | Sequence[Window], *, history: History | None = None
     ) -> float | Floats:
         """∫ of the conditional rate over a region, or each of several, given the history.
+
+        `history` is as in `predict`.
 
         For a time to come, which begins where `predict` says, the background stays at its last
         level, and what events to come trigger is left out: use `forecast`.
@@ -136,10 +141,11 @@ class ExcitedEstimator(Estimator):
 
         From `start`, by default `observed_until_`, for a time `horizon`; it may not be before the
         window. If `start` is later, the time in between is simulated too: what happened then is not
-        known. A `history` that is given is all that happened before `start`, by default until the
-        last event of it if that is later than `observed_until_`. `regions` are places, by default
-        the whole window. Weights are drawn anew for each group of paths. `stages` are times since
-        the start: what happens before each of them is the same for every longer horizon.
+        known. A `history` that is given, as in `predict`, is all that happened before `start`, by
+        default until the last event of it if that is later than `observed_until_`. `regions` are
+        places, by default the whole window. Weights are drawn anew for each group of paths.
+        `stages` are times since the start, up to the horizon: what happens before each of them is
+        the same for every longer horizon.
         """
         events = self._history(history)
         last = self.observed_until_
@@ -152,7 +158,13 @@ class ExcitedEstimator(Estimator):
                 f"{begin:g}."
             )
         length, inner = check_positive("horizon", horizon), as_floats("stages", stages).ravel()
-        edges = begin + np.unique([0.0, *inner[(inner > 0.0) & (inner < length)], length])
+        check_ahead(self.window, begin, length)
+        wrong = ~((inner >= 0.0) & (inner <= length))
+        if wrong.any():
+            raise ValueError(
+                f"stages must lie between 0 and the horizon, {length:g}, got {inner[wrong][0]:g}."
+            )
+        edges = np.unique(begin + np.array([0.0, *inner, length]))
         until = begin if history is not None else min(begin, last)
         listed = self._rows.places(regions)
         known = rate_given(self.rate_, events.until(until), until)
@@ -199,10 +211,10 @@ class ExcitedEstimator(Estimator):
         check_fitted(self, "rate_")
         low, end = self._period.low, self.observed_until_
         begin = low if start is None else check_number("start", start)
-        if not low <= begin <= end:
+        if not low <= begin < end:
             raise ValueError(
-                f"start must lie between {low:g}, where the window begins, and {end:g}, when what "
-                f"is known so far ends, got {begin:g}."
+                f"start must be at least {low:g}, where the window begins, and before {end:g}, "
+                f"when what is known so far ends, got {begin:g}."
             )
         return check_excitation(self._given(), begin, end)
 

@@ -10,6 +10,15 @@ from hplus.windows import Interval, Product, Window, check_window
 LEAST_OF_WINDOW = 1e-12
 """The least of the longest lag and distance, as a share of the window's: numbers are not exact."""
 
+SHORTEST_SIDE, LONGEST_SIDE = 1e-30, 1e30
+"""Sides of windows: areas and squares of others could not be held by numbers."""
+
+MOST_WINDOWS_AHEAD = 1e6
+"""The longest time to come, in times of the window."""
+
+LEAST_STEPS = 4.0
+"""The shortest time to come, in steps between numbers."""
+
 
 def check_excited_window(window: Window) -> None:
     """Refuse windows that are not times, or places and times."""
@@ -25,6 +34,32 @@ def check_excited_window(window: Window) -> None:
             f"365) along a road, got {shown(window)}."
         )
     check_window("window", window)
+    low, high = window.bounds()
+    sides = high - low
+    extreme = (sides < SHORTEST_SIDE) | (sides > LONGEST_SIDE)
+    if extreme.any():
+        raise ValueError(
+            f"window must have sides between {SHORTEST_SIDE:g} and {LONGEST_SIDE:g}, got "
+            f"{sides[extreme][0]:g}: use other units."
+        )
+
+
+def check_ahead(window: Window, begin: float, horizon: float) -> None:
+    """Refuse times to come that are too far away, too long or too short to be simulated."""
+    period = window.right if isinstance(window, Product) else window
+    assert isinstance(period, Interval)
+    longest = MOST_WINDOWS_AHEAD * period.volume
+    if begin - period.high > longest:
+        raise ValueError(
+            f"start must be at most {longest:g} after the window, {MOST_WINDOWS_AHEAD:g} times as "
+            f"long, got {begin:g}."
+        )
+    least = max(LEAST_OF_WINDOW * period.volume, LEAST_STEPS * float(np.spacing(abs(begin))))
+    if not least <= horizon <= longest:
+        raise ValueError(
+            f"horizon must lie between {least:.3g} and {longest:g} for this window, got "
+            f"{horizon:g}."
+        )
 
 
 def check_longest(window: Window, lag: float | None, distance: float | None) -> None:

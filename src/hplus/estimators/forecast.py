@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from hplus._checks import (
     Floats,
@@ -19,6 +18,7 @@ from hplus._checks import (
     check_nonnegative,
     check_number,
     check_positive,
+    check_random_state,
     shown,
 )
 from hplus._progress import whole_or_not

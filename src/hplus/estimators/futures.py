@@ -25,6 +25,9 @@ FORGOTTEN = 1e-3
 BYTES_PER_EVENT = 150.0
 """Memory of a simulated event: numbers for its time, place, mark, type and path, and copies."""
 
+BYTES_PER_PATH = 16.0
+"""Memory of a path for each region, and once more, whatever happens on it."""
+
 
 @dataclass(frozen=True)
 class Futures:
@@ -76,6 +79,11 @@ def futures_of(
     What is known ends at the first edge, or earlier, at `until`: the time in between is simulated
     too.
     """
+    check_memory(
+        BYTES_PER_PATH * n_paths * (1 + len(regions)),
+        f"a forecast of {n_paths:,} paths",
+        "use fewer paths",
+    )
     start = float(edges[0])
     begin = start if until is None else _remembered(known.rate, until, start)
     edges = edges if begin == start else np.append(begin, edges)

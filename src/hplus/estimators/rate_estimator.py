@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, check_count, check_fraction, check_positive
+from hplus._checks import Floats, check_count, check_fraction, check_positive, check_random_state
 from hplus.estimators.base import Estimator, check_fitted, check_weights
 from hplus.estimators.column_names import check_names
 from hplus.rates.by_region import as_regions, one_or_all, rate_unit

@@ -5,9 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Self
 
-from sklearn.utils import check_random_state
-
-from hplus._checks import check_choice, shown
+from hplus._checks import check_choice, check_random_state, shown
 from hplus._progress import whole_or_not
 from hplus.estimators.column_names import check_names
 from hplus.estimators.intensity import Intensity

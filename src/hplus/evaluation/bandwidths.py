@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial import KDTree
-from sklearn.utils import check_random_state
 
-from hplus._checks import Bools, Floats, Ints
+from hplus._checks import Bools, Floats, Ints, check_random_state
 from hplus.evaluation.edges import Edges
 from hplus.evaluation.smoothing import KernelMixture, Layer, sum_of_kernels
 from hplus.windows import Window

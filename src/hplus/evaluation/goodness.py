@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import (
-    Floats,
-    Seed,
-    as_floats,
-    check_finite,
-    check_positive,
-)
+from hplus._checks import Floats, Seed, as_floats, check_finite, check_positive, check_random_state
 from hplus.evaluation.cell_variation import time_blocks
 from hplus.evaluation.near_repeats import NearRepeats, near_repeats
 from hplus.evaluation.rescaling import Rescaling, rescale_time

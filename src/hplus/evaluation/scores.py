@@ -7,9 +7,16 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, Seed, as_floats, as_points, check_finite, check_fraction
+from hplus._checks import (
+    Floats,
+    Seed,
+    as_floats,
+    as_points,
+    check_finite,
+    check_fraction,
+    check_random_state,
+)
 from hplus.windows import Window
 
 

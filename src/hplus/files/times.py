@@ -186,6 +186,7 @@ def _seconds(stamps: pa.Array, zone: str | None) -> Floats:
     from pyarrow import compute
 
     if zone is not None:
-        stamps = compute.local_timestamp(stamps.cast(pa.timestamp("us", zone)))
+        micros = compute.CastOptions(pa.timestamp("us", zone), allow_time_truncate=True)
+        stamps = compute.local_timestamp(stamps.cast(options=micros))
     micros = stamps.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
     return micros.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) * 1e-6

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, check_count, check_positive
+from hplus._checks import Floats, check_count, check_positive, check_random_state
 from hplus.positivity.exp import GridFunction
 from hplus.rates.by_region import as_regions, one_or_all
 from hplus.windows import Window

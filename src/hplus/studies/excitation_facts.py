@@ -23,6 +23,7 @@ from hplus.wording import (
     duration_words,
     lengths_words,
     nice_step,
+    number,
     percent,
     rounded,
     times,
@@ -175,7 +176,8 @@ def productivity_facts(study: ExcitationStudy) -> Json | None:
     step = nice_step((high - low) / MARK_STEPS)
     slope = float(np.diff(np.log(effects.productivity(np.array([low, high]))))[0]) / (high - low)
     factor, farther = float(np.exp(step * slope)), float(np.exp(step * effects.growth))
-    words = f"{study.mark} {step:g} larger triggers {times(factor)} times as many"
+    words = f"an event whose {study.mark} is {number(step)} larger triggers "
+    words += f"{times(factor)} times as many"
     if study.frame.region is not None:
         words += f", {times(farther)} times as far"
     return {"step": step, "factor": factor, "reach": farther, "words": words}

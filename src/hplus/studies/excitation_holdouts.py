@@ -11,8 +11,8 @@ import numpy as np
 
 from hplus._checks import Bools, Floats, Seed
 from hplus._values import Value, value
-from hplus.estimators.event_rows import largest_on_scale
 from hplus.estimators.intensity import Intensity
+from hplus.estimators.marks_and_types import largest_on_scale
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.rates.positions import find_positions
 from hplus.rates.statistic import Statistic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class ConditionalRates(NamedTuple):
-    """Which rows can be used, and for each of these the rate and its background, (n,) each."""
+    """Which rows can be used, and for each of these the rate and its background, (n,) each.
+
+    The others are `lost`, by reason.
+    """
 
     rows: Bools
     rates: Floats
     background: Floats
     zone: Zone
+    lost: Counter[str]
 
 
 def conditional_rates(study: ExcitationStudy, chunk: Chunk, zone: Zone) -> ConditionalRates:
@@ -32,4 +37,5 @@ def conditional_rates(study: ExcitationStudy, chunk: Chunk, zone: Zone) -> Condi
     times, places = frame.clock.axis(found.seconds), found.X[:, :-1]
     X, kinds = np.column_stack([places, times]), range(len(model.types_))
     own = np.sum([model.background_.at(times, places, kind) for kind in kinds], axis=0)
-    return ConditionalRates(found.rows, model.predict(X), own, found.zone)
+    lost = found.dropped + found.left_out
+    return ConditionalRates(found.rows, model.predict(X), own, found.zone, lost)

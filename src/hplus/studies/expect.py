@@ -51,11 +51,11 @@ class Expected(NamedTuple):
 
 def named_regions(frame: Frame, path: str, field: str | None = None) -> list[Region]:
     """The polygons of a file as regions of a frame."""
-    return outlined_regions(frame, read_outlines(path, field))
+    return outlined_regions(frame, read_outlines(path, field), path)
 
 
-def outlined_regions(frame: Frame, outlines: Sequence[Outline]) -> list[Region]:
-    """Polygons as regions of a frame."""
+def outlined_regions(frame: Frame, outlines: Sequence[Outline], path: str = "") -> list[Region]:
+    """Polygons, of a file if it is named, as regions of a frame."""
     if len(frame.columns) != 2:
         raise ValueError(
             f"regions need a model with two columns of coordinates, got "
@@ -67,7 +67,11 @@ def outlined_regions(frame: Frame, outlines: Sequence[Outline]) -> list[Region]:
         geometry = {"type": "MultiPolygon", "coordinates": rings}
         if len(rings) == 1:
             geometry = {"type": "Polygon", "coordinates": rings[0]}
-        window = frame.window_of(outline.polygons)
+        try:
+            window = frame.window_of(outline.polygons)
+        except ValueError as error:
+            file = f" of {path}" * bool(path)
+            raise ValueError(f"region {outline.name!r}{file} cannot be used: {error}") from None
         regions.append(Region(outline.name, window, {}, geometry))
     return regions
 

@@ -6,9 +6,8 @@ import warnings
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from hplus._checks import Floats, as_floats, check_fraction, shown
+from hplus._checks import Floats, as_floats, check_fraction, check_random_state, shown
 from hplus._progress import step, whole_or_not
 from hplus.estimators.base import (
     Estimator,

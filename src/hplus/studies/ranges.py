@@ -21,6 +21,9 @@ class Extent(NamedTuple):
         return Extent(np.minimum(self.low, low), np.maximum(self.high, high))
 
 
+FINEST_OF_SPAN = 0.01
+"""The share of a period that is added at each end, at most: empty time there looks like silence."""
+
 NO_EXTENT = Extent(np.array(np.inf), np.array(-np.inf))
 
 
@@ -38,8 +41,10 @@ def window_around(low: Floats, high: Floats) -> tuple[float, ...]:
 
 
 def times_around(low: float, high: float) -> tuple[str, str]:
-    """A period around data: in whole days or, if it is short, in whole seconds."""
-    step = SECONDS["day"] if high - low > 2 * SECONDS["day"] else 1.0
+    """A period around data: in whole days, or if it is short in whole hours, minutes or seconds."""
+    dates = low % SECONDS["day"] == high % SECONDS["day"] == 0.0
+    most = SECONDS["day"] if dates else FINEST_OF_SPAN * (high - low)
+    step = next((SECONDS[u] for u in ("day", "h", "min") if SECONDS[u] <= most), 1.0)
     # the very end does not belong to a time
     first, last = np.floor(low / step) * step, np.ceil((high + 1e-3) / step) * step
     return moment(float(first)), moment(float(last))

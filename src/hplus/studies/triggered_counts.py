@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hplus._checks import Bools, Floats, Ints, Seed, check_fraction, check_number
-from hplus.estimators.event_rows import Labels
 from hplus.estimators.futures import Futures
+from hplus.estimators.marks_and_types import Labels
 from hplus.estimators.self_exciting import SelfExciting
 from hplus.files.chunked_table import Table
 from hplus.rates.excitation.descendants import Simulated
@@ -21,6 +21,7 @@ from hplus.studies.marked_events import check_known_types, read_marked
 from hplus.studies.periods import Period
 from hplus.studies.spans import SECONDS, Amount, Clock, moment
 from hplus.windows import Window
+from hplus.wording import counted
 
 if TYPE_CHECKING:
     from hplus.studies.excitation_study import ExcitationStudy
@@ -91,8 +92,12 @@ def period_asked(
             f"start must not be before the observation period, {moment(clock.start)} to "
             f"{moment(clock.end)}, got {moment(a)}."
         )
-    ends = (moment(t).replace("T", " ").removesuffix(":00") for t in (a, b))
-    return Period(" to ".join(ends), 1.0, a, b)
+    return Period(f"{time_words(a)} to {time_words(b)}", 1.0, a, b)
+
+
+def time_words(seconds: float) -> str:
+    """A time as sentences have it, to the minute if it is a whole one."""
+    return moment(seconds).replace("T", " ").removesuffix(":00")
 
 
 def brought_up_to(
@@ -119,8 +124,8 @@ def brought_up_to(
 def quiet_words(study: ExcitationStudy, file: str, until: float) -> str:
     """That a file has no events since those that a study knows, in a sentence."""
     return (
-        f"No event of {file} lies between {moment(known_until(study))}, when those of the fit end, "
-        f"and {moment(until)}: this time is taken to be without events."
+        f"No event of {file} lies between {time_words(known_until(study))}, when those of the fit "
+        f"end, and {time_words(until)}: this time is taken to be without events."
     )
 
 
@@ -141,9 +146,13 @@ def futures(
     model, clock = study.model_ if model is None else model, clock_of(study)
     begin = min(start, known_until(study, model))
     a, unit = float(clock.axis(np.array([begin]))[0]), SECONDS[clock.unit]
-    stages = np.array(list(NEXT[clock.unit].values())) / unit
+    told, horizon = np.array(list(NEXT[clock.unit].values())) / unit, (end - begin) / unit
     return model.forecast(
-        (end - begin) / unit, n_paths=n_paths, start=a, stages=stages, random_state=random_state
+        horizon,
+        n_paths=n_paths,
+        start=a,
+        stages=told[told < horizon],
+        random_state=random_state,
     )
 
 
@@ -155,6 +164,7 @@ def triggered_counts(
     *,
     mark_above: float | None = None,
     model: SelfExciting | None = None,
+    n_paths: int = FUTURES,
 ) -> list[list[TriggeredCount]]:
     """For each period, the count to expect in each region: all from the same futures."""
     tail = 0.5 * (1.0 - check_fraction("level", level))
@@ -163,9 +173,9 @@ def triggered_counts(
     if mark_above is not None:
         check_number("mark_above", mark_above)
     first, last = min(p.start for p in periods), max(p.end for p in periods)
-    found = futures(study, first, last, model=model, random_state=study.random_state)
+    seed = study.random_state
+    found = futures(study, first, last, model=model, n_paths=n_paths, random_state=seed)
     events, paths, clock = found.simulated.events, found.simulated.paths, clock_of(study)
-    n_paths = found.counts.shape[1]
     places = [_inside(region.window, events.places) for region in regions]
     counted = []
     for period in periods:
@@ -249,10 +259,16 @@ def _future(study: ExcitationStudy, found: Simulated, path: int, first: float) -
     )
 
 
-def basis_of(study: ExcitationStudy, period: Period, model: SelfExciting | None = None) -> str:
+def basis_of(
+    study: ExcitationStudy,
+    period: Period,
+    model: SelfExciting | None = None,
+    n_paths: int = FUTURES,
+) -> str:
     """What counts of a period rest on, in a sentence."""
     begin = known_until(study, model)
-    simulated = f"From {FUTURES:,} simulated futures"
+    simulated = f"From {counted(n_paths, 'simulated future')}"
     if period.start < begin:
-        return f"{simulated} as of {moment(period.start)}, under a rate learned from all events."
-    return f"{simulated}, from events known until {moment(begin)}."
+        when = time_words(period.start)
+        return f"{simulated} as of {when}, under a rate learned from all events."
+    return f"{simulated}, from events known until {time_words(begin)}."

@@ -74,6 +74,12 @@ def simulate_stages(stages: Sequence[Stage], past: Past, n_paths: int) -> Simula
     follow or not.
     """
     rate = stages[0].rate
+    expected = sum(
+        stage.rate.background.integral(stage.start, stage.end, kind)
+        for stage in stages
+        for kind in range(rate.types)
+    )
+    _check_size(rate, n_paths * expected, MAX_EVENTS)
     tables = {
         (s, t): TriggerTable.of(rate.trigger, s, t, past.compass)
         for s in range(rate.types)
