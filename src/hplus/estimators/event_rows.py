@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hplus._checks import Floats, Ints, as_floats, check_finite, shown
-from hplus.estimators.marks_and_types import Labels, as_marks, known_labels
+from hplus.estimators.marks_and_types import ONLY_TYPE, Labels, as_marks, known_labels
 from hplus.rates.excitation.catalogue import Catalogue, in_order
 from hplus.windows import Interval, Product, Window
 
