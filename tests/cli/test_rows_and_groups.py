@@ -235,12 +235,12 @@ WORDS = {
     ),
     "groups that excite": (
         "fit quakes.csv --time date --from 1965-01-01 --to 2017-01-01 --self-exciting --by region",
-        "--by does not go",
+        "--by cannot be used",
         2,
     ),
     "weights that excite": (
         "fit quakes.csv --time date --from 1965-01-01 --to 2017-01-01 --self-exciting --weight mag",
-        "--weight does not go",
+        "--weight cannot be used",
         2,
     ),
     "negative weights": (
