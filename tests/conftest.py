@@ -150,7 +150,7 @@ LIGHTLY = [
     (penalties, "RELATIVE_STEPS", np.array([1e-1, 1e-3, 1e-5])),
     (penalties, "MOST_TUNED_ROWS", 400),
     (residuals, "LATTICE_POINTS", 2**15),
-    (learned_places, "MOST_BLOCKS", 5),
+    (learned_places, "TIME_BLOCKS", 4),
     (smoothing, "COUNT_NODES", {1: 1025, 2: 201, 3: 41}),
 ]
 """The effort of fits in tests: every step of the usual one, with fewer trees, priors and nodes."""
@@ -160,8 +160,7 @@ COARSELY = [
     (binned, "COARSE_CELLS", {1: 64, 2: 32, 3: 16}),
     (map_by_time, "MAP_TREES", 4),
     (alternation, "ROUNDS", 1),
-    (learned_places, "FEWEST_BLOCKS", 1),
-    (learned_places, "MOST_BLOCKS", 1),
+    (learned_places, "TIME_BLOCKS", 1),
 ]
 """Even less: few priors, and self-exciting rates in one round with one map of the background."""
 

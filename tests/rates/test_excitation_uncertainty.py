@@ -46,7 +46,7 @@ def marked(rng, n=400):
 def band(rate, events, lag_spread=(1.0, 1.0), evidence=10.0):
     observed = ObservedEvents(events, events, 0.0, 300.0, None, 1)
     return branching_band(
-        LearnedExcitation(rate, lag_spread, evidence, None, 0.0, []), observed, 0.9
+        LearnedExcitation(rate, lag_spread, evidence, "", None, 0.0, []), observed, 0.9
     )
 
 

@@ -125,7 +125,7 @@ def declustered(study: ExcitationStudy) -> DeclusteredMap | None:
     data = place_map(f, factor / span)
     axes = (frame_axis(study.frame, 0), frame_axis(study.frame, 1))
     inside = model.history_.since(0.0)
-    both = thinned(np.column_stack([inside.places, model.parents().background]), MOST_DOTS)
+    both = thinned(np.column_stack([inside.places, model.background_shares()]), MOST_DOTS)
     colours = shading(data.rate)
     if colours.peak < FLAT * float(np.nanmean(data.rate)):
         colours = Shading(colours.peak, 2.0 * colours.peak, 1.0)  # dots stand out in the middle

@@ -126,6 +126,16 @@ class ExcitedEstimator(Estimator):
         """Which event triggered which, and which belong to the background: a `Parents`."""
         return find_parents(self._given(), self._period.low)
 
+    def background_shares(self) -> Floats:
+        """The probability that each event since the window began was not triggered, (n,).
+
+        Those of `parents()`, without looking at each pair of events.
+        """
+        known = self._given()
+        inside = known.sources.since(self._period.low)
+        background = known.background_at(inside)
+        return background / (background + known.triggered_at(inside))
+
     def forecast(
         self,
         horizon: float,

@@ -51,7 +51,6 @@ MARK_STEPS = 3.0
 def excitation_facts(study: ExcitationStudy) -> Json:
     """What a fit found."""
     model, frame, reading, held = study.model_, study.frame, study.reading_, study.holdout_
-    background = model.parents().background
     return {
         "file": reading.file,
         "rows": reading.rows,
@@ -62,7 +61,7 @@ def excitation_facts(study: ExcitationStudy) -> Json:
         "window": window_words(frame.window),
         "time": period_words(frame),
         "branching": branching_facts(model),
-        "background_share": float(background.mean()),
+        "background_share": float(model.background_shares().mean()),
         "delay": delay_facts(study),
         "distance": distance_facts(study),
         "directions": direction_facts(model),

@@ -16,10 +16,9 @@ from hplus._checks import Floats
 from hplus.rates.excitation.excitation_fit import ExcitationFit, ObservedEvents, parts_of
 from hplus.rates.fitted import FittedRate
 
-FEWEST_BLOCKS, MOST_BLOCKS, BLOCK_EVENTS = 5, 25, 200_000
-"""Blocks of time: the background of each is learned from the others. As many as this times events
-makes: with few blocks, it is learned from fewer events than there are, and the trigger makes up for
-a map that is not sharp enough."""
+TIME_BLOCKS = 10
+"""Blocks of time: the background of each is learned from the others. With fewer blocks, it is
+learned from fewer events than there are, and the trigger makes up for a map that is not sharp."""
 
 MIN_PLACED = 30
 """Background events of other blocks of time, at least, to learn from them alone."""
@@ -73,8 +72,7 @@ def with_places(
     if learn_place is None:
         return replace(fit, densities=np.ones(len(observed.inside)))
     inside, span = observed.inside, observed.end - observed.start
-    blocks = np.clip(BLOCK_EVENTS // len(inside), FEWEST_BLOCKS, MOST_BLOCKS)
-    block = np.floor((inside.times - observed.start) / span * blocks).clip(0, blocks - 1)
+    block = np.floor((inside.times - observed.start) / span * TIME_BLOCKS).clip(0, TIME_BLOCKS - 1)
     places, densities = [], np.zeros(len(inside))
     for kind in range(observed.types):
         own = inside.types == kind

@@ -43,9 +43,9 @@ def _change_of_all(
     one, (sources, _, few, _) = observed.of_one_type(), fit.trigger.weights.shape
     short, _ = with_lags(one, alike, [parts_of(one, alike, 0)], few)
     (prior,), (mode,) = short.priors, short.modes
-    levels, parts = len(fit.background.knots), parts_of(one, short, 0)
-    change = drawn(parts, prior, mode, POSTERIOR_DRAWS, rng) - mode.log_weights
-    return np.hstack([np.zeros((len(change), levels)), np.tile(change[:, levels:], sources)])
+    levels, known = (len(each.background.knots) for each in (fit, short))
+    change = drawn(parts_of(one, short, 0), prior, mode, POSTERIOR_DRAWS, rng) - mode.log_weights
+    return np.hstack([np.zeros((len(change), levels)), np.tile(change[:, known:], sources)])
 
 
 def mark_draws(

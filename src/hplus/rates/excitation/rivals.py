@@ -38,9 +38,9 @@ EVENTS_PER_LEVEL, MOST_LEVELS, MOST_ROWS = 5, 200, 2e6
 """Events for each level of a background that changes quickly, and how many levels at most, in all
 and times events."""
 
-MIN_LEVEL_GAIN, LITTLE = 3.0, -3.0
-"""Nats of evidence that quick levels alone must gain over few levels and a trigger, and the log of
-what events trigger beside them to begin with, relative to what is expected."""
+MIN_RIVAL_GAIN, LITTLE = 3.0, -3.0
+"""Nats of evidence that quick levels or busy places must gain for each type, and the log of what
+events trigger beside quick levels to begin with, relative to what is expected."""
 
 MOST_PAIRS = 1e8
 """Pairs of events that are looked at for busy places, at most, if places were uniform."""
@@ -68,7 +68,9 @@ def best_rival(observed: ObservedEvents, fit: ExcitationFit) -> Rival:
         found[CHANGING] += quick.evidence()
         busy = (each.with_places(observed, fit, kind).evidence() for each in (level, quick))
         found[BUSY] += max(busy) if observed.region is not None else -np.inf
-    words = max(found, key=lambda name: found[name])
+    words, needed = CONSTANT, MIN_RIVAL_GAIN * observed.types
+    for name in (CHANGING, BUSY):
+        words = name if found[name] > found[words] + needed else words
     return Rival(found[words], words)
 
 
@@ -78,7 +80,7 @@ def quick_levels(events: int) -> int:
 
 
 def with_quick_levels(observed: ObservedEvents, fit: ExcitationFit) -> ExcitationFit:
-    """The fit with more levels of the background, if these alone are likelier than it.
+    """The fit with more levels of the background, if these alone are likelier than it and fewer.
 
     Otherwise the trigger makes up for a background that changes more quickly than few levels can.
     """
@@ -87,20 +89,22 @@ def with_quick_levels(observed: ObservedEvents, fit: ExcitationFit) -> Excitatio
         return fit
     knots = np.linspace(observed.start, observed.end, many)
     background = replace(fit.background, knots=knots, levels=np.zeros((observed.types, many)))
-    quick, alone = replace(fit, background=background), 0.0
+    quick, alone, few = replace(fit, background=background), 0.0, 0.0
     priors, modes = [], []
     for kind, prior in enumerate(first_priors(observed, quick)):
         level = _level(observed, fit, kind, many)
         (known,), (mode,) = learn_strengths([level.parts], [level.prior], [level.prior.mean])
         alone += log_evidence(known, mode)
+        few += _level(observed, fit, kind, len(fit.background.knots)).evidence()
         strengths = np.append(known.strengths, fit.priors[kind].strengths[1:])
         priors.append(prior._replace(strengths=strengths))
         start = np.append(mode.log_weights, prior.mean[many:] + LITTLE)
         modes.append(mode._replace(log_weights=start))
-    if alone < fit.log_evidence + MIN_LEVEL_GAIN:
+    if alone < max(fit.log_evidence, few) + MIN_RIVAL_GAIN * observed.types:
         return fit
     quick = replace(quick, priors=tuple(priors), modes=tuple(modes))
-    return with_weights(observed, quick, learn=True)
+    quick = with_weights(observed, quick, learn=True)
+    return quick if quick.log_evidence > fit.log_evidence else fit
 
 
 class Explanation(NamedTuple):

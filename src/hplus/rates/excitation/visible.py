@@ -195,6 +195,32 @@ def _turning_radii(x, y, low, high, radii):
 
 
 @njit(cache=True, nogil=True)
+def _add_piece(
+    row, knots, d, start, end, nodes, weights, cut, turned,
+    x, y, scale, low, high, inside, cumulative, seen, parts,
+):  # fmt: skip
+    """Add the integrals between two radii, which lie between knots d and d + 1, to a row (D,).
+
+    The circles are `cut` by the window or lie inside; hat functions are `turned` if each adds in
+    directions of its own.
+    """
+    a, b = 0.0 if d < 0 else knots[d], knots[d + 1]
+    for q in range(len(nodes)):
+        u = start + (end - start) * nodes[q]
+        area = 2.0 * np.pi * u * (end - start) * weights[q]
+        right = (u - a) / (b - a) if d >= 0 else 0.0
+        part = 1.0
+        for r in range(max(d, 0), min(d + 2, len(row))):
+            # without bearings, all hat functions have the same part inside
+            if cut and (r == max(d, 0) or turned):
+                if inside.size == 1:
+                    part = _share_in_box(x, y, scale * u, cumulative[r], low, high)
+                else:
+                    part = _share_in_cells(x, y, scale * u, seen, parts[r], low, high, inside)
+            row[r] += area * part * (right if r > d and d >= 0 else 1.0 - right)
+
+
+@njit(cache=True, nogil=True)
 def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights, bearings):
     """2π ∫ ψ_d(u) u · share of the circle of radius s u inside du, (m, D).
 
@@ -206,8 +232,7 @@ def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights, b
     solid = inside.size == 1
     angles = 2.0 * np.pi * (np.arange(DIRECTIONS) + 0.5) / DIRECTIONS - np.pi
     directions = np.column_stack((np.cos(angles), np.sin(angles)))
-    shares = np.full((D, DIRECTIONS), 1.0 / DIRECTIONS)
-    cumulative = np.zeros((D, DIRECTIONS + 1))
+    shares, cumulative = np.zeros((D, DIRECTIONS)), np.zeros((D, DIRECTIONS + 1))
     cumulative[:, :] = np.arange(DIRECTIONS + 1) / DIRECTIONS
     seen, parts, radii = np.zeros((DIRECTIONS, 2)), np.zeros((D, DIRECTIONS)), np.zeros(8)
     for j in range(len(xy)):
@@ -229,21 +254,10 @@ def _ring_integrals(knots, xy, scales, low, high, inside, nodes, node_weights, b
                 while k < 8 and radii[k] / s <= start:
                     k += 1
                 end = min(stop, radii[k] / s) if k < 8 else stop
-                for q in range(len(nodes)):
-                    u = start + (end - start) * nodes[q]
-                    area = 2.0 * np.pi * u * (end - start) * node_weights[q]
-                    right = (u - a) / (b - a) if d >= 0 else 0.0
-                    part = 1.0
-                    for r in range(max(d, 0), min(d + 2, D)):
-                        # without bearings, all hat functions have the same part inside
-                        if end > room and (r == max(d, 0) or len(bearings)):
-                            if solid:
-                                part = _share_in_box(x, y, s * u, cumulative[r], low, high)
-                            else:
-                                part = _share_in_cells(
-                                    x, y, s * u, seen, parts[r], low, high, inside
-                                )
-                        found[j, r] += area * part * (right if r > d and d >= 0 else 1.0 - right)
+                _add_piece(
+                    found[j], knots, d, start, end, nodes, node_weights, end > room,
+                    len(bearings) > 0, x, y, s, low, high, inside, cumulative, seen, parts,
+                )  # fmt: skip
                 start = end
     return found
 
