@@ -45,13 +45,13 @@ from hplus.rates.excitation.mark_effects import (
 )
 from hplus.rates.excitation.parents import find_parents
 from hplus.rates.excitation.past_events import past_of
+from hplus.rates.excitation.region_masks import mask_of
 from hplus.rates.excitation.rescaled import rescaled_times
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.trigger_tables import TriggerTable
 from hplus.rates.excitation.triggered_sums import triggered_by_each
 from hplus.rates.excitation.visible import (
     hat_integrals,
-    mask_of,
     ring_sizes,
     visible_lags,
     visible_rings,

@@ -65,13 +65,14 @@ class ConditionalRate:
         """∫λ of all types over parts of the region, each from a start to an end, (r,)."""
         found = np.zeros(len(parts))
         for r, (place, start, end) in enumerate(parts):
-            own, masses = self.background(start, end), self.masses
+            own, (near, lags) = self.background(start, end), self._lags(start, end)
+            masses = self.masses[near]
             if place is not None and place != self.rate.region:
                 kinds = range(self.rate.types)
                 own *= [self.rate.background.shares([place], kind)[0] for kind in kinds]
-                masses = self.factors.weigh(masses_of(self.rate, self.sources, place))
-            near, lags = self._lags(start, end)
-            found[r] = own.sum() + np.vdot(lags, masses[near])
+                masses = masses_of(self.rate, self.sources.picked(near), place)
+                masses = self.factors.weigh(masses, near.start)
+            found[r] = own.sum() + np.vdot(lags, masses)
         return found
 
     def visible(self, start: float, end: float) -> Floats:
@@ -103,6 +104,11 @@ def masses_of(rate: ExcitedRate, sources: Catalogue, place: Window | None) -> Fl
     """
     within = None if place == rate.region else rate.region
     rings = rings_of(sources, rate.trigger, rate.effects, place, within)
+    return _masses_in(rate, sources, rings)
+
+
+def _masses_in(rate: ExcitedRate, sources: Catalogue, rings: Floats) -> Floats:
+    """The same in rings (m, D) around the sources."""
     rings = rings * rate.effects.productivity(sources.marks)[:, None]
     found = np.zeros((len(sources), len(rate.trigger.lags) - 1))
     for kind, weights in enumerate(rate.trigger.weights.sum(axis=1)):
@@ -130,9 +136,12 @@ def under_draws(known: ConditionalRate, until: float) -> Iterator[ConditionalRat
     Factors stay, as what is known of them changes little; levels are followed anew.
     """
     steady, first = Levels(np.array([until]), np.ones(1)), known.rate.last_level_variance()
-    for k in range(len(known.rate.draws)):
-        rate = known.rate.drawn(k)
-        masses = known.factors.weigh(masses_of(rate, known.sources, rate.region))
+    learned = known.rate
+    # draws have the same knots and reach
+    rings = rings_of(known.sources, learned.trigger, learned.effects, learned.region)
+    for k in range(len(learned.draws)):
+        rate = learned.drawn(k)
+        masses = known.factors.weigh(_masses_in(rate, known.sources, rings))
         drawn = replace(known, rate=rate, masses=masses, levels=steady)
         yield replace(drawn, levels=_levels(drawn, until, first))
 

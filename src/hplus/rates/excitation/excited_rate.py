@@ -17,11 +17,15 @@ from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
 from hplus.rates.excitation.lag_rows import add_line_rows
 from hplus.rates.excitation.mark_effects import MarkEffects, MarkLaw
 from hplus.rates.excitation.pair_rows import add_pair_rows, in_cells
+from hplus.rates.excitation.region_masks import mask_of
 from hplus.rates.excitation.trigger import Trigger
-from hplus.rates.excitation.visible import mask_of, visible_lags, visible_rings, visible_sides
+from hplus.rates.excitation.visible import visible_lags, visible_rings, visible_sides
 from hplus.windows import Interval, Window
 
 NO_WEIGHTS = read_only(np.zeros((0, 0)))
+
+TARGETS_AT_ONCE = 2**18
+"""Times at which what was triggered is summed at once: each needs a row of numbers."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,12 @@ class ExcitedRate:
         if targets.in_place:
             hats = self.effects.productivity(sources.marks)[:, None]
             return rows_by_mark(targets, sources, (self.trigger, self.effects), hats, kind)[:, 0]
-        rows = rows_of(targets, sources, self.trigger, self.effects, self.types)
-        return rows @ self.trigger.weights[:, kind].ravel()
+        found, weights = np.zeros(len(targets)), self.trigger.weights[:, kind].ravel()
+        for start in range(0, len(targets), TARGETS_AT_ONCE):
+            some = slice(start, start + TARGETS_AT_ONCE)
+            rows = rows_of(targets.picked(some), sources, self.trigger, self.effects, self.types)
+            found[some] = rows @ weights
+        return found
 
     def last_level_errors(self) -> Floats:
         """How far draws of the log level are off where it was last learned, (k, types)."""

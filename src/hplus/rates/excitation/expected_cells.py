@@ -9,11 +9,11 @@ from numba import njit
 
 from hplus._checks import Floats
 from hplus.rates.excitation.conditional_rate import ConditionalRate
+from hplus.rates.excitation.region_masks import mask_of
 from hplus.rates.excitation.visible import (
     DIRECTIONS,
     RADII_PER_SEGMENT,
     direction_shares,
-    mask_of,
     ring_node,
 )
 from hplus.windows import Box, Interval

@@ -64,11 +64,12 @@ class OwnFactors(NamedTuple):
     counts: Floats
     means: Floats
 
-    def weigh(self, masses: Floats) -> Floats:
-        """What events add by lag (n, L), times their factors."""
-        if len(self.which):
+    def weigh(self, masses: Floats, first: int = 0) -> Floats:
+        """What events from the first on add by lag (n, L), times their factors."""
+        some = slice(*np.searchsorted(self.which, [first, first + len(masses)]))
+        if some.start < some.stop:
             masses = masses.copy()
-            masses[self.which] *= self.factors
+            masses[self.which[some] - first] *= self.factors[some]
         return masses
 
 
