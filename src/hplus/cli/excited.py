@@ -40,8 +40,8 @@ APART = {
 MOST_COLUMNS = 2
 """Columns of places, at most."""
 
-ABOUT_TRIGGERING = ("delay", "distance", "directions", "marks", "variation", "types", "certificate")
-"""Rows of the table that are left out if there are too few events."""
+ABOUT_TRIGGERING = ("delay", "distance", "directions", "marks", "variation", "types")
+"""Rows of the table that are left out if hardly any event was triggered."""
 
 
 def check_self_exciting(options: Json) -> None:
@@ -129,6 +129,8 @@ def excitation_table(found: Json) -> dict[str, str]:
     }
     if too_few(found) or hardly_any(found):
         table |= dict.fromkeys(ABOUT_TRIGGERING, "")
+    if too_few(found):
+        table["certificate"] = ""
     table |= _held_out(found)
     if found["seconds"] is not None:
         table["seconds"] = f"{found['seconds']:.1f}"
