@@ -33,7 +33,8 @@ CHANGING = ("seconds", "made ")
 """Beginnings of lines that are never the same."""
 
 LEARNED = (
-    "model ", "delay ", "distance ", "scales ", "positions ", "variation ", "place and time ", "Events repeat nearby",
+    "model ", "delay ", "distance ", "scales ", "positions ", "variation ", "place and time ",
+    "Events repeat nearby",
 )  # fmt: skip
 """Beginnings of lines in which a fit of fewer events may use other words."""
 
