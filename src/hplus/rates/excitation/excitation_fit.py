@@ -227,8 +227,8 @@ def weighed(fit: ExcitationFit) -> ExcitationFit:
 def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
     """The fit with as many of these lags as the evidence asks for: long ones mimic a background.
 
-    In place, where they mimic a map, the shortest that are hardly less likely; on a line the median
-    under the evidence.
+    In place, where they mimic a map, and with several types, which leave little to tell by, the
+    shortest that are hardly less likely; on a line the median under the evidence.
     """
     L = len(lags) - 1
     longest = _extended(observed, fit, lags)
@@ -239,7 +239,7 @@ def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats)
     fits, logs = [found for found, _ in tried], np.array([evidence for _, evidence in tried])
     alike = np.flatnonzero(logs > logs.max() - MIN_LAG_GAIN)
     median = int(np.searchsorted(np.cumsum(softmax(logs)), 0.5))
-    chosen = fits[alike[0] if observed.region is not None else median]
+    chosen = fits[median if observed.region is None and observed.types == 1 else alike[0]]
     ratios = [fits[k].trigger.branching() / chosen.trigger.branching() for k in alike]
     return replace(chosen, lag_spread=(min(*ratios, 1.0), max(*ratios, 1.0)))
 
