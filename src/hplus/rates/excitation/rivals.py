@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hplus._checks import Floats
+from hplus.rates.excitation.catalogue import Catalogue
 from hplus.rates.excitation.excitation_fit import (
     ExcitationFit,
     ObservedEvents,
@@ -30,6 +30,7 @@ from hplus.rates.excitation.log_weights import (
 from hplus.rates.excitation.mark_effects import NO_MARKS
 from hplus.rates.excitation.trigger import Trigger
 from hplus.rates.excitation.weight_priors import FIRST_STRENGTHS, padded
+from hplus.windows import Window
 
 CONSTANT, CHANGING, BUSY = "", "a background that changes in time", "places that are always busy"
 """What may explain events that come together, in words."""
@@ -42,7 +43,7 @@ MIN_RIVAL_GAIN, LITTLE = 3.0, -3.0
 """Nats of evidence that quick levels or busy places must gain for each type, and the log of what
 events trigger beside quick levels to begin with, relative to what is expected."""
 
-MOST_PAIRS = 1e8
+MOST_PAIRS = 2e7
 """Pairs of events that are looked at for busy places, at most, if places were uniform."""
 
 FIRST_BUSY = 0.01
@@ -66,8 +67,11 @@ def best_rival(observed: ObservedEvents, fit: ExcitationFit) -> Rival:
             quick = _level(observed, fit, kind, many)
         found[CONSTANT] += level.evidence()
         found[CHANGING] += quick.evidence()
-        busy = (each.with_places(observed, fit, kind).evidence() for each in (level, quick))
-        found[BUSY] += max(busy) if observed.region is not None else -np.inf
+        if observed.region is None:
+            found[BUSY] = -np.inf
+            continue
+        nearby = _always_busy(observed, observed.region, fit.trigger, kind)
+        found[BUSY] += max(each.with_places(nearby).evidence() for each in (level, quick))
     words, needed = CONSTANT, MIN_RIVAL_GAIN * observed.types
     for name in (CHANGING, BUSY):
         words = name if found[name] > found[words] + needed else words
@@ -118,18 +122,19 @@ class Explanation(NamedTuple):
         (prior,), (mode,) = learn_strengths([self.parts], [self.prior], [self.prior.mean])
         return log_evidence(prior, mode)
 
-    def with_places(self, observed: ObservedEvents, fit: ExcitationFit, kind: int) -> Explanation:
+    def with_places(self, nearby: Parts) -> Explanation:
         """The same with a rate that all other events add near them, before and after."""
-        rows, integrals = _always_busy(observed, fit, kind)
-        K, D = len(self.prior.mean), rows.shape[1]
-        n = len(self.parts.rows)
-        each = np.log(FIRST_BUSY * n / D / np.maximum(integrals, 1e-300))
+        (n, D), K = nearby.rows.shape, len(self.prior.mean)
+        each = np.log(FIRST_BUSY * n / D / np.maximum(nearby.integrals, 1e-300))
         penalties = (
             padded(self.prior.penalties[0], D, after=True),
             padded(second_differences(D), K, after=False),
         )
         return Explanation(
-            Parts(np.hstack([self.parts.rows, rows]), np.append(self.parts.integrals, integrals)),
+            Parts(
+                np.hstack([self.parts.rows, nearby.rows]),
+                np.append(self.parts.integrals, nearby.integrals),
+            ),
             LogPrior(np.append(self.prior.mean, each), penalties, np.array(FIRST_STRENGTHS[::2])),
         )
 
@@ -146,21 +151,23 @@ def _level(observed: ObservedEvents, fit: ExcitationFit, kind: int, many: int) -
     return Explanation(Parts(rows, background.hat_integrals(observed.start, observed.end)), prior)
 
 
-def _always_busy(observed: ObservedEvents, fit: ExcitationFit, kind: int) -> tuple[Floats, Floats]:
-    """Hat functions of distances summed over all other events, at any time, and their integrals."""
-    distances, inside, region = fit.trigger.distances, observed.inside, observed.region
-    assert region is not None
-    near = np.sqrt(MOST_PAIRS * float(region.volume) / np.pi) / max(len(inside), 1)
-    distances = distances[: max(int(np.searchsorted(distances, near)), 3)]
+def _always_busy(observed: ObservedEvents, region: Window, trigger: Trigger, kind: int) -> Parts:
+    """Hat functions of distances summed over all other events at any time, and their integrals."""
+    inside, axes = observed.inside, trigger.axes
+    share = MOST_PAIRS / len(inside) ** 2 * float(region.volume)
+    near = np.sqrt(share / np.pi) if axes == 2 else 0.5 * share
+    distances = trigger.distances[: max(int(np.searchsorted(trigger.distances, near)), 3)]
     # as if all events had come before the others, after lags that do not matter
     lags = np.array([2.0, 4.0])
-    trigger = Trigger(lags, distances, np.zeros((1, 1, 1, len(distances) - 1)), fit.trigger.axes)
-    targets = observed.of_type(kind)
-    earlier, later = (
-        replace(some, times=np.full(len(some), time), types=np.zeros_like(some.types))
-        for some, time in ((inside, 0.0), (targets, 1.0))
-    )
-    rows = rows_of(later, earlier, trigger, NO_MARKS, 1, observed.jobs)
+    steady = Trigger(lags, distances, np.zeros((1, 1, 1, len(distances) - 1)), axes)
+    earlier, later = _at_time(inside, 0.0), _at_time(observed.of_type(kind), 1.0)
+    rows = rows_of(later, earlier, steady, NO_MARKS, 1, observed.jobs)
     rows[:, 0] -= 1.0  # an event itself
-    integrals = integrals_of(earlier, trigger, NO_MARKS, 1, 0.0, 1.0, region)
-    return np.maximum(rows, 0.0), integrals * (observed.end - observed.start)
+    integrals = integrals_of(earlier, steady, NO_MARKS, 1, 0.0, 1.0, region)
+    return Parts(np.maximum(rows, 0.0), integrals * (observed.end - observed.start))
+
+
+def _at_time(events: Catalogue, time: float) -> Catalogue:
+    """Events as if of one type, all at a time, that trigger alike in all directions."""
+    n = len(events)
+    return Catalogue(np.full(n, time), events.places, np.zeros(n), np.zeros(n, dtype=np.int64))
