@@ -98,7 +98,7 @@ class ExcitationCheck(Value):
     @property
     def verdict(self) -> str:
         """Whether the rate fits, in a sentence."""
-        events = f"{counted(self.count)}, {self.expected:.6g} expected"
+        events = f"{counted(self.count)}, {self.expected:,.1f} expected"
         if self.faults:
             return f"The rate does not fit, according to {listed(self.faults)} ({events})."
         if max(self.count, self.expected) < FEWEST_JUDGED:
