@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from hplus import Box, Interval, Polygon, SelfExciting, _checks
 from hplus.estimators import futures
-from hplus.rates.excitation import excitation_fit
+from hplus.rates.excitation import excitation_fit, parents
 from hplus.rates.excitation.conditional_rate import rate_given
 from hplus.rates.excitation.descendants import simulate_stages
 from hplus.rates.excitation.triggered_sums import triggered_by_each
@@ -125,6 +125,7 @@ def test_the_expected_count_of_the_window_is_the_number_of_events(
 
 def test_a_certificate_holds_in_place_and_rounds_never_fall(planar):
     assert planar.solution_.gap <= 1e-4 * planar.total_
+    assert len(planar.log_posteriors_) >= 2
     assert np.all(np.diff(planar.log_posteriors_) >= 0.0)
     assert planar.effects_.productivity(np.array([2.0])) > planar.effects_.productivity(
         np.array([0.0])
@@ -245,6 +246,11 @@ def test_parents_are_earlier_events(line, planar):
         assert np.all(model.history_.times[found.parents] < model.history_.times[found.children])
 
 
+def test_shares_of_the_background_are_probabilities_of_no_parent(line, planar):
+    for model in (line, planar):
+        np.testing.assert_allclose(model.background_shares(), model.parents().background)
+
+
 def test_unlikely_parents_in_place_count_as_much_as_likely_ones(planar):
     known = rate_given(planar.rate_, planar.history_, planar.observed_until_)
     sums = triggered_by_each(known, 0.0)
@@ -270,6 +276,33 @@ def test_types_tell_who_triggers_whom():
     history = (X, None, types)
     each = [model.predict([[500.0]], types=[kind], history=history)[0] for kind in model.types_]
     assert model.predict([[500.0]], history=history)[0] == pytest.approx(sum(each))
+
+
+def two_types(rng, until=500.0):
+    """Times (n, 1) of events of two types, of which the second has larger marks; marks; types."""
+    generation = rng.uniform(0.0, until, 300), rng.integers(0, 2, 300)
+    offspring, found = np.array([[0.3, 0.1], [0.05, 0.2]]), []
+    while len(generation[0]):
+        times, types = generation
+        marks = 0.5 * types + rng.exponential(0.5, len(times))
+        found.append((times, marks, types))
+        counts = rng.poisson(0.5 * np.exp(marks)[:, None] * offspring[types])
+        i, kinds = (np.repeat(each.ravel(), counts.ravel()) for each in np.indices(counts.shape))
+        later = times[i] + rng.exponential(0.3, len(i))
+        generation = later[later < until], kinds[later < until]
+    times, marks, types = (np.concatenate(each) for each in zip(*found, strict=True))
+    return times[:, None], marks, types
+
+
+def test_the_branching_matrix_counts_probable_parents_by_type(rng, monkeypatch):
+    X, marks, types = two_types(rng)
+    model = SelfExciting(Interval(0.0, 500.0)).fit(X, marks=marks, types=types)
+    monkeypatch.setattr(parents, "LEAST_PROBABILITY", 0.0)
+    listed, kinds, sums = model.parents(), model.history_.types, np.zeros((2, 2))
+    np.add.at(sums, (kinds[listed.parents], kinds[listed.children]), listed.probabilities)
+    each = sums / np.bincount(kinds)[:, None]
+    np.testing.assert_allclose(model.branching_matrix_, each, atol=0.04)
+    np.testing.assert_allclose(model.branching_matrix_.sum(axis=1), each.sum(axis=1), rtol=0.15)
 
 
 def test_a_polygon_is_a_region_too(planar_events):

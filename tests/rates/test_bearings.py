@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 
 from hplus import Box, Interval, SelfExciting, load, save
-from hplus.rates.excitation import bearings
+from hplus.rates.excitation import bearing_learning, bearings
+from hplus.rates.excitation.bearing_learning import with_bearings
 from hplus.rates.excitation.bearings import bearings_of, compass_of, directions_of
 from hplus.rates.excitation.catalogue import Catalogue
+from hplus.rates.excitation.excitation_fit import (
+    LastRows,
+    ObservedEvents,
+    parts_of,
+    with_weights,
+)
 from hplus.rates.excitation.excited_rate import integrals_of, rings_of, rows_of
+from hplus.rates.excitation.learned_excitation import Knots, first_fit
+from hplus.rates.excitation.log_weights import log_likelihood
 from hplus.rates.excitation.mark_effects import NO_MARKS, MarkEffects
 from hplus.rates.excitation.trigger import Trigger, log_spaced
 from hplus.rates.excitation.trigger_tables import TriggerTable
@@ -49,6 +58,31 @@ def test_directions_are_those_of_the_line_on_which_earlier_events_lie(rng):
     # of events that have none before them nothing is known, and of few, little
     np.testing.assert_array_equal(found[0, :, :2], 0.0)
     assert np.hypot(found[2, :, 0], found[2, :, 1]).max() < 1.0
+
+
+def gained(observed, fit):
+    """By how much directions of strength 1 raise the log-likelihood."""
+    directions = directions_of(observed.events, fit.effects, FAR)
+    turned = replace(observed.events, bearings=bearings_of(directions, 1.0))
+    both = [observed, replace(observed, events=turned, last_rows=LastRows())]
+    weights = np.exp(fit.modes[0].log_weights)
+    plain, found = (log_likelihood(parts_of(some, fit, 0), weights) for some in both)
+    return found - plain
+
+
+def test_a_part_of_the_events_tells_as_much_of_directions_as_all(rng, monkeypatch):
+    events = on_a_line(rng)
+    observed = ObservedEvents(events, events, 0.0, 300.0, SQUARE, 1)
+    uniform = replace(first_fit(observed, Knots(LAGS, FAR)), densities=np.full(300, 0.01))
+    fit = with_weights(observed, uniform, learn=False)
+    gain = gained(observed, fit)
+    assert gain > 10.0
+    monkeypatch.setattr(bearing_learning, "STRENGTHS", (1.0,))
+    for most in (300, 75):
+        monkeypatch.setattr(bearing_learning, "MOST_EVENTS", most)
+        for share, strength in ((0.6, 1.0), (1.7, 0.0)):
+            monkeypatch.setattr(bearing_learning, "MIN_TURNING_GAIN", share * gain)
+            assert with_bearings(observed, fit)[1].direction_strength == strength
 
 
 @pytest.mark.parametrize("most", [10_000, 50])

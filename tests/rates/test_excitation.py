@@ -34,6 +34,7 @@ from hplus.rates.excitation.log_weights import (
     first_differences,
     learn_strengths,
     log_likelihood,
+    moved,
     second_differences,
     weighted_squares,
 )
@@ -189,6 +190,18 @@ def test_the_mode_is_a_stationary_point_of_the_posterior(rng):
     best = minimize(lost, np.zeros(8), method="BFGS", options={"gtol": 1e-6})
     assert lost(mode.log_weights) == pytest.approx(best.fun, abs=1e-3)
     assert mode.log_posterior == pytest.approx(-lost(mode.log_weights))
+
+
+def test_the_mode_moves_with_the_mean_of_the_prior(rng):
+    """Exactly so where the prior agrees with the events."""
+    rows, mean, step = problem(rng).rows, rng.normal(size=8), 0.02
+    parts = Parts(rows, rows.T @ (1.0 / (rows @ np.exp(mean))))
+    prior, changes = LogPrior(mean, (np.eye(8),), np.array([20.0])), rng.normal(size=(3, 8))
+    found = moved(prior, find_mode(parts, prior, mean), changes)
+    for change, own in zip(changes, found, strict=True):
+        low, high = (prior._replace(mean=mean + way * step * change) for way in (-1.0, 1.0))
+        ends = [find_mode(parts, each, mean).log_weights for each in (low, high)]
+        assert_allclose((ends[1] - ends[0]) / (2.0 * step), own, rtol=0.05, atol=0.02)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5000])

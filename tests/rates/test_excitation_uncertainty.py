@@ -12,7 +12,7 @@ from hplus.rates.excitation.background import NO_CYCLES, Background
 from hplus.rates.excitation.branching_band import branching_band
 from hplus.rates.excitation.catalogue import in_order
 from hplus.rates.excitation.conditional_rate import masses_of
-from hplus.rates.excitation.drift import Drift
+from hplus.rates.excitation.drift import BLOCKS, Drift
 from hplus.rates.excitation.excitation_fit import ObservedEvents
 from hplus.rates.excitation.excited_rate import ExcitedRate
 from hplus.rates.excitation.factor_law import NO_FACTORS, FactorLaw
@@ -71,6 +71,18 @@ def test_the_band_reaches_from_no_event_triggered_to_all_of_them_at_most(rng):
     assert band(plain, events, (1.0, 50.0))[1] == pytest.approx(1.0 + 1.64 / 20.0, rel=0.05)
 
 
+@pytest.mark.parametrize("shift", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("evidence", [1.0, 10.0])
+@pytest.mark.parametrize("triggered", [1.0, 4.0])
+def test_the_band_holds_the_ratio_wherever_draws_and_bounds_lie(rng, shift, evidence, triggered):
+    """Four times as many: more than there are events."""
+    plain = rate(rng)
+    more = plain.trigger.replace(weights=triggered * plain.trigger.weights)
+    some = replace(plain, trigger=more, draws=plain.draws + np.log(triggered) + shift)
+    low, high = band(some, marked(rng), evidence=evidence)
+    assert low <= some.average_trigger.branching() <= high
+
+
 def test_the_error_of_a_mean_factor_is_that_of_factors_drawn(rng):
     law = FactorLaw(0.25, 0.8, 0.5, np.inf)
     each = rng.exponential(1.0, 500)
@@ -111,6 +123,12 @@ def test_the_level_drifts_as_the_background_did():
     steady, changing = (model.rate_.drift for model in models)
     assert changing.variance > 10.0 * steady.variance > 0.0
     assert steady.dispersion < 1.6
+
+
+def test_of_changes_in_a_time_longer_than_that_learned_from_nothing_is_known():
+    drift = Drift(100.0, 50.0 / BLOCKS, 0.02, 1.0)
+    growth = [drift.growth(ahead) for ahead in (-1.0, 0.0, 25.0, 50.0, 51.0, 1e9)]
+    np.testing.assert_allclose(growth, 0.02 * np.array([0.0, 0.0, 25.0, 50.0, 50.0, 50.0]))
 
 
 @pytest.mark.parametrize("unit", [1.0, 100.0])
