@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import softmax
 
 from hplus._checks import Floats
 from hplus.grids.hats import read_only
@@ -225,23 +224,17 @@ def weighed(fit: ExcitationFit) -> ExcitationFit:
 
 
 def with_longest_lag(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
-    """The fit with as many of these lags as the evidence asks for: long ones mimic a background.
-
-    In place, where they mimic a map, and with several types, which leave little to tell by, the
-    shortest that are hardly less likely; on a line the median under the evidence.
-    """
+    """The fit with as many of these lags as the evidence asks for: long ones mimic a background."""
     L = len(lags) - 1
     longest = _extended(observed, fit, lags)
     all_parts = [_thinned(parts_of(observed, longest, kind)) for kind in range(observed.types)]
     shares = LAG_SHARES if observed.region is None else LAG_SHARES_IN_PLACE
     counts = sorted({int(L * share) for share in shares if int(L * share) >= MIN_LAGS})
     tried = [with_lags(observed, longest, all_parts, few) for few in counts]
-    fits, logs = [found for found, _ in tried], np.array([evidence for _, evidence in tried])
-    alike = np.flatnonzero(logs > logs.max() - MIN_LAG_GAIN)
-    median = int(np.searchsorted(np.cumsum(softmax(logs)), 0.5))
-    chosen = fits[median if observed.region is None and observed.types == 1 else alike[0]]
-    ratios = [fits[k].trigger.branching() / chosen.trigger.branching() for k in alike]
-    return replace(chosen, lag_spread=(min(*ratios, 1.0), max(*ratios, 1.0)))
+    most = max(evidence for _, evidence in tried)
+    alike = [found for found, evidence in tried if evidence > most - MIN_LAG_GAIN]
+    ratios = [found.trigger.branching() / alike[0].trigger.branching() for found in alike]
+    return replace(alike[0], lag_spread=(min(ratios), max(ratios)))
 
 
 def with_all_lags(observed: ObservedEvents, fit: ExcitationFit, lags: Floats) -> ExcitationFit:
