@@ -73,7 +73,7 @@ def test_places_are_busy_where_all_other_events_are_at_any_time(rng):
     far, apart = fit.trigger.distances, cdist(events.places, events.places)
     place = np.interp(apart, far, np.arange(len(far)))
     hats = np.maximum(1.0 - np.abs(place[..., None] - np.arange(len(far) - 1)), 0.0)
-    rows, integrals = _always_busy(observed, fit, 0)
+    rows, integrals = _always_busy(observed, square, fit.trigger, 0)
     assert_allclose(rows, hats.sum(axis=1) - hats[0, 0], atol=1e-9)
     each = visible_rings(far, events.places, np.ones(40), mask_of(square), NO_BEARINGS)
     assert_allclose(integrals, 50.0 * each.sum(axis=0))
