@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 
 import numpy as np
@@ -724,3 +725,17 @@ def test_types_at_random_leave_ratio_band_and_forecast_as_they_are():
     assert spread[1] > 0.6 * spread[0]
     means = [m.forecast(28.0, n_paths=400).counts.mean() for m in (plain, typed)]
     assert means[1] == pytest.approx(means[0], rel=0.2)
+
+
+@pytest.mark.parametrize("kind", ["copies", "one place"])
+def test_copies_and_a_single_place_are_warned_of(rng, kind):
+    window = Box([0.0, 0.0], [10.0, 10.0]) * Interval(0.0, 100.0)
+    X = np.column_stack([rng.uniform(0.0, 10.0, (40, 2)), rng.uniform(0.0, 100.0, 40)])
+    words = "40 of 80 events are exact copies of others"
+    if kind == "one place":
+        X[:, :2], words = 5.0, "All 40 events are at one place: leave out the coordinates"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        warnings.filterwarnings("error", words)
+        with pytest.raises(UserWarning, match=words):
+            SelfExciting(window, background="tree").fit(np.vstack([X] * (1 + (kind == "copies"))))

@@ -186,9 +186,36 @@ def tied_words(times: Floats) -> str:
     )
 
 
-def warn_of_ties(times: Floats) -> None:
-    """Warn if many events share their time with another: such events do not trigger each other."""
-    if said := tied_words(times):
+def _copied_words(events: Catalogue) -> str:
+    """How many events in place are copies of others, and what follows; "" if few are."""
+    if not events.in_place:
+        return ""
+    n = len(events)
+    rows = np.column_stack([events.times, events.places, events.marks, events.types])
+    copies = n - len(np.unique(rows, axis=0))
+    if copies < FEWEST_TIED or copies <= MOST_TIED * n:
+        return ""
+    return (
+        f"{copies} of {n} events are exact copies of others, which looks like triggering: drop "
+        "them, such as by X = np.unique(X, axis=0)."
+    )
+
+
+def warn_of_one_place(events: Catalogue) -> None:
+    """Warn if all events are at one place, of which no map can be learned."""
+    if len(events) > 1 and events.in_place and not np.ptp(events.places, axis=0).any():
+        warnings.warn(
+            f"All {len(events)} events are at one place: leave out the coordinates and the region.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def warn_of_ties(events: Catalogue) -> None:
+    """Warn if many events are copies of others, or share their time with another."""
+    if said := _copied_words(events):
+        warnings.warn(said, TiedTimesWarning, stacklevel=3)
+    elif said := tied_words(events.times):
         warnings.warn(
             f"{said}: if times are rounded, spread them at random over what they stand for, such "
             "as X[:, -1] += rng.uniform(0, 1, len(X)) for days.",

@@ -16,7 +16,7 @@ from hplus._progress import whole_or_not
 from hplus._threads import check_jobs
 from hplus.estimators.base import UNSETTLED_CHANGE, check_fitted
 from hplus.estimators.column_names import check_names
-from hplus.estimators.event_rows import check_new, observed_part, warn_of_ties
+from hplus.estimators.event_rows import check_new, observed_part, warn_of_one_place, warn_of_ties
 from hplus.estimators.excited_estimator import ExcitedEstimator
 from hplus.estimators.excited_parameters import check_excited_window, check_longest
 from hplus.estimators.forecast import as_cycles
@@ -199,7 +199,8 @@ class SelfExciting(ExcitedEstimator):
             self.n_features_in_, self.total_ = self.window.dimension, float(len(inside))
         self._warn_near_one()
         self._warn_if_crowded()
-        warn_of_ties(inside.times)
+        warn_of_one_place(inside)
+        warn_of_ties(inside)
         return self
 
     def update(
