@@ -196,8 +196,8 @@ def _copied_words(events: Catalogue) -> str:
     if copies < FEWEST_TIED or copies <= MOST_TIED * n:
         return ""
     return (
-        f"{copies} of {n} events are exact copies of others, which looks like triggering: drop "
-        "them, such as by X = np.unique(X, axis=0)."
+        f"{copies} of {n} events are exact copies of others, which looks like triggering: keep "
+        "the rows np.unique(X, axis=0, return_index=True)[1] of X, marks and types."
     )
 
 

@@ -54,10 +54,10 @@ class ExcitedEstimator(Estimator):
 
         `history` are those events, by default `history_`: X, or (X, marks) if the fit had marks, or
         (X, marks, types) if it had types (with None for marks if it had none), or a catalogue such
-        as `history_`. With `types` (n,), the rate of events of
-        that type; otherwise of all types together. After `observed_until_`, or the last event of a
-        `history` that is given, events are not known: the background stays at its last level, and
-        what events in between would trigger is left out.
+        as `history_`. With `types` (n,), the rate of events of that type; otherwise of all types
+        together. After `observed_until_`, or the last event of a `history` that is given, events
+        are not known: the background stays at its last level, and what events in between would
+        trigger is left out.
         """
         check_names(self, X, reset=False)
         points = self._rows.points("X", X)
